@@ -43,6 +43,7 @@ __all__ = ["Centre", "SmoothedDual"]
 MAX_PRICE = 1e6
 _CENTRED = 0.3  # Newton decrement below which the tangent can be trusted
 _MAX_STEPS = 60
+_RIDGE = 1e-14
 
 
 @dataclass(frozen=True)
@@ -250,12 +251,14 @@ class SmoothedDual:
         d_gradient = 1.0 / low - 1.0 / high - problem.rows @ (diagonals @ ds_dmu)
         N = problem.rows @ H @ problem.rows.T + np.diag(mu / low**2 + mu / high**2)
 
-        # Steps keep B'y = -q. Unit diagonal first: entries range from mu to 1 / mu.
+        # Steps keep B'y = -q. Unit diagonal first: entries range from mu to 1 / mu. The ridge holds
+        # prices that make no difference, such as those of repeated or contradictory rows.
         n, n_levels = problem.levels.shape
         unit = 1.0 / np.sqrt(np.diag(N))
         levels = unit[:, np.newaxis] * problem.levels
+        levels /= np.linalg.norm(levels, axis=0)
         kkt = np.zeros((n + n_levels, n + n_levels))
-        kkt[:n, :n] = N * np.outer(unit, unit)
+        kkt[:n, :n] = N * np.outer(unit, unit) + _RIDGE * np.eye(n)
         kkt[:n, n:], kkt[n:, :n] = levels, levels.T
         right = np.zeros((n + n_levels, 2))
         right[:n] = unit[:, np.newaxis] * np.column_stack([gradient, d_gradient])

@@ -68,6 +68,14 @@ class Problem:
         weights: Array = self.cost + self.rows.T @ prices
         return weights
 
+    def best_levels(self, errors: Array) -> Array:
+        """The levels that suit given errors best: their envelopes."""
+        excess = self.rows @ errors - self.limits
+        alone = np.count_nonzero(self.levels, axis=1) == 1
+        return np.array(
+            [-b[alone & (b != 0.0)][0] * excess[alone & (b != 0.0)].max() for b in self.levels.T]
+        )
+
     def measure(self, errors: Array) -> tuple[float, float]:
         """Objective and largest violation at given errors, with the best levels for them.
 
@@ -77,15 +85,10 @@ class Problem:
         >>> least_spread(3, cap=4.0).measure(np.array([1.0, 2.0, 4.5]))
         (3.5, 0.5)
         """
-        excess = self.rows @ errors - self.limits
-        alone = np.count_nonzero(self.levels, axis=1) == 1
-        t = np.empty(len(self.level_cost))
-        for j, column in enumerate(self.levels.T):
-            own = alone & (column != 0.0)
-            t[j] = -column[own][0] * (excess[own].max())
-        excess = excess + self.levels @ t
+        levels = self.best_levels(errors)
+        excess = self.rows @ errors + self.levels @ levels - self.limits
         violation = np.where(self.equal, np.abs(excess), excess).max(initial=0.0)
-        return float(self.cost @ errors + self.level_cost @ t), float(violation)
+        return float(self.cost @ errors + self.level_cost @ levels), float(violation)
 
     def scaled(self, traces: Array) -> tuple[Problem, float, float]:
         """The same problem with errors, limits and objective of order one.

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import null_space
+from scipy.optimize import nnls
 
 from fairpca._barrier import Centre
 from fairpca._group_problems import Array, Mask, Problem
@@ -42,6 +43,7 @@ _WHOLE = 1e-4  # an occupation this near to 0 or 1 is whole
 _MAX_DESCENT = 60
 _RESTARTS = 6
 _LEAST_CURVATURE = 1e-8
+_PROXIMITY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -100,14 +102,14 @@ def recover(
 
     S = _purify(centre, block, matrices, problem, active)
     start = np.linalg.eigh(S)[1][:, -rank:]
-    best = _descend(start, matrices, traces, problem, prices, active)
+    best = _descend(start, matrices, traces, problem, prices)
     rng = np.random.default_rng(0)
     for _ in range(_RESTARTS if block.shape[1] > 1 else 0):
         if best.violation <= 1e-12 and best.value <= target:
             break
         turn = rng.normal(size=(block.shape[1], rank - whole.shape[1]))
         start = np.hstack([whole, block @ np.linalg.qr(turn)[0]])
-        other = _descend(start, matrices, traces, problem, prices, active)
+        other = _descend(start, matrices, traces, problem, prices)
         if (max(other.violation, 1e-12), other.value) < (max(best.violation, 1e-12), best.value):
             best = other
     return best
@@ -165,39 +167,37 @@ def _face_step(s: Array, E: Array, slack: Array, used: Array) -> float:
 
 
 def _descend(
-    basis: Array, matrices: Array, traces: Array, problem: Problem, prices: Array, active: Mask
+    basis: Array, matrices: Array, traces: Array, problem: Problem, prices: Array
 ) -> Candidate:
     """Sequential quadratic programming over subspaces, with an exact penalty as merit."""
-    U, rank = basis, basis.shape[1]
-    weights = problem.weights(prices)
-    penalty = 10.0 * (1.0 + np.abs(prices).sum())
+    rank = basis.shape[1]
     damping = _LEAST_CURVATURE
-    best = _candidate(U, matrices, traces, problem)
+    best = _candidate(basis, matrices, traces, problem)
     for _ in range(_MAX_DESCENT):
         N = np.linalg.qr(best.basis, mode="complete")[0][:, rank:]
-        W = np.tensordot(weights, matrices, 1)
+        W = np.tensordot(problem.weights(prices), matrices, 1)
         a, turn_u = np.linalg.eigh(best.basis.T @ W @ best.basis)
         b, turn_n = np.linalg.eigh(N.T @ W @ N)
         U, N = best.basis @ turn_u, N @ turn_n
         J = -2.0 * (N.T @ matrices @ U)
-        D = 2.0 * np.abs(a - b[:, np.newaxis])
-        gain = 0.0
-        while damping < 1e4:
-            scaled = J / np.maximum(D, damping)
-            G = np.tensordot(J, scaled, ([1, 2], [1, 2]))
-            new_prices, new_active = _multipliers(G, best.errors, problem, active)
-            new_weights = problem.weights(new_prices)
-            step = N @ np.tensordot(new_weights, scaled, 1)
-            trial = _candidate(np.linalg.qr(U - step)[0], matrices, traces, problem)
+        scaled = J / np.maximum(2.0 * np.abs(a - b[:, np.newaxis]), damping)
+        G = np.tensordot(J, scaled, ([1, 2], [1, 2]))
+        prices = _multipliers(G, best.errors, problem, prices)
+        step = N @ np.tensordot(problem.weights(prices), scaled, 1)
+        penalty = 2.0 * (1.0 + np.abs(prices).sum())
+        length, gain = 1.0, 0.0
+        while length > 1e-3:
+            trial = _candidate(np.linalg.qr(U - length * step)[0], matrices, traces, problem)
             gain = best.value - trial.value + penalty * (best.violation - trial.violation)
             if gain > 0.0:
                 break
-            damping = 10.0 * max(damping, 1e-6)
-        if gain <= 0.0:
-            break
-        best, weights, active = trial, new_weights, new_active
-        damping = max(damping / 30.0, _LEAST_CURVATURE)
-        if gain < 1e-16:
+            length *= 0.5
+        if gain > 0.0:
+            best = trial
+            damping = max(damping / 10.0, _LEAST_CURVATURE) if length == 1.0 else damping
+        else:
+            damping = 100.0 * max(damping, 1e-6)
+        if (np.abs(step).max() < 1e-8 and best.violation < 1e-15) or damping > 1e3:
             break
     return best
 
@@ -207,24 +207,30 @@ def _candidate(basis: Array, matrices: Array, traces: Array, problem: Problem) -
     return Candidate(basis, errors, *problem.measure(errors))
 
 
-def _multipliers(G: Array, errors: Array, problem: Problem, active: Mask) -> tuple[Array, Mask]:
-    """Prices of the quadratic program whose errors are ``R - G w``, by exchange of active rows."""
-    seen: set[bytes] = set()
-    n_levels = problem.levels.shape[1]
-    while active.tobytes() not in seen:
-        seen.add(active.tobytes())
-        A, B = problem.rows[active], problem.levels[active]
-        kkt = np.block([[A @ G @ A.T, -B], [B.T, np.zeros((n_levels, n_levels))]])
-        right = np.concatenate(
-            [A @ (errors - G @ problem.cost) - problem.limits[active], -problem.level_cost]
-        )
-        solution = np.linalg.lstsq(kkt, right, rcond=1e-13)[0]
-        prices = np.zeros(len(problem.limits))
-        prices[active] = solution[: len(A)]
-        excess = (
-            problem.rows @ (errors - G @ problem.weights(prices))
-            + problem.levels @ solution[len(A) :]
-            - problem.limits
-        )
-        active = problem.equal | np.where(active, prices > 0.0, excess > 1e-12)
-    return prices, active
+def _multipliers(G: Array, errors: Array, problem: Problem, prices: Array) -> Array:
+    """Prices of the quadratic program in which the errors are ``R - G w``.
+
+    They minimise ``w'Gw / 2 - w'R + b'y`` subject to ``y >= 0`` and ``B'y = -q``: nonnegative least
+    squares, once a proximal term has made it strictly convex and the levels are priced in.
+    """
+    values, vectors = np.linalg.eigh(G)
+    root = np.sqrt(np.maximum(values, 0.0)) * vectors
+    sign = np.hstack([np.eye(len(prices)), -np.eye(len(prices))[:, problem.equal]])
+    near, strict = np.sqrt(_PROXIMITY), 1.0 / np.sqrt(_PROXIMITY)
+    excess = problem.rows @ errors + problem.levels @ problem.best_levels(errors) - problem.limits
+    system = np.vstack(
+        [
+            root.T @ problem.rows.T @ sign,
+            near * np.eye(sign.shape[1]),
+            strict * problem.levels.T @ sign,
+        ]
+    )
+    target = np.concatenate(
+        [
+            -root.T @ problem.cost,
+            near * np.maximum(sign.T @ prices, 0.0) + sign.T @ excess / near,
+            -strict * problem.level_cost,
+        ]
+    )
+    solution, _ = nnls(system, target)
+    return sign @ solution
