@@ -17,7 +17,7 @@ Subtracting two of these equations gives the divided differences without cancell
 
 and so the Hessian in ``w``, with ``C_g`` written in the eigenvectors of ``W``::
 
-    -H_gh = sum_ij K_ij (C_g)_ij (C_h)_ij - a_g a_h / sum_i K_ii,     a_g = sum_i K_ii (C_g)_ii
+    -H_gh = sum_ij K_ij (C_g - m_g I)_ij (C_h - m_h I)_ij,   m_g = sum_i K_ii (C_g)_ii / sum_i K_ii
 
 ``f / mu`` is self-concordant, so damped Newton converges from anywhere and the number of steps does
 not depend on how many eigenvalues cross. ``dy/dmu`` on the path of maximisers comes from one more
@@ -87,6 +87,7 @@ class _Evaluation:
     """Value of ``f`` at one ``y``, with the pieces its derivatives need."""
 
     value: float
+    prices: Array
     weights: Array
     eigenvalues: Array
     vectors: Array
@@ -146,13 +147,13 @@ class SmoothedDual:
             if decrement < tol or steps == _MAX_STEPS:
                 break
             length = min(1.0, 0.95 * self.reach(prices, newton))
-            trial = self._evaluate(prices + length * newton, mu)
+            trial = self._evaluate(self.problem.balanced(prices + length * newton), mu)
             while trial.value < at.value + 0.1 * length * mu * decrement**2 and length > 1e-3:
                 length *= 0.5
-                trial = self._evaluate(prices + length * newton, mu)
+                trial = self._evaluate(self.problem.balanced(prices + length * newton), mu)
             if length <= 1e-3:
                 break
-            prices, at = prices + length * newton, trial
+            prices, at = trial.prices, trial
             steps += 1
         return Centre(
             prices=prices,
@@ -192,14 +193,13 @@ class SmoothedDual:
             mu = float(np.sqrt(mu * centre.mu))
             step = centre.newton + (mu - centre.mu) * centre.tangent
         length = min(1.0, 0.95 * self.reach(centre.prices, step))
-        return centre.prices + length * step, mu
+        return self.problem.balanced(centre.prices + length * step), mu
 
     def limit(self, centre: Centre) -> Array:
         """Prices extrapolated to ``mu = 0``: the error is of order ``mu**2``, not ``mu``."""
         step = centre.newton - centre.mu * centre.tangent
         length = min(1.0, 0.999 * self.reach(centre.prices, step))
-        limit: Array = centre.prices + length * step
-        return limit
+        return self.problem.balanced(centre.prices + length * step)
 
     def value(self, prices: Array) -> float:
         """Dual value without the barrier."""
@@ -229,7 +229,9 @@ class SmoothedDual:
             - self.problem.limits @ prices
             + mu * barrier
         )
-        return _Evaluation(float(value), weights, eigenvalues, vectors, theta, filled, empty)
+        return _Evaluation(
+            float(value), prices, weights, eigenvalues, vectors, theta, filled, empty
+        )
 
     def _directions(self, prices: Array, mu: float, at: _Evaluation) -> tuple[Array, Array, float]:
         """Newton step, tangent ``dy/dmu`` and Newton decrement."""
@@ -239,9 +241,10 @@ class SmoothedDual:
         s, e = at.filled, at.empty
         K = 1.0 / (mu * (1.0 / np.outer(s, s) + 1.0 / np.outer(e, e)))
         k_ii = np.diag(K)
-        root = (rotated * np.sqrt(K)).reshape(len(rotated), -1)
-        a = diagonals @ k_ii
-        H = root @ root.T - np.outer(a, a) / k_ii.sum()
+        mean = diagonals @ k_ii / k_ii.sum()
+        root = rotated - mean[:, np.newaxis, np.newaxis] * np.eye(len(s))
+        root = (root * np.sqrt(K)).reshape(len(rotated), -1)
+        H = root @ root.T
         x = (at.eigenvalues - at.theta) / mu
         ds_dmu = k_ii * (k_ii @ x / k_ii.sum() - x)
 

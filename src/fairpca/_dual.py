@@ -320,9 +320,10 @@ def _follow(
     family = work.family
     scaled, row_scale, objective_scale = problem.scaled(work.traces)
     if not work.closed:
-        for seed in (family.shares, weights):
-            if seed is not None:
-                work.grow(work.top(seed).basis)
+        if not work.basis.size:
+            work.grow(work.top(family.shares).basis)
+        if weights is not None:
+            work.grow(work.top(weights).basis)
         if work.basis.shape[1] <= family.rank:
             work.grow(np.eye(family.n_features, family.rank + 1))
 
@@ -369,6 +370,8 @@ def _finish(work: _Workspace, end: _PathEnd, objective: Objective, tol: float) -
         end.problem,
         target=end.bound * end.objective_scale + tol,
     )
+    if found.value - end.bound * end.objective_scale > tol:
+        end = _sharpened(work, end, found.prices)
     value = found.value / end.objective_scale
     gap = max(value - end.bound, 0.0)
     return DualSolution(
@@ -384,6 +387,26 @@ def _finish(work: _Workspace, end: _PathEnd, objective: Objective, tol: float) -
         iterations=work.iterations,
         converged=gap * end.objective_scale <= tol and found.violation <= _ROUNDING,
     )
+
+
+def _sharpened(work: _Workspace, end: _PathEnd, prices: Array) -> _PathEnd:
+    """Try the multipliers of the projection itself as prices.
+
+    They are exact, zeros included, where the central path only tends to its end slowly: at a
+    row that is active at no price.
+    """
+    prices = end.problem.balanced(prices)
+    if (prices < 0.0)[~end.problem.equal].any():
+        return end
+    weights = end.problem.weights(prices)
+    if work.closed:
+        work.n_eigensolves += 1
+        kept = np.linalg.eigvalsh(np.tensordot(weights, work.matrices, 1))[-work.rank :].sum()
+        least = float(weights @ work.traces - kept)
+    else:
+        least = work.top(weights).bound
+    bound = (least - float(end.problem.limits @ prices)) / end.objective_scale
+    return replace(end, prices=prices, bound=bound) if bound > end.bound else end
 
 
 def _settled(

@@ -56,12 +56,15 @@ class Candidate:
     errors : ndarray of shape (k,)
     value, violation : float
         Objective and largest violation of a row, in the problem's units.
+    prices : ndarray of shape (n,)
+        The multipliers of the last quadratic program.
     """
 
     basis: Array
     errors: Array
     value: float
     violation: float
+    prices: Array
 
 
 def recover(
@@ -172,7 +175,7 @@ def _descend(
     """Sequential quadratic programming over subspaces, with an exact penalty as merit."""
     rank = basis.shape[1]
     damping = _LEAST_CURVATURE
-    best = _candidate(basis, matrices, traces, problem)
+    best = _candidate(basis, matrices, traces, problem, prices)
     for _ in range(_MAX_DESCENT):
         N = np.linalg.qr(best.basis, mode="complete")[0][:, rank:]
         W = np.tensordot(problem.weights(prices), matrices, 1)
@@ -187,7 +190,8 @@ def _descend(
         penalty = 2.0 * (1.0 + np.abs(prices).sum())
         length, gain = 1.0, 0.0
         while length > 1e-3:
-            trial = _candidate(np.linalg.qr(U - length * step)[0], matrices, traces, problem)
+            turned = np.linalg.qr(U - length * step)[0]
+            trial = _candidate(turned, matrices, traces, problem, prices)
             gain = best.value - trial.value + penalty * (best.violation - trial.violation)
             if gain > 0.0:
                 break
@@ -202,9 +206,11 @@ def _descend(
     return best
 
 
-def _candidate(basis: Array, matrices: Array, traces: Array, problem: Problem) -> Candidate:
+def _candidate(
+    basis: Array, matrices: Array, traces: Array, problem: Problem, prices: Array
+) -> Candidate:
     errors = traces - np.einsum("gai,ai->g", matrices @ basis, basis)
-    return Candidate(basis, errors, *problem.measure(errors))
+    return Candidate(basis, errors, *problem.measure(errors), prices)
 
 
 def _multipliers(G: Array, errors: Array, problem: Problem, prices: Array) -> Array:
