@@ -24,7 +24,8 @@ not depend on how many eigenvalues cross. ``dy/dmu`` on the path of maximisers c
 right-hand side; it both predicts the next point and, at the end, removes the barrier's bias.
 
 ``l_j`` is 0, or ``-h`` on equalities. The ceiling ``h`` on prices makes the constraints elastic: an
-infeasible problem, or one without interior, still has a path.
+infeasible problem, or one without interior, still has a path. It rises as ``mu`` falls, because in
+a span that is still small constraints may look infeasible that are not.
 
 Cost of a step, with m columns in ``V``: one m x m eigendecomposition and ``4 k m^3`` flops.
 """
@@ -40,7 +41,7 @@ from fairpca._group_problems import Array, Problem
 
 __all__ = ["Centre", "SmoothedDual"]
 
-MAX_PRICE = 1e6
+_MAX_PRICE = 1e6
 _CENTRED = 0.3  # Newton decrement below which the tangent can be trusted
 _MAX_STEPS = 60
 _RIDGE = 1e-14
@@ -124,7 +125,6 @@ class SmoothedDual:
         self.rank = rank
         self.n_terms = 2 * matrices.shape[1] + 2 * len(problem.limits)
         self.n_evaluations = 0
-        self._floor = np.where(problem.equal, -MAX_PRICE, 0.0)
 
     def centre(self, prices: Array, mu: float, tol: float = _CENTRED) -> Centre:
         """Maximise ``f`` from strictly feasible prices by damped Newton steps.
@@ -146,15 +146,12 @@ class SmoothedDual:
             newton, tangent, decrement = self._directions(prices, mu, at)
             if decrement < tol or steps == _MAX_STEPS:
                 break
-            length = min(1.0, 0.95 * self.reach(prices, newton))
-            trial = self._evaluate(self.problem.balanced(prices + length * newton), mu)
-            while trial.value < at.value + 0.1 * length * mu * decrement**2 and length > 1e-3:
-                length *= 0.5
-                trial = self._evaluate(self.problem.balanced(prices + length * newton), mu)
-            if length <= 1e-3:
+            better = self._search(at, newton, decrement, mu)
+            if better is None:
                 break
-            prices, at = trial.prices, trial
+            prices, at = better.prices, better
             steps += 1
+        low, high = self._room(prices, mu)
         return Centre(
             prices=prices,
             mu=mu,
@@ -162,22 +159,11 @@ class SmoothedDual:
             value=self._bound(prices, at.weights, at.eigenvalues),
             vectors=at.vectors,
             occupations=at.filled,
-            slack=mu / (prices - self._floor) - mu / (MAX_PRICE - prices),
+            slack=mu / low - mu / high,
             newton=newton,
             tangent=tangent,
             steps=steps,
         )
-
-    def reach(self, prices: Array, direction: Array) -> float:
-        """Longest step along a direction before a price meets its limit."""
-        down, up = direction < 0.0, direction > 0.0
-        steps = np.concatenate(
-            [
-                (self._floor - prices)[down] / direction[down],
-                (MAX_PRICE - prices)[up] / direction[up],
-            ]
-        )
-        return float(steps.min(initial=np.inf))
 
     def predict(self, centre: Centre, mu: float) -> tuple[Array, float]:
         """Follow the tangent towards a smaller ``mu``, stopping short of the price limits.
@@ -189,16 +175,16 @@ class SmoothedDual:
             The parameter the prices belong to, not below the one asked for.
         """
         step = centre.newton + (mu - centre.mu) * centre.tangent
-        while self.reach(centre.prices, step) <= 1.02 and mu < 0.9 * centre.mu:
+        while self._reach(centre.prices, step, centre.mu) <= 1.02 and mu < 0.9 * centre.mu:
             mu = float(np.sqrt(mu * centre.mu))
             step = centre.newton + (mu - centre.mu) * centre.tangent
-        length = min(1.0, 0.95 * self.reach(centre.prices, step))
+        length = min(1.0, 0.95 * self._reach(centre.prices, step, centre.mu))
         return self.problem.balanced(centre.prices + length * step), mu
 
     def limit(self, centre: Centre) -> Array:
         """Prices extrapolated to ``mu = 0``: the error is of order ``mu**2``, not ``mu``."""
         step = centre.newton - centre.mu * centre.tangent
-        length = min(1.0, 0.999 * self.reach(centre.prices, step))
+        length = min(1.0, 0.999 * self._reach(centre.prices, step, centre.mu))
         return self.problem.balanced(centre.prices + length * step)
 
     def value(self, prices: Array) -> float:
@@ -212,17 +198,37 @@ class SmoothedDual:
         kept = eigenvalues[-self.rank :].sum()
         return float(weights @ self.traces - kept - self.problem.limits @ prices)
 
+    def _search(
+        self, at: _Evaluation, newton: Array, decrement: float, mu: float
+    ) -> _Evaluation | None:
+        """Point along the Newton step with a fair part of the gain it promises, if any."""
+        longest = min(1.0, 0.95 * self._reach(at.prices, newton, mu))
+        for length in longest * 0.5 ** np.arange(10):
+            trial = self._evaluate(self.problem.balanced(at.prices + length * newton), mu)
+            if trial.value >= at.value + 0.1 * length * mu * decrement**2:
+                return trial
+        return None
+
+    def _room(self, prices: Array, mu: float) -> tuple[Array, Array]:
+        """Distances of the prices from their limits below and above."""
+        ceiling = min(_MAX_PRICE, 10.0 / mu)
+        return prices + np.where(self.problem.equal, ceiling, 0.0), ceiling - prices
+
+    def _reach(self, prices: Array, direction: Array, mu: float) -> float:
+        """Longest step along a direction before a price meets its limit."""
+        low, high = self._room(prices, mu)
+        down, up = direction < 0.0, direction > 0.0
+        steps = np.concatenate([-low[down] / direction[down], high[up] / direction[up]])
+        return float(steps.min(initial=np.inf))
+
     def _evaluate(self, prices: Array, mu: float) -> _Evaluation:
         self.n_evaluations += 1
         weights = self.problem.weights(prices)
         eigenvalues, vectors = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
         theta, filled, empty = _occupy(eigenvalues, self.rank, mu)
-        barrier = (
-            np.log(prices - self._floor).sum()
-            + np.log(MAX_PRICE - prices).sum()
-            - np.log(filled).sum()
-            - np.log(empty).sum()
-        )
+        low, high = self._room(prices, mu)
+        barrier = np.log(low).sum() + np.log(high).sum()
+        barrier -= np.log(filled).sum() + np.log(empty).sum()
         value = (
             weights @ self.traces
             - eigenvalues @ filled
@@ -248,7 +254,7 @@ class SmoothedDual:
         x = (at.eigenvalues - at.theta) / mu
         ds_dmu = k_ii * (k_ii @ x / k_ii.sum() - x)
 
-        low, high = prices - self._floor, MAX_PRICE - prices
+        low, high = self._room(prices, mu)
         errors = self.traces - diagonals @ s
         gradient = problem.rows @ errors - problem.limits + mu / low - mu / high
         d_gradient = 1.0 / low - 1.0 / high - problem.rows @ (diagonals @ ds_dmu)

@@ -346,7 +346,7 @@ def _follow(
             point = work.top(scaled.weights(prices))
             true = point.bound - float(scaled.limits @ prices)
             bound = max(bound, true)
-            allowed = 0.1 * tol if last else max(0.1 * tol, 0.1 * mu * dual.n_terms)
+            allowed = 1e-3 * tol if last else max(1e-3 * tol, 0.1 * mu * dual.n_terms)
             if bound <= highest and here - true > allowed and work.grow(point.basis):
                 dual, prices = smoothed(), centre.prices
                 continue
