@@ -207,7 +207,7 @@ def minimise_spread(
         return _settled(work, pca, "error", pca_error)
     work.grow(pca.basis)
 
-    # No projection with equal errors exceeds this, so a higher bound proves there is none.
+    # No overall error is above this, so a higher bound proves that the spread is out of reach.
     ceiling = float(shares.sum()) * (largest if cap is None else min(cap, largest))
     if max_error is not None:
         ceiling = max_error

@@ -122,7 +122,8 @@ def _purify(centre: Centre, block: Array, matrices: Array, problem: Problem, act
     """Walk in the optimal face to a relaxed solution with fewer fractional occupations."""
     vectors, s = centre.vectors, centre.occupations
     rows, levels = problem.rows[active], problem.levels[active]
-    fixed = null_space(levels.T).T @ rows  # what no change of the levels can make up for
+    # What no change of the levels can make up for:
+    fixed = null_space(levels.T).T @ rows if active.any() else rows
     S = (vectors * s) @ vectors.T
     rng = np.random.default_rng(0)
     for _ in range(block.shape[1]):
@@ -238,5 +239,5 @@ def _multipliers(G: Array, errors: Array, problem: Problem, prices: Array) -> Ar
             -strict * problem.level_cost,
         ]
     )
-    solution, _ = nnls(system, target)
+    solution, _ = nnls(system, target, maxiter=100 * sign.shape[1])
     return sign @ solution
