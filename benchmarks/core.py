@@ -77,7 +77,7 @@ def authors_search(C, p, r, tolerance=1e-6):
 
 def compare(name, prepare, r, rounds):
     made = prepare()
-    X, groups = made
+    X = made[0]
     timing = race(
         {
             "PCA": lambda: PCA(r).fit(X),
