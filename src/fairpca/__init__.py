@@ -1,5 +1,17 @@
 """Fair principal component analysis: exact, certified, at the price of plain PCA."""
 
+from fairpca._fair_pca import FairPCA
+from fairpca._moments import GroupMoments
+from fairpca.exceptions import ParityInfeasibleWarning
+from fairpca.path import TradeoffPath, tradeoff_path
+
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = [
+    "FairPCA",
+    "GroupMoments",
+    "ParityInfeasibleWarning",
+    "TradeoffPath",
+    "__version__",
+    "tradeoff_path",
+]

@@ -1,0 +1,380 @@
+"""All that happens before and after a solve, shared by the estimators.
+
+A subclass says only how to solve for a given rank (:meth:`FairProjection._solve_rank`). Fitting is
+three sentences: accumulate the moments, solve, publish. ``partial_fit`` only accumulates; the solve
+waits until a result is asked for, so a thousand blocks cost a thousand accumulations and one solve.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, RealNotInt
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from fairpca._moments import GroupMoments
+from fairpca._problems import Status
+from fairpca._solvers import Solution
+from fairpca._spectral import DenseOperand, top_eigenvectors
+from fairpca._validation import FORGOTTEN_GROUPS, check_two_groups
+from fairpca.exceptions import ParityInfeasibleWarning
+from fairpca.sources.in_memory import as_rows
+
+Array = NDArray[np.float64]
+
+_BLOCK_ENTRIES = 1 << 20
+
+_RESULTS = frozenset(
+    {
+        "components_",
+        "mean_",
+        "explained_variance_",
+        "explained_variance_ratio_",
+        "noise_variance_",
+        "n_components_",
+        "groups_",
+        "group_sizes_",
+        "group_errors_",
+        "group_explained_variance_ratio_",
+        "reconstruction_error_",
+        "disparity_",
+        "privileged_group_",
+        "harmed_group_",
+        "pca_group_errors_",
+        "pca_reconstruction_error_",
+        "alpha_",
+        "duality_gap_",
+        "status_",
+        "n_eigensolves_",
+    }
+)
+
+
+class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators: a linear projection fitted to the moments of groups."""
+
+    __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
+    __metadata_request__partial_fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            None,
+        ],
+    }
+
+    n_components: int | float | None
+
+    def fit(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Find the projection for the rows of X.
+
+        Parameters
+        ----------
+        X : {array, memory map, sparse matrix, data frame} of shape (n_samples, n_features)
+            Training data; neither modified nor copied whole.
+        y : None
+            Ignored.
+        sensitive_features : array-like of shape (n_samples,)
+            The group of each row. Needed here only, never for ``transform``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        moments = self._accumulate(X, sensitive_features, sample_weight, "fit")
+        self._check_groups(moments)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        return self._restart(moments)._publish()
+
+    def partial_fit(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Add the rows of X to those seen before; arguments as for :meth:`fit`.
+
+        The projection is computed when it is first used, so blocks are cheap, and a block may hold
+        a single group.
+        """
+        self._check_params()
+        first = not self.__sklearn_is_fitted__()
+        if not first and "moments_" not in vars(self):
+            raise ValueError(
+                f"this {type(self).__name__} was loaded without its moments and cannot be updated; "
+                "call fit, or partial_fit on a new object."
+            )
+        more = self._accumulate(X, sensitive_features, sample_weight, "partial_fit")
+        validate_data(self, X, reset=first, skip_check_array=True)
+        return self._restart(more if first else self.moments_.merge(more))
+
+    def fit_moments(self, moments: GroupMoments) -> Self:
+        """Find the projection from moments accumulated elsewhere.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            For instance merged from many files or machines.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        if not isinstance(moments, GroupMoments):
+            raise TypeError(
+                f"fit_moments needs GroupMoments, got {type(moments).__name__}; "
+                "make them with GroupMoments.from_data(X, groups)."
+            )
+        self._check_groups(moments)
+        self.n_features_in_ = moments.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+        return self._restart(moments)._publish()
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Fit to X and return its scores; arguments as for :meth:`fit`."""
+        return self.fit(
+            X, sensitive_features=sensitive_features, sample_weight=sample_weight
+        ).transform(X)
+
+    def transform(self, X: Any) -> Any:
+        """Project X onto the components.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
+            float32 for float32 input, else float64.
+        """
+        check_is_fitted(self)
+        X = self._validate(X)
+        scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=X.dtype)
+        for rows, Z in self._centred_blocks(X):
+            scores[rows] = Z @ self.components_.T
+        return scores
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Reconstruct rows from their scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        scores = check_array(X, dtype=[np.float64, np.float32])
+        r = self.components_.shape[0]
+        if scores.shape[1] != r:
+            raise ValueError(
+                f"inverse_transform needs the {r} scores that transform gives for each row, "
+                f"got X with {scores.shape[1]} columns."
+            )
+        return (scores @ self.components_ + self.mean_).astype(scores.dtype, copy=False)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood of each row under probabilistic PCA with these components.
+
+        A Gaussian with variance ``explained_variance_`` along the components and
+        ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``.
+        """
+        check_is_fitted(self)
+        X = self._validate(X)
+        r, d = self.components_.shape
+        floor = np.finfo(np.float64).eps * max(float(self.explained_variance_.sum()), 1e-300)
+        along = np.maximum(self.explained_variance_, floor)
+        across = max(self.noise_variance_, floor)
+        constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
+        likelihood = np.empty(X.shape[0])
+        for rows, Z in self._centred_blocks(X):
+            scores = Z @ self.components_.T
+            rest = Z - scores @ self.components_
+            likelihood[rows] = (scores**2 / along).sum(axis=1)
+            if r < d:
+                likelihood[rows] += (rest**2).sum(axis=1) / across
+        return np.asarray(-0.5 * (constant + likelihood))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Average log-likelihood of the rows of X; see :meth:`score_samples`.
+
+        Higher is better. With ``alpha=1`` it is that of scikit-learn's ``PCA``, so model selection
+        over ``n_components`` works the same way.
+        """
+        return float(self.score_samples(X).mean())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Fitted: there is a projection, or there are moments to compute it from."""
+        return "components_" in vars(self) or "moments_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def __getattr__(self, name: str) -> Any:
+        """Compute the results when one is asked for after ``partial_fit``."""
+        if name in _RESULTS and "moments_" in vars(self) and "components_" not in vars(self):
+            return getattr(self._publish(), name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _solve_rank(
+        self, operand: DenseOperand, rank: int, moments: GroupMoments
+    ) -> tuple[Solution, int]:
+        """The solution for one rank and the number of eigensolves it took."""
+        raise NotImplementedError
+
+    def _check_params(self) -> None:
+        self._validate_params()
+
+    def _check_groups(self, moments: GroupMoments) -> None:
+        labels, n_samples = moments.groups.tolist(), int(moments.counts.sum())
+        check_two_groups(labels, n_samples, type(self).__name__)
+
+    def _accumulate(
+        self, X: Any, sensitive_features: Any, sample_weight: Any, method: str
+    ) -> GroupMoments:
+        if sensitive_features is None:
+            name = type(self).__name__
+            raise TypeError(FORGOTTEN_GROUPS.format(name=name, method=method, step=name.lower()))
+        return GroupMoments.from_data(X, sensitive_features, sample_weight)
+
+    def _restart(self, moments: GroupMoments) -> Self:
+        """Forget earlier results; these moments are the state from now on."""
+        for name in _RESULTS & vars(self).keys():
+            delattr(self, name)
+        self.moments_ = moments
+        return self
+
+    def _publish(self) -> Self:
+        """Solve, and set the fitted attributes."""
+        moments = self.moments_
+        self._check_groups(moments)
+        shares = moments.weights / moments.weights.sum()
+        operand = DenseOperand(moments.second_moments(), shares)
+        solution, n_eigensolves = self._solve(operand, moments)
+        # Errors depend on the subspace alone: choose the basis with uncorrelated, ordered scores.
+        C_U = np.tensordot(shares, operand.products(solution.basis), axes=1)
+        captured = np.linalg.eigh(solution.basis.T @ C_U)
+        variances = np.maximum(captured.eigenvalues[::-1], 0.0)
+        r, d, n = len(variances), moments.n_features, int(moments.counts.sum())
+        total, unbiased = float(shares @ operand.traces), n / max(n - 1, 1)
+        left = max(total - float(variances.sum()), 0.0)
+        errors = np.maximum(solution.errors, 0.0)
+        labels = moments.groups.tolist()
+        D = solution.errors[solution.harmed] - solution.errors[solution.privileged]
+
+        self.components_ = _fix_signs(captured.eigenvectors[:, ::-1].T @ solution.basis.T)
+        self.mean_ = moments.mean
+        self.n_components_ = r
+        self.explained_variance_ = variances * unbiased
+        self.explained_variance_ratio_ = _ratio(variances, total)
+        self.noise_variance_ = left * unbiased / (d - r) if r < d else 0.0
+        self.groups_ = moments.groups
+        self.group_sizes_ = moments.counts
+        self.group_errors_ = errors
+        self.group_explained_variance_ratio_ = 1.0 - _ratio(errors, operand.traces)
+        self.reconstruction_error_ = float(shares @ errors)
+        self.disparity_ = float(D)
+        self.privileged_group_ = labels[solution.privileged]
+        self.harmed_group_ = labels[solution.harmed]
+        self.pca_group_errors_ = np.maximum(solution.pca.errors, 0.0)
+        self.pca_reconstruction_error_ = float(shares @ self.pca_group_errors_)
+        self.alpha_ = solution.alpha
+        self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
+        self.status_ = str(solution.status)
+        self.n_eigensolves_ = n_eigensolves
+        if solution.status is Status.INFEASIBLE:
+            warnings.warn(
+                f"no projection onto {r} components treats the groups alike; this one has the "
+                f"least possible disparity, {self.disparity_:.6g}. More components, or "
+                "constraint='no_worse', may serve better.",
+                ParityInfeasibleWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _solve(self, operand: DenseOperand, moments: GroupMoments) -> tuple[Solution, int]:
+        """Settle the rank and solve."""
+        n, d = int(moments.counts.sum()), moments.n_features
+        limit, wanted = min(n, d), self.n_components
+        if wanted is None:
+            return self._solve_rank(operand, limit, moments)
+        if not isinstance(wanted, float):
+            if wanted > limit:
+                raise ValueError(
+                    f"n_components={wanted} is more than the data allow: with n_samples = {n} and "
+                    f"n_features = {d} pass an integer from 1 to {limit}, a fraction between 0 and "
+                    "1, or None."
+                )
+            return self._solve_rank(operand, int(wanted), moments)
+        n_eigensolves, may_lose = 0, (1 - float(wanted)) * operand.traces
+        for r in range(min(_least_rank(operand.C, float(wanted)), limit), limit + 1):
+            solution, solves = self._solve_rank(operand, r, moments)
+            n_eigensolves += solves
+            if (solution.errors <= may_lose).all():
+                break
+        return solution, n_eigensolves
+
+    def _validate(self, X: Any) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse=("csr", "csc"),
+            dtype=[np.float64, np.float32],
+        )
+
+    def _centred_blocks(self, X: Any) -> Any:
+        """Pairs of a slice and its rows in float64, centred: no centred copy of all of X."""
+        source = as_rows(X)
+        size = max(64, _BLOCK_ENTRIES // source.n_features)
+        for start in range(0, source.n_rows, size):
+            stop = min(start + size, source.n_rows)
+            block = source.block(start, stop)
+            yield slice(start, stop), (block.toarray() if source.is_sparse else block) - self.mean_
+
+
+def _least_rank(C: Array, fraction: float) -> int:
+    """The rank below which some group cannot keep its share even with a projection of its own."""
+    least = 1
+    for C_g in C:
+        kept = np.cumsum(top_eigenvectors(C_g, len(C_g))[0])
+        least = max(least, int(np.searchsorted(kept, fraction * kept[-1] * (1 - 1e-12))) + 1)
+    return least
+
+
+def _fix_signs(components: Array) -> Array:
+    """Make the entry of largest magnitude of each component positive, the first one on a tie."""
+    magnitudes = np.abs(components)
+    near_largest = magnitudes >= magnitudes.max(axis=1, keepdims=True) * (1 - 1e-7)
+    decisive = near_largest.argmax(axis=1)
+    signs = np.sign(components[np.arange(len(components)), decisive])
+    return np.asarray(components * signs[:, None])
+
+
+def _ratio(part: Array, whole: Any) -> Array:
+    """``part / whole``, and 0 where the whole is: nothing of nothing is lost."""
+    whole = np.broadcast_to(whole, part.shape)
+    return np.asarray(np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0))

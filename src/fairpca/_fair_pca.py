@@ -1,0 +1,176 @@
+"""FairPCA: u-FPCA, c-FPCA, fixed alpha and budgets for two groups."""
+
+from __future__ import annotations
+
+from math import inf
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from fairpca._base import FairProjection
+from fairpca._moments import GroupMoments
+from fairpca._problems import FairProblem, FixedAlpha
+from fairpca._solvers import Solution, solve_exact, solve_fixed, solve_golden
+from fairpca._spectral import DenseFamily, DenseOperand, EigenSolver
+
+
+class FairPCA(FairProjection):
+    """Principal component analysis that reconstructs two groups equally well.
+
+    Plain PCA minimises the overall reconstruction error, and may reconstruct one group much worse
+    than the other. ``FairPCA`` finds the projection of least overall error among those that treat
+    both groups alike, exactly and with a certificate, from one pass over the data.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
+        least that share of its variance; None means ``min(n_samples, n_features)``.
+    constraint : {"no_worse"} or None, default="no_worse"
+        With ``"no_worse"`` (c-FPCA) no group may end up worse than the harmed group was under PCA,
+        so the disparity is as small as that allows. With None (u-FPCA) the groups are made equal at
+        any price, if need be by making both worse.
+    alpha : float in [0, 1], optional
+        Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
+        finding it. 1 is plain PCA. The constraint does not apply.
+    max_disparity : float, optional
+        Instead of parity ask for a disparity of at most this, at the least overall error.
+    max_error_increase : float, optional
+        Instead of parity ask for the least disparity at an overall error of at most
+        ``1 + max_error_increase`` times that of PCA; 0.01 allows one percent.
+    solver : {"exact", "golden"}, default="exact"
+        ``"golden"`` is the search printed in the paper, for comparison: slower and less exact.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features_in_)
+        Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
+        row is positive.
+    mean_ : ndarray of shape (n_features_in_,)
+        Overall mean.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Variance of each score (with n - 1, as in scikit-learn), and its share of the total.
+    noise_variance_ : float
+        Mean variance across the components.
+    n_components_, n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only when X was a data frame with string column names.
+    groups_, group_sizes_ : ndarray of shape (2,)
+        Labels, sorted, and numbers of rows.
+    group_errors_ : ndarray of shape (2,)
+        Average squared reconstruction error of each group, in the order of ``groups_``.
+    group_explained_variance_ratio_ : ndarray of shape (2,)
+        Share of its variance that each group keeps.
+    reconstruction_error_ : float
+        Average squared reconstruction error over all rows.
+    disparity_ : float
+        Error of the harmed group minus that of the privileged one.
+    privileged_group_, harmed_group_ : label
+        As plain PCA with as many components treats them.
+    pca_group_errors_, pca_reconstruction_error_ : ndarray of shape (2,), float
+        The same figures for plain PCA.
+    alpha_ : float
+        The weighting at which the projection is optimal.
+    duality_gap_ : float
+        How far the projection can be from the best possible one: zero up to rounding. In units of
+        the overall error, or of the disparity where that is what was minimised.
+    status_ : str
+        "parity reached", "capped" (by ``constraint``), "parity infeasible at this rank",
+        "already fair", "disparity budget met", "error budget spent", "fixed alpha".
+    n_eigensolves_ : int
+        Number of eigendecompositions.
+    moments_ : GroupMoments
+        What was learnt from the data; further ``partial_fit`` calls add to it.
+
+    See Also
+    --------
+    tradeoff_path : The whole frontier between PCA and parity.
+    fairpca.metrics : Group errors on held-out data, and of other projections.
+
+    References
+    ----------
+    .. [1] G. D. Pelegrina and L. T. Duarte, "A novel approach for Fair Principal Component Analysis
+       based on eigendecomposition", 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4)) * [4, 2, 1, 1]
+    >>> sex = np.repeat(["f", "m"], [100, 200])
+    >>> X[sex == "f"] = 0.8 * X[sex == "f"][:, ::-1]
+    >>> fair = FairPCA(n_components=2).fit(X, sensitive_features=sex)
+    >>> fair.status_, fair.harmed_group_
+    ('parity reached', 'm')
+    >>> fair.pca_group_errors_.round(3)
+    array([2.734, 4.584])
+    >>> fair.group_errors_.round(3)
+    array([4.046, 4.046])
+    >>> fair.transform(X).shape
+    (300, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FairProjection._parameter_constraints,
+        "constraint": [StrOptions({"no_worse"}), None],
+        "alpha": [Interval(Real, 0, 1, closed="both"), None],
+        "max_disparity": [Interval(Real, 0, None, closed="left"), None],
+        "max_error_increase": [Interval(Real, 0, None, closed="left"), None],
+        "solver": [StrOptions({"exact", "golden"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        constraint: Literal["no_worse"] | None = "no_worse",
+        alpha: float | None = None,
+        max_disparity: float | None = None,
+        max_error_increase: float | None = None,
+        solver: Literal["exact", "golden"] = "exact",
+    ) -> None:
+        self.n_components = n_components
+        self.constraint = constraint
+        self.alpha = alpha
+        self.max_disparity = max_disparity
+        self.max_error_increase = max_error_increase
+        self.solver = solver
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        given = {
+            name: value
+            for name in ("alpha", "max_disparity", "max_error_increase")
+            if (value := getattr(self, name)) is not None
+        }
+        if len(given) > 1:
+            raise ValueError(
+                f"{' and '.join(f'{name}={value}' for name, value in given.items())} contradict "
+                "each other: each says how far to go from PCA towards parity. Pass one of them, "
+                f"for example FairPCA({next(reversed(given))}={next(reversed(given.values()))})."
+            )
+        if given and self.solver == "golden":
+            raise ValueError(
+                f"solver='golden' searches for parity as the paper does and takes no "
+                f"{next(iter(given))}; use solver='exact' with it."
+            )
+
+    def _solve_rank(
+        self, operand: DenseOperand, rank: int, moments: GroupMoments
+    ) -> tuple[Solution, int]:
+        solver = EigenSolver(operand, rank)
+        return solver.solve(self._problem), solver.n_eigensolves
+
+    def _problem(self, family: DenseFamily) -> Solution:
+        if self.alpha is not None:
+            return solve_fixed(family, FixedAlpha(float(self.alpha)))
+        problem = FairProblem(
+            no_worse=self.constraint == "no_worse",
+            max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
+            max_error_increase=(
+                inf if self.max_error_increase is None else float(self.max_error_increase)
+            ),
+        )
+        return (solve_golden if self.solver == "golden" else solve_exact)(family, problem)

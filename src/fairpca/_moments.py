@@ -1,0 +1,391 @@
+"""Per-group moments: all that the library ever learns from the data.
+
+========  ==================================================================
+symbol    meaning
+========  ==================================================================
+n_g       total weight of group g (its number of rows when nothing is weighted)
+t_g       provisional shift of group g, near its mean
+s_g       weighted sum of ``x - t_g`` over the rows of group g
+G_g       weighted Gram matrix, the sum of ``(x - t_g)(x - t_g)'``
+C_g       ``G_g / n_g`` moved to the overall mean (or to the group's own)
+========  ==================================================================
+
+Moving the origin of a sum and of a Gram matrix from ``t`` to ``t - e`` costs no pass over data::
+
+    s <- s + n e          G <- G + s e' + e s' + n e e'
+
+so shifts are free to differ between blocks, machines and groups, and data a billion away from zero
+keep their digits. One pass over n rows costs about n d^2 multiplications (Gram matrices are
+symmetric) in blocks that stay in cache, each worker thread with a single-threaded BLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fairpca._threads import blas_threads, single_threaded_blas
+from fairpca._validation import (
+    check_feature_names,
+    check_n_features,
+    check_sample_weight,
+    encode_groups,
+    label_vector,
+    sort_labels,
+)
+from fairpca.sources.in_memory import Rows, as_rows, refuse_non_finite
+
+Array = NDArray[np.float64]
+
+_BLOCK_ROWS = 4096
+_BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
+_ROWS_FOR_SHIFT = 64
+_WORK_WORTH_A_THREAD = 5e7  # multiplications, some milliseconds
+
+
+class GroupMoments:
+    """Counts, means and second moments of each group, accumulated in one pass.
+
+    Accumulate anywhere, in any order, and :meth:`merge`: the result is that of one pass over all
+    rows, up to rounding. Everything the estimators need is in here, so nothing touches X again.
+
+    Build one with :meth:`from_data`; an empty one, ``GroupMoments()``, can be filled by
+    :meth:`update`.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (k,)
+        The group labels, sorted.
+    n_features : int
+        Number of columns, 0 while empty.
+    feature_names : list of str or None
+        Column names, when the rows came from data frames.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import GroupMoments
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 9.0]])
+    >>> moments = GroupMoments.from_data(X, ["a", "a", "b"])
+    >>> moments.groups, moments.counts
+    (array(['a', 'b'], dtype='<U1'), array([2, 1]))
+    >>> moments.means
+    array([[1., 2.],
+           [4., 9.]])
+    >>> half = GroupMoments.from_data(X[:1], ["a"])
+    >>> rest = GroupMoments.from_data(X[1:], ["a", "b"])
+    >>> bool(np.allclose(half.merge(rest).second_moments(), moments.second_moments()))
+    True
+    """
+
+    def __init__(self) -> None:
+        self.groups: NDArray[Any] = label_vector([])
+        self.n_features: int = 0
+        self.feature_names: list[str] | None = None
+        self._rows = np.zeros(0, np.int64)
+        self._weights: Array = np.zeros(0)
+        self._shifts: Array = np.zeros((0, 0))
+        self._sums: Array = np.zeros((0, 0))
+        self._grams: Array = np.zeros((0, 0, 0))
+
+    @classmethod
+    def from_data(cls, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
+        """Moments of the rows of X.
+
+        Parameters
+        ----------
+        X : array, memory map, sparse matrix or data frame of shape (n_samples, n_features)
+            Real numbers without missing values. Neither modified nor copied whole.
+        groups : array-like of shape (n_samples,)
+            The group of each row: strings, numbers, booleans or categoricals.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; weight 2 counts as the row standing there twice.
+
+        Returns
+        -------
+        GroupMoments
+        """
+        return cls().update(X, groups, sample_weight)
+
+    def update(self, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
+        """Add the rows of X, in place, and return self; arguments as in :meth:`from_data`.
+
+        When the rows are refused (missing values, wrong columns) nothing has been added.
+        """
+        rows = as_rows(X)
+        codes, labels = encode_groups(groups, rows.n_rows)
+        weights = check_sample_weight(sample_weight, rows.n_rows)
+        if self.n_features:
+            check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
+            check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
+        block = _accumulate(rows, codes, labels, weights)
+        merged = self.merge(block) if self.n_features else block
+        self.__dict__.update(merged.__dict__)
+        return self
+
+    def merge(self, other: GroupMoments) -> GroupMoments:
+        """Moments of both sets of rows together, as a new object; neither operand changes."""
+        if not self.n_features or not other.n_features:
+            return (self if self.n_features else other)._copy()
+        check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
+        check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
+        labels = sort_labels(list(dict.fromkeys([*self.groups.tolist(), *other.groups.tolist()])))
+        merged = _empty(labels, self.n_features, self.feature_names or other.feature_names)
+        for part in (self, other):
+            for g, label in enumerate(part.groups.tolist()):
+                merged._add(labels.index(label), part, g)
+        return merged
+
+    def _add(self, here: int, other: GroupMoments, there: int) -> None:
+        """Add one group of ``other``, moved to the shift of ours."""
+        n, s, gram = other._weights[there], other._sums[there], other._grams[there]
+        if self._rows[here] == 0:
+            self._shifts[here] = other._shifts[there]
+        e = other._shifts[there] - self._shifts[here]
+        self._rows[here] += other._rows[there]
+        self._weights[here] += n
+        self._sums[here] += s
+        self._grams[here] += gram
+        if e.any():
+            self._sums[here] += n * e
+            cross = np.outer(s + 0.5 * n * e, e)
+            self._grams[here] += cross
+            self._grams[here] += cross.T
+
+    def _copy(self) -> GroupMoments:
+        twin = GroupMoments()
+        for name, value in self.__dict__.items():
+            twin.__dict__[name] = value.copy() if isinstance(value, (np.ndarray, list)) else value
+        return twin
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of rows of each group with a positive weight."""
+        return self._rows.copy()
+
+    @property
+    def weights(self) -> Array:
+        """Total weight of each group; equal to ``counts`` when nothing is weighted."""
+        return self._weights.copy()
+
+    @property
+    def means(self) -> Array:
+        """Weighted mean of each group, of shape (k, n_features)."""
+        return np.asarray(self._shifts + self._sums / self._positive_weights()[:, None])
+
+    @property
+    def mean(self) -> Array:
+        """Weighted mean over all rows."""
+        p = self._positive_weights() / self._weights.sum()
+        return np.asarray(self._shifts[0] + p @ self._means_from_first_shift())
+
+    def _means_from_first_shift(self) -> Array:
+        """Group means seen from one shift, where a large offset cannot round them."""
+        return np.asarray(self._shifts - self._shifts[0] + self._sums / self._weights[:, None])
+
+    def second_moments(self, center: Literal["overall", "group"] = "overall") -> Array:
+        """``C_g`` of every group, of shape (k, n_features, n_features).
+
+        Parameters
+        ----------
+        center : {"overall", "group"}
+            About the overall mean (the paper's choice) or about each group's own mean.
+
+        Returns
+        -------
+        ndarray of shape (k, n_features, n_features)
+        """
+        if center not in ("overall", "group"):
+            raise ValueError(f"center must be 'overall' or 'group', got {center!r}.")
+        n = self._positive_weights()
+        if center == "group" and (self._rows == 1).any():
+            alone = self.groups[self._rows == 1].tolist()
+            raise ValueError(
+                f"groups {alone} have a single row, hence no variance about their own mean; "
+                "use center='overall', or merge these groups with others."
+            )
+        C = self._grams / n[:, None, None]
+        means = self._means_from_first_shift()
+        from_overall = means - (n / n.sum()) @ means
+        for g in range(len(n)):
+            from_shift = self._sums[g] / n[g]
+            C[g] -= np.outer(from_shift, from_shift)
+            if center == "overall":
+                C[g] += np.outer(from_overall[g], from_overall[g])
+        return C
+
+    def _positive_weights(self) -> Array:
+        if not self.n_features:
+            raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
+        if not (self._weights > 0).all():
+            weightless = self.groups[~(self._weights > 0)].tolist()
+            raise ValueError(
+                f"groups {weightless} have total weight zero; give at least one of their rows a "
+                "positive sample_weight, or leave these rows out."
+            )
+        return self._weights
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(
+            f"{label!r}: {count}"
+            for label, count in zip(self.groups.tolist(), self._rows.tolist(), strict=True)
+        )
+        return f"GroupMoments({{{sizes}}}, n_features={self.n_features})"
+
+
+def _empty(labels: Sequence[Any], d: int, feature_names: list[str] | None) -> GroupMoments:
+    moments, k = GroupMoments(), len(labels)
+    moments.groups, moments.n_features, moments.feature_names = (
+        label_vector(labels),
+        d,
+        feature_names,
+    )
+    moments._rows, moments._weights = np.zeros(k, np.int64), np.zeros(k)
+    moments._shifts, moments._sums = np.zeros((k, d)), np.zeros((k, d))
+    moments._grams = np.zeros((k, d, d))
+    return moments
+
+
+def _accumulate(
+    rows: Rows, codes: NDArray[np.intp], labels: NDArray[Any], weights: Array | None
+) -> GroupMoments:
+    """One pass over the rows, split over threads in contiguous ranges (so results repeat)."""
+    k, d = len(labels), rows.n_features
+    moments = _empty(labels.tolist(), d, rows.feature_names)
+    moments.groups = labels
+    if not rows.is_sparse:
+        moments._shifts = _provisional_shifts(rows, codes, k)
+    if k <= 256:
+        codes = codes.astype(np.uint8)  # radix sort within the blocks
+
+    def part(start: int, stop: int) -> GroupMoments:
+        piece = _empty(labels.tolist(), d, None)
+        piece._shifts = moments._shifts
+        add = _add_sparse_rows if rows.is_sparse else _add_dense_rows
+        with np.errstate(over="ignore", invalid="ignore"):
+            add(piece, rows, codes, weights, start, stop)
+        return piece
+
+    n_threads = blas_threads() if rows.n_rows * d * d > _WORK_WORTH_A_THREAD else 1
+    if n_threads == 1:
+        pieces = [part(0, rows.n_rows)]
+    else:
+        edges = np.linspace(0, rows.n_rows, n_threads + 1).astype(int).tolist()
+        with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
+            pieces = list(pool.map(part, edges[:-1], edges[1:]))
+    for name in ("_rows", "_weights", "_sums", "_grams"):
+        total = getattr(pieces[0], name)
+        for piece in pieces[1:]:
+            total += getattr(piece, name)
+        setattr(moments, name, total)
+    if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
+        refuse_non_finite(rows)
+        raise ValueError(
+            "X has values so large that their squares overflow float64; "
+            "rescale it, for example with sklearn.preprocessing.StandardScaler."
+        )
+    return moments
+
+
+def _provisional_shifts(rows: Rows, codes: NDArray[np.intp], k: int) -> Array:
+    """The mean of the first rows of each group: near enough to its mean to save the digits.
+
+    Columns whose mean is within a standard deviation of zero lose none without a shift.
+    """
+    shifts, first = np.zeros((k, rows.n_features)), min(rows.n_rows, _BLOCK_ROWS)
+    head, head_codes = rows.block(0, first), codes[:first]
+    for g in range(k):
+        members = np.flatnonzero(head_codes == g)[:_ROWS_FOR_SHIFT]
+        if len(members):
+            sample = head[members]
+        else:
+            start = int(np.argmax(codes == g))
+            sample = rows.block(start, start + 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = sample.mean(axis=0, dtype=np.float64)
+            needed = np.isfinite(shift) & (np.abs(shift) > sample.std(axis=0, dtype=np.float64))
+        shifts[g] = np.where(needed, shift, 0.0)
+    return shifts
+
+
+def _block_rows(d: int) -> int:
+    return min(_BLOCK_ROWS, max(64, _BLOCK_ENTRIES // d))
+
+
+def _add_dense_rows(
+    piece: GroupMoments,
+    rows: Rows,
+    codes: NDArray[Any],
+    weights: Array | None,
+    start: int,
+    stop: int,
+) -> None:
+    k, d = len(piece.groups), rows.n_features
+    size = _block_rows(d)
+    buffer = np.empty((min(size, stop - start), d))
+    shifted: list[bool] = [bool(shift.any()) for shift in piece._shifts]
+    ones = np.ones(len(buffer))
+    for low in range(start, stop, size):
+        high = min(low + size, stop)
+        order, edges = _by_group(codes[low:high], k)
+        Z = buffer[: high - low]
+        block = rows.block(low, high)
+        if block.dtype == np.float64:
+            np.take(block, order, axis=0, out=Z, mode="clip")
+        else:
+            Z[:] = block[order]
+        w: Array | None = None if weights is None else weights[low:high][order]
+        for g in range(k):
+            a, b = edges[g], edges[g + 1]
+            if a == b:
+                continue
+            Z_g = Z[a:b]
+            if shifted[g]:
+                Z_g -= piece._shifts[g]
+            if w is None:
+                piece._rows[g] += b - a
+                piece._weights[g] += b - a
+                piece._sums[g] += ones[a:b] @ Z_g
+            else:
+                piece._rows[g] += np.count_nonzero(w[a:b])
+                piece._weights[g] += w[a:b].sum()
+                piece._sums[g] += w[a:b] @ Z_g
+                Z_g *= np.sqrt(w[a:b])[:, None]
+            piece._grams[g] += Z_g.T @ Z_g
+
+
+def _add_sparse_rows(
+    piece: GroupMoments,
+    rows: Rows,
+    codes: NDArray[Any],
+    weights: Array | None,
+    start: int,
+    stop: int,
+) -> None:
+    """As for dense rows, but with shift zero, which keeps the zeros."""
+    size = 4 * _BLOCK_ROWS
+    for low in range(start, stop, size):
+        high = min(low + size, stop)
+        block = rows.block(low, high)
+        order, edges = _by_group(codes[low:high], len(piece.groups))
+        for g, (a, b) in enumerate(pairwise(edges)):
+            if a == b:
+                continue
+            Z_g = block[order[a:b]]
+            w = np.ones(b - a) if weights is None else weights[low:high][order[a:b]]
+            piece._rows[g] += np.count_nonzero(w)
+            piece._weights[g] += w.sum()
+            piece._sums[g] += Z_g.T @ w
+            piece._grams[g] += (Z_g.T @ sp.diags_array(w) @ Z_g).toarray()
+
+
+def _by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:
+    """The order that puts the rows of a block group by group, and where each group starts."""
+    edges = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=k))]).tolist()
+    return np.argsort(codes, kind="stable"), edges

@@ -1,0 +1,199 @@
+"""Checks of what users pass in, and the wording of the errors they get back.
+
+Every message says what was passed, what is allowed, and the call that fixes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+FORGOTTEN_GROUPS = (
+    "sensitive_features is missing: {name}.{method} needs one group label per row. "
+    "Pass {name}(...).{method}(X, sensitive_features=groups); inside a Pipeline pass "
+    "pipeline.fit(X, {step}__sensitive_features=groups), or enable metadata routing with "
+    "sklearn.set_config(enable_metadata_routing=True)."
+)
+
+
+def name_of(column: int, feature_names: Sequence[str] | None) -> str:
+    """How an error message calls a column: by its name where there is one."""
+    return f"column {column}" if feature_names is None else f"column {feature_names[column]!r}"
+
+
+def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Turn labels of any kind into codes 0..k-1 and the sorted array of distinct labels."""
+    values = _label_array(groups)
+    if len(values) != n_rows:
+        raise ValueError(
+            f"sensitive_features has {len(values)} labels but X has {n_rows} rows; "
+            "pass exactly one label per row of X."
+        )
+    if values.dtype == bool or np.issubdtype(values.dtype, np.integer):
+        return _encode_integers(values)
+    return _encode_hashables(values)
+
+
+def _label_array(groups: Any) -> NDArray[Any]:
+    """Labels as a 1-D array; missing ones are refused, as are several columns."""
+    native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        if native.shape[1] != 1:
+            raise ValueError(
+                f"sensitive_features has {native.shape[1]} columns ({', '.join(native.columns)}); "
+                "pass one column of group labels, for example sensitive_features=frame['sex']."
+            )
+        native = native.get_column(native.columns[0])
+    if isinstance(native, nw.Series):
+        if native.is_null().any():
+            _refuse_missing(native.is_null().to_numpy())
+        if native.dtype == nw.Categorical or native.dtype == nw.Enum:
+            native = native.cast(nw.String)
+        values = native.to_numpy()
+    else:
+        values = np.asarray(groups)
+        if isinstance(groups, (list, tuple)) and values.ndim == 1:
+            values = label_vector(groups)  # numpy would turn 1 and "one" into two strings
+    if values.ndim == 2 and values.shape[-1] == 1:
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(
+            f"sensitive_features has shape {values.shape}; pass a 1-D array with one label per row."
+        )
+    if np.issubdtype(values.dtype, np.complexfloating):
+        raise TypeError("sensitive_features is complex; pass strings, numbers or booleans.")
+    return values
+
+
+def _refuse_missing(missing: NDArray[np.bool_]) -> None:
+    rows = np.flatnonzero(missing)
+    raise ValueError(
+        f"sensitive_features has {len(rows)} missing labels, the first in row {rows[0]}; "
+        "drop these rows (X[known], groups[known]) or give them a label of their own, "
+        "such as 'unknown'."
+    )
+
+
+def _encode_integers(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Counting instead of sorting: labels in a small range, as group labels mostly are."""
+    if len(values) == 0:
+        return np.empty(0, np.intp), values
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest > max(1024, len(values)):
+        labels, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.intp), labels
+    offsets = values.astype(np.intp) - lowest
+    present = np.flatnonzero(np.bincount(offsets, minlength=highest - lowest + 1))
+    labels = (present + lowest).astype(values.dtype)
+    if len(present) == highest - lowest + 1:
+        return offsets, labels
+    return np.searchsorted(present, offsets), labels
+
+
+def _encode_hashables(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Look labels up in a dictionary: an order faster than sorting a million strings."""
+    items = values.tolist()
+    missing = np.fromiter((v is None or v != v for v in items), bool, len(items))
+    if missing.any():
+        _refuse_missing(missing)
+    seen = list(dict.fromkeys(items))
+    ordered = sort_labels(seen)
+    position = {label: code for code, label in enumerate(ordered)}
+    codes = np.fromiter((position[v] for v in items), np.intp, len(items))
+    return codes, label_vector(ordered)
+
+
+def sort_labels(labels: Sequence[Any]) -> list[Any]:
+    """Sorted where the labels can be compared, else by type and text: never by accident."""
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+
+
+def label_vector(labels: Sequence[Any]) -> NDArray[Any]:
+    """A 1-D array of labels; labels of mixed types stay the objects they are."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and kinds <= {str, bool, int, float}:
+        return np.asarray(labels)
+    vector = np.empty(len(labels), dtype=object)
+    vector[:] = labels
+    return vector
+
+
+def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Weights as float64, or None; negative, missing, all-zero and misfitting ones are refused."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"sample_weight must be numbers, one per row of X, but could not be read: {error}"
+        ) from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1 or len(weights) != n_rows:
+        raise ValueError(
+            f"sample_weight has shape {weights.shape} but X has {n_rows} rows; "
+            f"pass a 1-D array of {n_rows} non-negative weights, or sample_weight=None."
+        )
+    bad = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be finite and non-negative, but row {bad[0]} has "
+            f"{weights[bad[0]]}; give rows that should not count the weight 0."
+        )
+    if not weights.any():
+        raise ValueError(
+            "sample_weight is zero in every row, so there is nothing to fit; "
+            "give at least one row of each group a positive weight, or pass sample_weight=None."
+        )
+    return weights
+
+
+def check_feature_names(
+    known: Sequence[str] | None, given: Sequence[str] | None, method: str
+) -> None:
+    """Blocks that belong together must have the same columns in the same order."""
+    if known is None or given is None or list(known) == list(given):
+        return
+    unseen = [name for name in given if name not in known]
+    lacking = [name for name in known if name not in given]
+    if unseen or lacking:
+        detail = f"unexpected: {unseen[:5]}, missing: {lacking[:5]}"
+    else:
+        detail = "the same names in another order"
+    raise ValueError(
+        f"{method} got columns that differ from those seen before ({detail}); "
+        f"pass the columns {list(known)[:5]}{'...' if len(known) > 5 else ''} in this order."
+    )
+
+
+def check_n_features(known: int, given: int, method: str) -> None:
+    """Blocks that belong together must have the same number of columns."""
+    if known != given:
+        raise ValueError(
+            f"{method} got X with {given} features, but the rows before had {known}; "
+            "pass the same columns each time, or start again with a new object."
+        )
+
+
+def check_two_groups(labels: Sequence[Any], n_samples: int, name: str) -> None:
+    """The two-group methods compare two groups, no fewer and no more."""
+    if len(labels) == 1:
+        raise ValueError(
+            f"sensitive_features holds one group only ({labels[0]!r}, n_samples = {n_samples}), so "
+            "there is nothing to compare; pass labels of two groups, or use "
+            "sklearn.decomposition.PCA."
+        )
+    if len(labels) > 2:
+        raise ValueError(
+            f"{name} compares two groups, but sensitive_features holds {len(labels)}: "
+            f"{labels[:5]}{'...' if len(labels) > 5 else ''}; compare one with the rest, for "
+            f"example sensitive_features=(groups == {labels[0]!r})."
+        )

@@ -1,0 +1,148 @@
+"""How well a linear projection reconstructs each group, on any data.
+
+All functions take any fitted object with orthonormal ``components_`` and a ``mean_``: the
+estimators of this library and scikit-learn's ``PCA`` and ``IncrementalPCA`` alike. Data may be held
+out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairpca._validation import check_n_features, check_sample_weight, encode_groups
+from fairpca.sources.in_memory import as_rows, refuse_non_finite
+
+__all__ = ["fairness_measure", "group_reconstruction_errors", "reconstruction_disparity"]
+
+_BLOCK_ENTRIES = 1 << 20
+
+
+def group_reconstruction_errors(
+    estimator: Any, X: Any, sensitive_features: Any, *, sample_weight: Any = None
+) -> dict[Any, float]:
+    """Average squared reconstruction error ``R_g`` of each group.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted, with ``components_`` and ``mean_``.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+    sensitive_features : array-like of shape (n_samples,)
+        The group of each row; any number of groups.
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    dict
+        Error of each group, in sorted order of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from fairpca.metrics import group_reconstruction_errors
+    >>> X = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0], [-2.0, 0.0]])
+    >>> pca = PCA(1).fit(X)
+    >>> group_reconstruction_errors(pca, X, ["a", "a", "b", "b"])
+    {'a': 1.0, 'b': 0.0}
+    """
+    components, mean = _projection(estimator)
+    rows = as_rows(X)
+    check_n_features(len(mean), rows.n_features, "group_reconstruction_errors")
+    codes, labels = encode_groups(sensitive_features, rows.n_rows)
+    weights = check_sample_weight(sample_weight, rows.n_rows)
+    k = len(labels)
+    errors, totals = np.zeros(k), np.zeros(k)
+    size = max(64, _BLOCK_ENTRIES // rows.n_features)
+    for start in range(0, rows.n_rows, size):
+        stop = min(start + size, rows.n_rows)
+        block = rows.block(start, stop)
+        Z = (block.toarray() if rows.is_sparse else block) - mean
+        if not np.isfinite(Z).all():
+            refuse_non_finite(rows)
+        Z -= (Z @ components.T) @ components
+        squares = np.einsum("ij,ij->i", Z, Z)
+        w = np.ones(stop - start) if weights is None else weights[start:stop]
+        errors += np.bincount(codes[start:stop], w * squares, minlength=k)
+        totals += np.bincount(codes[start:stop], w, minlength=k)
+    if not totals.all():
+        raise ValueError(
+            f"groups {labels[totals == 0].tolist()} have total weight zero; leave their rows out, "
+            "or give at least one of them a positive sample_weight."
+        )
+    return dict(zip(labels.tolist(), (errors / totals).tolist(), strict=True))
+
+
+def reconstruction_disparity(
+    estimator: Any, X: Any, sensitive_features: Any, *, sample_weight: Any = None
+) -> float:
+    """Largest minus smallest group error; the paper's ``|D|`` when there are two groups.
+
+    Parameters are those of :func:`group_reconstruction_errors`.
+
+    Returns
+    -------
+    float
+        Zero when all groups are reconstructed equally well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from fairpca.metrics import reconstruction_disparity
+    >>> X = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0], [-2.0, 0.0]])
+    >>> reconstruction_disparity(PCA(1).fit(X), X, ["a", "a", "b", "b"])
+    1.0
+    """
+    errors = group_reconstruction_errors(
+        estimator, X, sensitive_features, sample_weight=sample_weight
+    ).values()
+    if len(errors) == 1:
+        raise ValueError("sensitive_features holds one group only; a disparity needs at least two.")
+    return max(errors) - min(errors)
+
+
+def fairness_measure(
+    estimator: Any, X: Any, sensitive_features: Any, *, sample_weight: Any = None
+) -> float:
+    """The paper's fairness measure ``F``: the squared disparity.
+
+    Parameters are those of :func:`group_reconstruction_errors`.
+
+    Returns
+    -------
+    float
+        Zero when all groups are reconstructed equally well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from fairpca.metrics import fairness_measure
+    >>> X = np.array([[0.0, 2.0], [0.0, -2.0], [5.0, 0.0], [-5.0, 0.0]])
+    >>> fairness_measure(PCA(1).fit(X), X, ["a", "a", "b", "b"])
+    16.0
+    """
+    return (
+        reconstruction_disparity(estimator, X, sensitive_features, sample_weight=sample_weight) ** 2
+    )
+
+
+def _projection(estimator: Any) -> tuple[Any, Any]:
+    components = getattr(estimator, "components_", None)
+    mean = getattr(estimator, "mean_", None)
+    if components is None or mean is None:
+        raise TypeError(
+            f"{type(estimator).__name__} has no components_ and mean_; pass a fitted linear "
+            "projection such as FairPCA or sklearn.decomposition.PCA."
+        )
+    components = np.asarray(components, dtype=np.float64)
+    departure = np.abs(components @ components.T - np.eye(len(components))).max(initial=0.0)
+    if departure > 1e-4:
+        raise ValueError(
+            f"the components_ of {type(estimator).__name__} are not orthonormal (off by "
+            f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
+        )
+    return components, np.asarray(mean, dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Where rows come from. Everything later sees only blocks of rows."""

@@ -1,0 +1,167 @@
+"""Rows of arrays, memory maps, sparse matrices and data frames, a block at a time.
+
+The whole of X is never copied or converted: a block is cut out first and cast afterwards, so
+integers, float32, memory maps and data frames cost one block of extra memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fairpca._validation import name_of
+
+_BLOCK_ENTRIES = 1 << 20
+
+Block = Any  # NDArray[np.floating] or a scipy sparse matrix in CSR format
+
+
+class Rows(Protocol):
+    """A table that can be cut into blocks of rows."""
+
+    n_rows: int
+    n_features: int
+    feature_names: list[str] | None
+    is_sparse: bool
+
+    def block(self, start: int, stop: int) -> Block:
+        """Rows ``start`` to ``stop`` as a float array or a CSR matrix; may be a view."""
+
+
+class ArrayRows:
+    """A numpy array or memory map of any real type."""
+
+    is_sparse = False
+    feature_names: list[str] | None = None
+
+    def __init__(self, X: NDArray[Any]) -> None:
+        self._X = X
+        self.n_rows, self.n_features = X.shape
+
+    def block(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop``; a view where X holds floats already."""
+        block = np.asarray(self._X[start:stop])
+        if block.dtype in (np.float64, np.float32):
+            return block
+        return block.astype(np.float64)
+
+
+class SparseRows:
+    """A scipy sparse matrix or array; other formats than CSR are converted once."""
+
+    is_sparse = True
+    feature_names: list[str] | None = None
+
+    def __init__(self, X: Any) -> None:
+        self._X = X.tocsr()
+        self.n_rows, self.n_features = X.shape
+
+    def block(self, start: int, stop: int) -> Any:
+        """Rows ``start`` to ``stop`` as a CSR matrix of floats."""
+        block = self._X[start:stop]
+        return block if block.dtype == np.float64 else block.astype(np.float64)
+
+
+class FrameRows:
+    """A pandas, polars or pyarrow table, or any other that narwhals knows."""
+
+    is_sparse = False
+
+    def __init__(self, frame: nw.DataFrame[Any]) -> None:
+        unusable = [
+            f"{name!r} ({dtype})"
+            for name, dtype in frame.schema.items()
+            if not (dtype.is_numeric() or dtype == nw.Boolean)
+        ]
+        if unusable:
+            raise TypeError(
+                f"X has columns that are not numbers: {', '.join(unusable[:5])}"
+                f"{' and others' if len(unusable) > 5 else ''}; drop them or encode them, for "
+                "example with sklearn.preprocessing.OneHotEncoder."
+            )
+        self._frame = frame
+        self.n_rows, self.n_features = frame.shape
+        self.feature_names: list[str] | None = [str(name) for name in frame.columns]
+
+    def block(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Rows ``start`` to ``stop``; missing values become NaN."""
+        block = self._frame[start:stop].select(nw.all().cast(nw.Float64))
+        return np.asarray(block.to_numpy(), dtype=np.float64)
+
+
+def as_rows(X: Any) -> Rows:
+    """Wrap X, refusing what is not a two-dimensional table of real numbers.
+
+    Examples
+    --------
+    >>> rows = as_rows([[1, 2], [3, 4], [5, 6]])
+    >>> rows.n_rows, rows.n_features
+    (3, 2)
+    >>> rows.block(1, 3)
+    array([[3., 4.],
+           [5., 6.]])
+    """
+    if sp.issparse(X):
+        rows: Rows = SparseRows(_real(X))
+    else:
+        table = nw.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(table, nw.DataFrame):
+            rows = FrameRows(table)
+        else:
+            rows = ArrayRows(_two_dimensional(X))
+    if rows.n_rows == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape=({rows.n_rows}, {rows.n_features})) while a "
+            "minimum of 1 is required; pass an X with at least one row."
+        )
+    if rows.n_features == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({rows.n_rows}, 0)) while a minimum of 1 is "
+            "required; pass an X with at least one column."
+        )
+    return rows
+
+
+def _two_dimensional(X: Any) -> NDArray[Any]:
+    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data either using "
+            "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is one row."
+        )
+    return np.asarray(_real(array))
+
+
+def _real(X: Any) -> Any:
+    dtype = X.dtype
+    if np.issubdtype(dtype, np.complexfloating):
+        raise ValueError(
+            "Complex data not supported: X must hold real numbers; "
+            "pass X.real, or real and imaginary parts as separate columns."
+        )
+    if dtype.kind not in "biufO":
+        raise TypeError(
+            f"X holds {dtype} values but must hold numbers; convert it with "
+            "X.astype(float), or encode text with sklearn.preprocessing.OneHotEncoder."
+        )
+    return X
+
+
+def refuse_non_finite(rows: Rows) -> None:
+    """Raise an error that names the first NaN or infinity, if there is one."""
+    size = max(1, _BLOCK_ENTRIES // rows.n_features)
+    for start in range(0, rows.n_rows, size):
+        block = rows.block(start, min(start + size, rows.n_rows))
+        block = block.toarray() if rows.is_sparse else block
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            i, j = bad[0].tolist()
+            what = "NaN" if np.isnan(block[i, j]) else "infinity"
+            raise ValueError(
+                f"Input X contains {what} in {name_of(j, rows.feature_names)}, first in row "
+                f"{start + i}; drop such rows, or fill them with sklearn.impute.SimpleImputer."
+            )
