@@ -315,7 +315,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.duality_gap_ = solution.gap
         self.status_ = str(solution.status)
         self.n_eigensolves_ = n_eigensolves
-        vars(self).update(solution.extras)
+        self.__dict__.update(solution.extras)
         if solution.status is Status.INFEASIBLE:
             warnings.warn(
                 f"no projection onto {r} components treats the groups alike; this one has the "

@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from fairpca._crossings import cross_slack
 from fairpca._problems import Criterion, Status
@@ -130,15 +131,14 @@ def solve_multiplicative_weights(
 ) -> MinMaxSolution:
     """Run the published iteration for ``n_iter`` rounds."""
     balance = _Balance(family, criterion)
-    weights, average = np.array([0.5, 0.5]), np.zeros((family.n_features, family.n_features))
+    logarithms = np.zeros(2)  # of the weights: a weight that underflowed would never come back
+    average = np.zeros((family.n_features, family.n_features))
     rounds: list[Point] = []
     for _ in range(n_iter):
-        last = family.top(weights)
+        last = family.top(softmax(logarithms))
         rounds.append(last)
         average += last.basis @ last.basis.T / n_iter
-        exponents = eta * balance.values(last.errors)
-        weights = weights * np.exp(exponents - exponents.max())
-        weights = weights / weights.sum()
+        logarithms += eta * balance.values(last.errors)
     mean_basis = top_eigenvectors(average, family.rank)[1]
     candidates = [(mean_basis, family.errors(mean_basis)), (last.basis, last.errors)]
     basis, errors = min(candidates, key=lambda found: float(balance.values(found[1]).max()))
