@@ -27,6 +27,7 @@ _RC: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "0.9",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
@@ -52,6 +53,7 @@ LOOKS = {
     "c-fpca": Look("#D55E00", "v"),
 }
 GROUP_COLORS = ("#56B4E9", "#CC79A7")
+RING: Any = {"markerfacecolor": "white", "markersize": 7.0}
 FLOOR = 1e-12  # fairness measures below are rounding errors of parity
 
 
@@ -97,7 +99,10 @@ def fairness_axis(axes: Axes) -> None:
 def line(
     axes: Axes, method: str, x: NDArray[Any], y: NDArray[Any], *, second: bool = False, **more: Any
 ) -> None:
-    """A line in the look of a method; the ``second`` of two is dashed and hollow."""
+    """A line in the look of a method; the ``second`` of two is dashed, its markers are rings.
+
+    The rings are wide enough to be seen around the markers of the first where both lines meet.
+    """
     look = LOOKS[method]
     axes.plot(
         x,
@@ -105,7 +110,7 @@ def line(
         color=look.color,
         marker=look.marker,
         linestyle="--" if second else "-",
-        markerfacecolor="white" if second else look.color,
+        **(RING if second else {}),
         **more,
     )
 

@@ -91,9 +91,7 @@ def draw_groups(results: Sequence[Result]) -> Any:
         figure,
         [
             drawing.handle(results[0].group_1, "0.25", "o"),
-            drawing.handle(
-                results[0].group_2, "0.25", "o", linestyle="--", markerfacecolor="white"
-            ),
+            drawing.handle(results[0].group_2, "0.25", "o", linestyle="--", **drawing.RING),
             drawing.handle("harmed group under PCA: the cap of c-FPCA", "0.72", linewidth=4),
         ],
     )

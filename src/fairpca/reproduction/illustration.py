@@ -24,7 +24,7 @@ def draw_illustration() -> Any:
         "pca": FairPCA(1, alpha=1.0).fit(X, sensitive_features=groups),
         "u-fpca": FairPCA(1, constraint=None).fit(X, sensitive_features=groups),
     }
-    reach = float(np.abs(X - X.mean(axis=0)).max()) * 1.08
+    reach = float(np.abs(X - X.mean(axis=0)).max()) * 1.2
     for (method, fit), row, letters in zip(fits.items(), axes, ("abc", "def"), strict=True):
         name = "PCA" if method == "pca" else "Fair PCA"
         symbol = "u" if method == "pca" else r"\bar{u}"
@@ -38,10 +38,10 @@ def draw_illustration() -> Any:
         _vector(row[0], u1, rf"${symbol}_1$", 0.82 * reach, drawing.LOOKS[method].color)
         u2 = np.array([-u1[1], u1[0]])
         _vector(row[0], u2, rf"${symbol}_2$", 0.5 * reach, drawing.LOOKS[method].color)
-        row[0].set_title(f"({letters[0]}) {name}: data and projection vectors")
+        row[0].set_title(f"({letters[0]}) {name}: data and vectors")
         row[0].set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         row[0].legend(loc="lower right", handletextpad=0.1, borderpad=0.1)
-        bins = np.linspace(-reach, reach, 41)
+        bins = np.linspace(-reach, reach, 45)
         for panel, letter, (label, rows), color in zip(
             row[1:], letters[1:], members.items(), drawing.GROUP_COLORS, strict=True
         ):
@@ -51,7 +51,7 @@ def draw_illustration() -> Any:
             )
             panel.plot(scores, np.full(len(scores), -0.015), "|", color=color, alpha=0.6)
             panel.set_title(f"({letter}) Group {label} on ${symbol}_1$")
-            panel.set(xlim=(-reach, reach), ylim=(-0.03, 0.4))
+            panel.set(xlim=(-reach, reach), ylim=(-0.03, 0.27))
             panel.text(
                 0.03, 0.95, f"variance {scores.var():.2f}\nerror {labelled[label]:.2f}",
                 transform=panel.transAxes, va="top",

@@ -59,7 +59,7 @@ def prepare(out: str | os.PathLike[str]) -> Path:
     folder = writable_folder(Path(out))
     writable_folder(folder / "results")
     try:
-        import matplotlib  # noqa: F401
+        from fairpca.reproduction import drawing  # noqa: F401
     except ImportError as error:
         raise ImportError('the figures need matplotlib: pip install "fairpca[plot]".') from error
     return folder
