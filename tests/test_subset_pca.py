@@ -21,7 +21,7 @@ class Subset(GroupsFromRows, SubsetFairPCA):
     """Supplies groups, for the checks that do not."""
 
 
-@parametrize_with_checks([Subset(1), Subset(2, selection="fairest")])
+@parametrize_with_checks([Subset(1), Subset(2, selection="weighted")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
