@@ -24,6 +24,8 @@ class MinMaxPCA(FairProjection):
     reconstruction error less the least error that any projection of this rank could give it, and
     the larger of the two losses is minimised. Solved exactly for two groups, with a certificate.
 
+    Attributes not listed below are those of :class:`FairPCA`.
+
     Parameters
     ----------
     n_components : int, float or None, default=None
@@ -63,11 +65,6 @@ class MinMaxPCA(FairProjection):
     status_ : str
         "groups equal", "one group decides" (it is worse off even under a projection of its own), or
         "multiplicative weights ended".
-    mean_, explained_variance_, explained_variance_ratio_, noise_variance_, n_components_, \
-n_features_in_, feature_names_in_, groups_, group_sizes_, group_errors_, \
-group_explained_variance_ratio_, reconstruction_error_, disparity_, privileged_group_, \
-harmed_group_, pca_group_errors_, pca_reconstruction_error_, n_eigensolves_, moments_
-        As of :class:`FairPCA`.
 
     See Also
     --------

@@ -25,6 +25,8 @@ class SubsetFairPCA(FairProjection):
     over the components left out, so the Pareto front is found exactly while there are not too many
     subsets; a rule picks one of its points.
 
+    Attributes not listed below are those of :class:`FairPCA`.
+
     Parameters
     ----------
     n_components : int, float or None, default=None
@@ -57,11 +59,6 @@ class SubsetFairPCA(FairProjection):
         after the evolutionary search, which proves nothing.
     status_ : str
         "selected from the front".
-    mean_, explained_variance_, explained_variance_ratio_, noise_variance_, n_components_, \
-n_features_in_, feature_names_in_, groups_, group_sizes_, group_errors_, \
-group_explained_variance_ratio_, reconstruction_error_, disparity_, privileged_group_, \
-harmed_group_, pca_group_errors_, pca_reconstruction_error_, n_eigensolves_, moments_
-        As of :class:`FairPCA`.
 
     See Also
     --------
