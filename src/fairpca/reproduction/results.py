@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fairpca import __version__
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,9 @@ class Result:
 
     Groups are in sorted order of their labels; ``disparity`` is the error of the group that PCA
     harms minus that of the other, and ``pca_harmed_error`` what PCA costs the harmed group: the cap
-    of c-FPCA. ``duality_gap`` is None where nothing is certified.
+    of c-FPCA. ``duality_gap`` is None where nothing is certified. ``seconds`` are by the clock and
+    ``cpu_seconds`` those of all threads, both without the pass over the data; PCA is fitted once
+    for all r, and its time is that of the one fit.
     """
 
     dataset: str
@@ -44,6 +46,7 @@ class Result:
     duality_gap: float | None
     status: str
     seconds: float
+    cpu_seconds: float
     n_eigensolves: int
 
     @property
