@@ -53,6 +53,7 @@ LAYERS = [
     {"exceptions", "_threads", "_validation", "sources"},
     {"_moments", "_roots", "_problems"},
     {"_spectral"},
+    {"_crossings"},
     {"_solvers"},
     {"_base"},
 ]

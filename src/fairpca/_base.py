@@ -69,6 +69,9 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ],
     }
 
+    #: Attributes that a solve sets; a subclass adds those of its solutions' ``extras``.
+    _results: ClassVar[frozenset[str]] = _RESULTS
+
     n_components: int | float | None
 
     def fit(
@@ -231,7 +234,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def __getattr__(self, name: str) -> Any:
         """Compute the results when one is asked for after ``partial_fit``."""
-        if name in _RESULTS and "moments_" in vars(self) and "components_" not in vars(self):
+        if name in self._results and "moments_" in vars(self) and "components_" not in vars(self):
             return getattr(self._publish(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -262,7 +265,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _restart(self, moments: GroupMoments) -> Self:
         """Forget earlier results; these moments are the state from now on."""
-        for name in _RESULTS & vars(self).keys():
+        for name in self._results & vars(self).keys():
             delattr(self, name)
         self.moments_ = moments
         return self
@@ -305,6 +308,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
         self.status_ = str(solution.status)
         self.n_eigensolves_ = n_eigensolves
+        self.__dict__.update(solution.extras)
         if solution.status is Status.INFEASIBLE:
             warnings.warn(
                 f"no projection onto {r} components treats the groups alike; this one has the "
