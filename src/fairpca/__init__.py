@@ -4,12 +4,13 @@ from fairpca._fair_pca import FairPCA
 from fairpca._minmax_pca import MinMaxPCA
 from fairpca._moments import GroupMoments
 from fairpca._subset_pca import SubsetFairPCA
-from fairpca.exceptions import ParityInfeasibleWarning
+from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
 from fairpca.path import TradeoffPath, tradeoff_path
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "DualityGapWarning",
     "FairPCA",
     "GroupMoments",
     "MinMaxPCA",

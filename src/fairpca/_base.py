@@ -7,6 +7,7 @@ waits until a result is asked for, so a thousand blocks cost a thousand accumula
 
 from __future__ import annotations
 
+import math
 import warnings
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -18,11 +19,12 @@ from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fairpca._moments import GroupMoments
-from fairpca._problems import Status
+from fairpca._problems import APPROXIMATE, Status
 from fairpca._solvers import Solution
+from fairpca._small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._spectral import DenseOperand, top_eigenvectors
-from fairpca._validation import FORGOTTEN_GROUPS, check_two_groups
-from fairpca.exceptions import ParityInfeasibleWarning
+from fairpca._validation import FORGOTTEN_GROUPS, check_several_groups
+from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
 from fairpca.sources.in_memory import as_rows
 
 Array = NDArray[np.float64]
@@ -51,6 +53,7 @@ _RESULTS = frozenset(
         "duality_gap_",
         "status_",
         "n_eigensolves_",
+        "small_groups_",
     }
 )
 
@@ -67,12 +70,18 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
+        "normalize": ["boolean"],
     }
 
     #: Attributes that a solve sets; a subclass adds those of its solutions' ``extras``.
     _results: ClassVar[frozenset[str]] = _RESULTS
 
     n_components: int | float | None
+    normalize: bool
+    # Parameters of estimators that compare any number of groups, and what stands for them elsewhere:
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    tol: float = math.inf
 
     def fit(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -85,8 +94,10 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Training data; neither modified nor copied whole.
         y : None
             Ignored.
-        sensitive_features : array-like of shape (n_samples,)
-            The group of each row. Needed here only, never for ``transform``.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+            The group of each row; several columns are crossed, so that each combination of their
+            labels is a group, called "female & black" for instance. Needed here only, never for
+            ``transform``.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
 
@@ -96,7 +107,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         self._check_params()
         moments = self._accumulate(X, sensitive_features, sample_weight, "fit")
-        self._check_groups(moments)
+        self._settle_groups(moments)
         validate_data(self, X, reset=True, skip_check_array=True)
         return self._restart(moments)._publish()
 
@@ -137,7 +148,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 f"fit_moments needs GroupMoments, got {type(moments).__name__}; "
                 "make them with GroupMoments.from_data(X, groups)."
             )
-        self._check_groups(moments)
+        self._settle_groups(moments)
         self.n_features_in_ = moments.n_features
         self.__dict__.pop("feature_names_in_", None)
         if moments.feature_names is not None:
@@ -251,9 +262,16 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _check_params(self) -> None:
         self._validate_params()
 
-    def _check_groups(self, moments: GroupMoments) -> None:
-        labels, n_samples = moments.groups.tolist(), int(moments.counts.sum())
-        check_two_groups(labels, n_samples, type(self).__name__)
+    def _settle_groups(self, moments: GroupMoments) -> SettledGroups:
+        """Deal with small groups, and check that what is left can be compared."""
+        settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
+        labels = settled.moments.groups[settled.compared].tolist()
+        check_several_groups(labels, int(moments.counts.sum()))
+        self._check_groups(labels)
+        return settled
+
+    def _check_groups(self, labels: list[Any]) -> None:
+        """Refuse groups that this estimator, with its parameters, cannot compare."""
 
     def _accumulate(
         self, X: Any, sensitive_features: Any, sample_weight: Any, method: str
@@ -272,11 +290,12 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _publish(self) -> Self:
         """Solve, and set the fitted attributes."""
-        moments = self.moments_
-        self._check_groups(moments)
+        settled = self._settle_groups(self.moments_)
+        moments, compared = settled.moments, settled.compared
         shares = moments.weights / moments.weights.sum()
-        operand = DenseOperand(moments.second_moments(), shares)
-        solution, n_eigensolves = self._solve(operand, moments)
+        operand = DenseOperand(moments.second_moments(), shares, compared)
+        measured = operand.relative() if self.normalize else operand
+        solution, n_eigensolves = self._solve(measured, moments)
         # Errors depend on the subspace alone: choose the basis with uncorrelated, ordered scores.
         C_U = np.tensordot(shares, operand.products(solution.basis), axes=1)
         captured = np.linalg.eigh(solution.basis.T @ C_U)
@@ -286,7 +305,10 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         left = max(total - float(variances.sum()), 0.0)
         errors = np.maximum(solution.errors, 0.0)
         labels = moments.groups.tolist()
-        D = solution.errors[solution.harmed] - solution.errors[solution.privileged]
+        if np.count_nonzero(compared) == 2:
+            D = solution.errors[solution.harmed] - solution.errors[solution.privileged]
+        else:
+            D = np.ptp(solution.errors[compared])
 
         self.components_ = _fix_signs(captured.eigenvectors[:, ::-1].T @ solution.basis.T)
         self.mean_ = moments.mean
@@ -297,27 +319,42 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.groups_ = moments.groups
         self.group_sizes_ = moments.counts
         self.group_errors_ = errors
-        self.group_explained_variance_ratio_ = 1.0 - _ratio(errors, operand.traces)
-        self.reconstruction_error_ = float(shares @ errors)
+        self.group_explained_variance_ratio_ = 1.0 - _ratio(errors, measured.traces)
+        self.reconstruction_error_ = float(measured.shares @ errors)
         self.disparity_ = float(D)
         self.privileged_group_ = labels[solution.privileged]
         self.harmed_group_ = labels[solution.harmed]
         self.pca_group_errors_ = np.maximum(solution.pca.errors, 0.0)
-        self.pca_reconstruction_error_ = float(shares @ self.pca_group_errors_)
+        self.pca_reconstruction_error_ = float(measured.shares @ self.pca_group_errors_)
         self.alpha_ = solution.alpha
         self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
         self.status_ = str(solution.status)
         self.n_eigensolves_ = n_eigensolves
+        self.small_groups_ = settled.small
         self.__dict__.update(solution.extras)
-        if solution.status is Status.INFEASIBLE:
-            warnings.warn(
-                f"no projection onto {r} components treats the groups alike; this one has the "
-                f"least possible disparity, {self.disparity_:.6g}. More components, or "
-                "constraint='no_worse', may serve better.",
-                ParityInfeasibleWarning,
-                stacklevel=3,
-            )
+        self._warn(solution.status, float(measured.traces.max()))
         return self
+
+    def _warn(self, status: Status, largest: float) -> None:
+        """Say aloud what a user must not overlook."""
+        if status is Status.INFEASIBLE:
+            warnings.warn(
+                f"no projection onto {self.n_components_} components treats the groups alike; "
+                f"this one has the least possible disparity, {self.disparity_:.6g}. More "
+                "components, or constraint='no_worse', may serve better.",
+                ParityInfeasibleWarning,
+                stacklevel=4,
+            )
+        if status not in APPROXIMATE and self.duality_gap_ > self.tol * largest:
+            warnings.warn(
+                f"the projection onto {self.n_components_} components may be up to "
+                f"duality_gap_ = {self.duality_gap_:.3g} worse than the best one, which is more "
+                f"than tol = {self.tol:g} times the largest group's variance, {largest:.3g}: for "
+                "more than two groups the bound is not always attained. Another n_components may "
+                "close the gap; a larger tol accepts it.",
+                DualityGapWarning,
+                stacklevel=4,
+            )
 
     def _solve(self, operand: DenseOperand, moments: GroupMoments) -> tuple[Solution, int]:
         """Settle the rank and solve."""

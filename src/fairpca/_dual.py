@@ -31,7 +31,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from fairpca._barrier import Centre, SmoothedDual
-from fairpca._group_problems import Array, Problem, least_error, least_maximum, least_spread
+from fairpca._group_problems import Array, Mask, Problem, least_error, least_maximum, least_spread
 from fairpca._recovery import recover
 
 __all__ = ["DualSolution", "Family", "Point", "minimise", "minimise_maximum", "minimise_spread"]
@@ -135,6 +135,7 @@ def minimise_maximum(
     scales: Array | None = None,
     offsets: Array | None = None,
     *,
+    compared: Mask | None = None,
     weights: Array | None = None,
     tol: float = 1e-9,
 ) -> DualSolution:
@@ -147,6 +148,8 @@ def minimise_maximum(
         Positive and finite; ones by default. ``1 / tr C_g`` maximises the least explained variance.
     offsets : ndarray of shape (k,), optional
         Zeros by default, the largest error. ``min_V R_g(V)`` gives the loss of Samadi et al.
+    compared : ndarray of bool, shape (k,), optional
+        The groups that count; all by default.
     weights : ndarray of shape (k,), optional
         Weights thought to be near the optimal ones.
     tol : float
@@ -158,7 +161,9 @@ def minimise_maximum(
     """
     k = len(family.traces)
     problem = least_maximum(
-        np.ones(k) if scales is None else scales, np.zeros(k) if offsets is None else offsets
+        np.ones(k) if scales is None else scales,
+        np.zeros(k) if offsets is None else offsets,
+        np.ones(k, dtype=bool) if compared is None else compared,
     )
     return minimise(family, problem, "maximum", weights=weights, tol=tol)
 
@@ -169,6 +174,7 @@ def minimise_spread(
     cap: float | None = None,
     max_spread: float | None = None,
     max_error: float | None = None,
+    compared: Mask | None = None,
     weights: Array | None = None,
     tol: float = 1e-9,
 ) -> DualSolution:
@@ -184,6 +190,9 @@ def minimise_spread(
         the answer is that of least spread.
     max_error : float, optional
         Largest overall error allowed; not below that of PCA.
+    compared : ndarray of bool, shape (k,), optional
+        The groups whose errors are compared and capped; all by default. The others count in the
+        overall error only.
     weights : ndarray of shape (k,), optional
         Weights thought to be near the optimal ones.
     tol : float
@@ -197,31 +206,31 @@ def minimise_spread(
         is certified.
     """
     work = _Workspace(family)
-    shares, largest = family.shares, float(family.traces.max())
-    rounding = _ROUNDING * largest
+    shares, traces = family.shares, family.traces
+    compared = np.ones(len(shares), dtype=bool) if compared is None else compared
+    rounding = _ROUNDING * float(traces.max())
     pca = work.top(shares)
     pca_error = float(shares @ pca.errors)
-    fair = np.ptp(pca.errors) <= (max_spread or 0.0) + rounding
-    capped = cap is None or pca.errors.max() <= cap + rounding
+    fair = np.ptp(pca.errors[compared]) <= (max_spread or 0.0) + rounding
+    capped = cap is None or pca.errors[compared].max() <= cap + rounding
     if (fair and capped) or (max_error is not None and max_error <= pca_error):
         return _settled(work, pca, "error", pca_error)
     work.grow(pca.basis)
 
     # No overall error is above this, so a higher bound proves that the spread is out of reach.
-    ceiling = float(shares.sum()) * (largest if cap is None else min(cap, largest))
-    if max_error is not None:
-        ceiling = max_error
-    problem = least_error(shares, max_spread=max_spread or 0.0, cap=cap)
+    most = traces if cap is None else np.where(compared, np.minimum(cap, traces), traces)
+    ceiling = float(shares @ most) + rounding if max_error is None else max_error
+    problem = least_error(shares, compared, max_spread=max_spread or 0.0, cap=cap)
     end = _follow(work, problem, weights, tol, ceiling)
     if end.bound <= ceiling:
         solution = _finish(work, end, "error", tol)
         if solution.violation <= rounding and solution.value <= ceiling + rounding:
             return solution
 
-    problem = least_spread(len(shares), cap=cap, shares=shares, max_error=max_error)
+    problem = least_spread(shares, compared, cap=cap, max_error=max_error)
     end = _follow(work, problem, weights, tol)
     solution = _finish(work, replace(end, bound=max(end.bound, 0.0)), "spread", tol)
-    return _least_error_in_face(work, solution, cap, tol)
+    return _least_error_in_face(work, solution, compared, cap, tol)
 
 
 def minimise(
@@ -429,7 +438,7 @@ def _settled(
 
 
 def _least_error_in_face(
-    work: _Workspace, solution: DualSolution, cap: float | None, tol: float
+    work: _Workspace, solution: DualSolution, compared: Mask, cap: float | None, tol: float
 ) -> DualSolution:
     """Lower the overall error as far as the least spread leaves it free.
 
@@ -444,8 +453,8 @@ def _least_error_in_face(
     if block.shape[1] == inner.rank:
         return solution
     shares, rounding = work.family.shares, _ROUNDING * float(work.traces.max())
-    spread = float(np.ptp(solution.errors))
-    problem = least_error(shares, max_spread=spread + rounding, cap=cap)
+    spread = float(np.ptp(solution.errors[compared]))
+    problem = least_error(shares, compared, max_spread=spread + rounding, cap=cap)
     lower = _finish(inner, _follow(inner, problem, None, tol), "error", tol)
     if lower.violation > rounding or lower.value >= shares @ solution.errors - rounding:
         return solution
@@ -453,6 +462,6 @@ def _least_error_in_face(
         solution,
         basis=np.hstack([work.basis @ fixed, lower.basis]),
         errors=lower.errors,
-        value=float(np.ptp(lower.errors)),
+        value=float(np.ptp(lower.errors[compared])),
         iterations=lower.iterations,
     )

@@ -93,7 +93,8 @@ class Problem:
         Examples
         --------
         >>> import numpy as np
-        >>> least_spread(3, cap=4.0).measure(np.array([1.0, 2.0, 4.5]))
+        >>> problem = least_spread(np.ones(3) / 3, np.ones(3, dtype=bool), cap=4.0)
+        >>> problem.measure(np.array([1.0, 2.0, 4.5]))
         (3.5, 0.5)
         """
         levels = self.best_levels(errors)
@@ -140,7 +141,7 @@ def _build(cost: Array, level_cost: list[float], *blocks: Block) -> Problem:
     )
 
 
-def least_maximum(scales: Array, offsets: Array) -> Problem:
+def least_maximum(scales: Array, offsets: Array, compared: Mask) -> Problem:
     """Minimise ``max_g (scales_g R_g - offsets_g)``.
 
     Parameters
@@ -149,66 +150,76 @@ def least_maximum(scales: Array, offsets: Array) -> Problem:
         Positive; ones for errors and losses, ``1 / tr C_g`` for the share of variance lost.
     offsets : ndarray of shape (k,)
         Zeros for errors, ``min_V R_g(V)`` for the losses of Samadi et al.
+    compared : ndarray of bool, shape (k,)
+        The groups that count.
     """
-    k = len(scales)
-    return _build(np.zeros(k), [1.0], (np.diag(scales), [-1.0], offsets, 1.0 / k))
+    terms, n = np.diag(scales)[compared], np.count_nonzero(compared)
+    return _build(np.zeros(len(scales)), [1.0], (terms, [-1.0], offsets[compared], 1.0 / n))
 
 
 def least_spread(
-    k: int,
-    *,
-    cap: float | None = None,
-    shares: Array | None = None,
-    max_error: float | None = None,
+    shares: Array, compared: Mask, *, cap: float | None = None, max_error: float | None = None
 ) -> Problem:
-    """Minimise ``max_g R_g - min_g R_g``.
+    """Minimise ``max_g R_g - min_g R_g`` over the groups compared.
 
     Parameters
     ----------
-    k : int
-        Number of groups.
+    shares : ndarray of shape (k,)
+    compared : ndarray of bool, shape (k,)
+        The groups that count.
     cap : float, optional
-        Largest error allowed to any group.
-    shares : ndarray of shape (k,), optional
-        Needed with `max_error`.
+        Largest error allowed to any group compared.
     max_error : float, optional
         Largest overall error ``p'R`` allowed.
     """
-    eye, zero, free = np.eye(k), np.zeros(k), [0.0, 0.0]
-    blocks: list[Block] = [(eye, [-1.0, 0.0], zero, 1.0 / k), (-eye, [0.0, 1.0], zero, 1.0 / k)]
+    errors, n = _errors_of(compared)
+    zero, free = np.zeros(n), [0.0, 0.0]
+    blocks: list[Block] = [
+        (errors, [-1.0, 0.0], zero, 1.0 / n),
+        (-errors, [0.0, 1.0], zero, 1.0 / n),
+    ]
     if cap is not None:
-        blocks.append((eye, free, np.full(k, cap), 1.0 / k))
-    if max_error is not None and shares is not None:
+        blocks.append((errors, free, np.full(n, cap), 1.0 / n))
+    if max_error is not None:
         blocks.append((shares[np.newaxis], free, np.array([max_error]), 1.0))
-    return _build(zero, [1.0, -1.0], *blocks)
+    return _build(np.zeros(len(shares)), [1.0, -1.0], *blocks)
 
 
-def least_error(shares: Array, *, max_spread: float = 0.0, cap: float | None = None) -> Problem:
+def least_error(
+    shares: Array, compared: Mask, *, max_spread: float = 0.0, cap: float | None = None
+) -> Problem:
     """Minimise the overall error ``p'R`` subject to ``max_g R_g - min_g R_g <= max_spread``.
 
     Parameters
     ----------
     shares : ndarray of shape (k,)
+    compared : ndarray of bool, shape (k,)
+        The groups whose spread counts.
     max_spread : float
         At zero the errors are equated, one signed price each: the pair of prices that two
         inequalities would need grows without limit.
     cap : float, optional
-        Largest error allowed to any group.
+        Largest error allowed to any group compared.
     """
-    k = len(shares)
-    eye, zero = np.eye(k), np.zeros(k)
+    errors, n = _errors_of(compared)
+    zero = np.zeros(n)
     if max_spread == 0.0:
-        blocks: list[Block] = [(eye, [-1.0], zero, 0.0)]
+        blocks: list[Block] = [(errors, [-1.0], zero, 0.0)]
     else:
         blocks = [
-            (eye, [-1.0, 0.0], zero, 1.0 / k),
-            (-eye, [0.0, 1.0], zero, 1.0 / k),
-            (np.zeros((1, k)), [1.0, -1.0], np.array([max_spread]), 1.0),
+            (errors, [-1.0, 0.0], zero, 1.0 / n),
+            (-errors, [0.0, 1.0], zero, 1.0 / n),
+            (np.zeros((1, len(shares))), [1.0, -1.0], np.array([max_spread]), 1.0),
         ]
     n_levels = len(blocks[0][1])
     if cap is not None:
-        blocks.append((eye, [0.0] * n_levels, np.full(k, cap), 1.0 / k))
+        blocks.append((errors, [0.0] * n_levels, np.full(n, cap), 1.0 / n))
     problem = _build(shares, [0.0] * n_levels, *blocks)
     if max_spread == 0.0:
-        problem = replace(problem, equal=np.arange(len(problem.limits)) < k)
+        problem = replace(problem, equal=np.arange(len(problem.limits)) < n)
     return problem
+
+
+def _errors_of(compared: Mask) -> tuple[Array, int]:
+    """Rows that pick the errors of the groups compared, and how many there are."""
+    return np.eye(len(compared))[compared], np.count_nonzero(compared)

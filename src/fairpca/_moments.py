@@ -21,7 +21,7 @@ symmetric) in blocks that stay in cache, each worker thread with a single-thread
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Literal
@@ -141,6 +141,39 @@ class GroupMoments:
             for g, label in enumerate(part.groups.tolist()):
                 merged._add(labels.index(label), part, g)
         return merged
+
+    def relabel(self, names: Mapping[Any, Any]) -> GroupMoments:
+        """Moments of the same rows with some groups renamed, as a new object.
+
+        Parameters
+        ----------
+        names : mapping
+            From old labels to new ones; groups that get the same label become one.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> from fairpca import GroupMoments
+        >>> moments = GroupMoments.from_data([[0.0], [2.0], [4.0]], ["a", "b", "c"])
+        >>> moments.relabel({"b": "b or c", "c": "b or c"})
+        GroupMoments({'a': 1, 'b or c': 2}, n_features=1)
+        """
+        known = self.groups.tolist()
+        unknown = [label for label in names if label not in known]
+        if unknown:
+            raise ValueError(
+                f"relabel got names for {unknown[:5]}, which are no groups of these moments; "
+                f"rename some of {known[:5]}{'...' if len(known) > 5 else ''}."
+            )
+        new = [names.get(label, label) for label in known]
+        labels = sort_labels(list(dict.fromkeys(new)))
+        renamed = _empty(labels, self.n_features, self.feature_names)
+        for g, label in enumerate(new):
+            renamed._add(labels.index(label), self, g)
+        return renamed
 
     def _add(self, here: int, other: GroupMoments, there: int) -> None:
         """Add one group of ``other``, moved to the shift of ours."""

@@ -116,6 +116,23 @@ class Frontier:
         )
 
 
+def solve_pca(family: DenseFamily, compared: NDArray[np.bool_]) -> Solution:
+    """Plain PCA, and which of the groups compared it serves best and worst."""
+    pca = family.top(family.shares)
+    members, errors = np.flatnonzero(compared), pca.errors[compared]
+    return Solution(
+        basis=pca.basis,
+        errors=pca.errors,
+        alpha=1.0,
+        status=Status.FIXED,
+        gap=float(family.shares @ pca.errors) - pca.bound,
+        privileged=int(members[errors.argmin()]),
+        harmed=int(members[::-1][errors[::-1].argmax()]),  # the last on a tie: not the same group
+        pca=pca,
+        decisive=(pca,),
+    )
+
+
 def solve_fixed(family: DenseFamily, problem: FixedAlpha) -> Solution:
     """The closed form for a given alpha: one eigendecomposition."""
     frontier = Frontier(family)

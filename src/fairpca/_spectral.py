@@ -65,13 +65,29 @@ class Operand(Protocol):
 
 
 class DenseOperand:
-    """Second moments that are there as matrices, of shape (k, d, d)."""
+    """Second moments that are there as matrices, of shape (k, d, d).
 
-    def __init__(self, C: Array, shares: Array) -> None:
+    ``compared`` says which groups are to be treated alike; the others count in ``C`` only.
+    """
+
+    def __init__(self, C: Array, shares: Array, compared: NDArray[np.bool_] | None = None) -> None:
         self.C = C
         self.shares = shares
+        self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
         self.traces = np.trace(C, axis1=1, axis2=2)
         self.n_features = C.shape[1]
+
+    def relative(self) -> DenseOperand:
+        """The same groups, with each error a share of the group's own total variance.
+
+        ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add
+        up to ``C / tr C``: plain PCA stays the best overall, and the overall error becomes the
+        share of all variance that is lost. A group without variance loses nothing.
+        """
+        units = np.where(self.traces > 0, self.traces, 1.0)
+        total = max(float(self.shares @ self.traces), _TINY)
+        shares = self.shares * self.traces / total
+        return DenseOperand(self.C / units[:, None, None], shares, self.compared)
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group."""
@@ -196,6 +212,7 @@ class HasDecisivePoints(Protocol):
 
 
 S = TypeVar("S", bound=HasDecisivePoints)
+T = TypeVar("T")
 
 
 class GrowingBasis:
@@ -288,16 +305,21 @@ class EigenSolver:
 
     def solve(self, problem: Callable[[DenseFamily], S]) -> S:
         """Solve ``problem`` and count its eigensolves."""
-        with single_threaded_blas():
-            if self._basis is not None:
-                before = self._basis.n_eigensolves
+        if self._basis is not None:
+            before = self._basis.n_eigensolves
+            with single_threaded_blas():
                 solution = self._basis.solve(problem)
-                self.n_eigensolves += self._basis.n_eigensolves - before
-                if solution is not None:
-                    return solution
-                self._basis = None
-            operand = self.operand
-            family = DenseFamily(operand.C, operand.shares, operand.traces, self.rank)
+            self.n_eigensolves += self._basis.n_eigensolves - before
+            if solution is not None:
+                return solution
+            self._basis = None
+        return self.solve_whole(problem)
+
+    def solve_whole(self, problem: Callable[[DenseFamily], T]) -> T:
+        """Solve with all features at once, for problems that look after many features themselves."""
+        operand = self.operand
+        family = DenseFamily(operand.C, operand.shares, operand.traces, self.rank)
+        with single_threaded_blas():
             solution = problem(family)
-            self.n_eigensolves += family.n_eigensolves
-            return solution
+        self.n_eigensolves += family.n_eigensolves
+        return solution
