@@ -351,7 +351,9 @@ def test_few_eigensolves_with_many_features():
 
 def test_constraints_that_do_not_bind():
     fam = family([np.eye(6), 2.0 * np.eye(6), 3.0 * np.eye(6)], 2)
-    problem = _group_problems.least_error(fam.shares, max_spread=100.0, cap=100.0)
+    problem = _group_problems.least_error(
+        fam.shares, np.ones(3, dtype=bool), max_spread=100.0, cap=100.0
+    )
     solution = _dual.minimise(fam, problem, "error")
     check(fam, solution)
     assert solution.value == pytest.approx(fam.shares @ fam.top(fam.shares).errors)

@@ -50,11 +50,12 @@ def test_each_optional_library_is_imported_in_one_place():
 
 
 LAYERS = [
-    {"exceptions", "_threads", "_validation", "sources"},
-    {"_moments", "_roots", "_problems"},
-    {"_spectral"},
-    {"_crossings"},
-    {"_solvers"},
+    {"exceptions", "_threads", "_intersections", "_validation", "sources"},
+    {"_moments", "_roots", "_problems", "_group_problems"},
+    {"_spectral", "_small_groups", "_barrier"},
+    {"_crossings", "_recovery"},
+    {"_solvers", "_minmax", "_dual"},
+    {"_many_groups"},
     {"_base"},
 ]
 

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fairpca._moments import GroupMoments
 from fairpca._problems import APPROXIMATE, Status
-from fairpca._solvers import Solution
 from fairpca._small_groups import SettledGroups, SmallGroups, settle_small_groups
+from fairpca._solvers import Solution
 from fairpca._spectral import DenseOperand, top_eigenvectors
 from fairpca._validation import FORGOTTEN_GROUPS, check_several_groups
 from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
@@ -78,7 +78,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     n_components: int | float | None
     normalize: bool
-    # Parameters of estimators that compare any number of groups, and what stands for them elsewhere:
+    # Parameters of the estimators for any number of groups, and what stands for them elsewhere:
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     tol: float = math.inf

@@ -222,4 +222,4 @@ def least_error(
 
 def _errors_of(compared: Mask) -> tuple[Array, int]:
     """Rows that pick the errors of the groups compared, and how many there are."""
-    return np.eye(len(compared))[compared], np.count_nonzero(compared)
+    return np.eye(len(compared))[compared], int(np.count_nonzero(compared))

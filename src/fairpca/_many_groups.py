@@ -25,9 +25,7 @@ Mask = NDArray[np.bool_]
 _EQUAL = 1e-8  # of the largest trace: limits and groups nearer than this are met
 
 
-def solve_spread(
-    family: DenseFamily, problem: FairProblem, compared: Mask, tol: float
-) -> Solution:
+def solve_spread(family: DenseFamily, problem: FairProblem, compared: Mask, tol: float) -> Solution:
     """Least spread, then least overall error, within the limits."""
     pca = solve_pca(family, compared)
     before = pca.errors[compared]
@@ -86,7 +84,7 @@ def _status(
 def solve_worst(
     family: DenseFamily, criterion: Criterion, compared: Mask, tol: float
 ) -> MinMaxSolution:
-    """Minimise the largest loss or error, or maximise the least variance, of the groups compared."""
+    """Least largest loss or error, or largest least variance, of the groups compared."""
     balance = Balance(family, criterion, compared)
     n_eigensolves = family.n_eigensolves
     found = minimise_maximum(family, offsets=balance.offsets, compared=compared, tol=tol)

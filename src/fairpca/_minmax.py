@@ -14,9 +14,9 @@ the *error* has ``b_g = 0``, and to have the least explained *variance* as large
 ``b_g = tr C_g``.
 
 Exact, two groups. ``phi`` is concave and ``phi <= min_U max_g (R_g - b_g)`` for all weights. Its
-slope in t is the difference of the two groups at ``U(t)``, so the largest phi is at a root of that difference, with
-equality of both sides there; or at an end, where one group is worse off even under a projection of
-its own. ``gap``, the value found minus ``phi``, is therefore zero up to rounding.
+slope in t is the difference of the two groups at ``U(t)``, so the largest phi is at a root of that
+difference, with equality of both sides there; or at an end, where one group is worse off even under
+a projection of its own. ``gap``, the value found minus ``phi``, is therefore zero up to rounding.
 
 Multiplicative weights (Samadi et al. 2018). Start from equal weights; in each of T rounds take the
 best projection for the weights, then multiply each weight by ``exp(eta * value of its group)`` and

@@ -16,8 +16,8 @@ from fairpca._many_groups import solve_worst
 from fairpca._minmax import MinMaxSolution, solve_minmax, solve_multiplicative_weights
 from fairpca._moments import GroupMoments
 from fairpca._problems import Criterion
-from fairpca._solvers import Solution, solve_pca
 from fairpca._small_groups import SmallGroups
+from fairpca._solvers import Solution, solve_pca
 from fairpca._spectral import Array, DenseOperand, EigenSolver, group_errors
 
 
@@ -171,9 +171,7 @@ class MinMaxPCA(FairProjection):
         )
         return solution, n_eigensolves
 
-    def _about_own_means(
-        self, moments: GroupMoments, compared: NDArray[np.bool_]
-    ) -> DenseOperand:
+    def _about_own_means(self, moments: GroupMoments, compared: NDArray[np.bool_]) -> DenseOperand:
         shares = moments.weights / moments.weights.sum()
         measured = DenseOperand(moments.second_moments("group"), shares, compared)
         return measured.relative() if self.normalize else measured

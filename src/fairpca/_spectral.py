@@ -316,7 +316,7 @@ class EigenSolver:
         return self.solve_whole(problem)
 
     def solve_whole(self, problem: Callable[[DenseFamily], T]) -> T:
-        """Solve with all features at once, for problems that look after many features themselves."""
+        """Solve with all features at once: for problems that find a small basis themselves."""
         operand = self.operand
         family = DenseFamily(operand.C, operand.shares, operand.traces, self.rank)
         with single_threaded_blas():

@@ -83,9 +83,7 @@ def group_reconstruction_errors(
             f"groups {labels[totals == 0].tolist()} have total weight zero; leave their rows out, "
             "or give at least one of them a positive sample_weight."
         )
-    averages: dict[Any, float] = dict(
-        zip(labels.tolist(), (errors / totals).tolist(), strict=True)
-    )
+    averages: dict[Any, float] = dict(zip(labels.tolist(), (errors / totals).tolist(), strict=True))
     if normalize:
         nothing = SimpleNamespace(components_=estimator.components_[:0], mean_=estimator.mean_)
         most = group_reconstruction_errors(
