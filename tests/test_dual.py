@@ -44,8 +44,8 @@ class Dense:
     def errors(self, basis):
         return self.traces - np.einsum("gij,ir,jr->g", self.matrices, basis, basis, optimize=True)
 
-    def project(self, basis):
-        return basis.T @ self.matrices @ basis
+    def products(self, V):
+        return self.matrices @ V
 
 
 def family(matrices, rank, shares=None):

@@ -33,6 +33,7 @@ import numpy as np
 from fairpca._barrier import Centre, SmoothedDual
 from fairpca._group_problems import Array, Mask, Problem, least_error, least_maximum, least_spread
 from fairpca._recovery import recover
+from fairpca._spectral import bordered
 
 __all__ = ["DualSolution", "Family", "Point", "minimise", "minimise_maximum", "minimise_spread"]
 
@@ -63,7 +64,7 @@ class Point(Protocol):
 
 
 class Family(Protocol):
-    """The matrices ``C_g``, seen only through eigen-solves and projections."""
+    """The matrices ``C_g``, seen only through eigen-solves and products."""
 
     @property
     def shares(self) -> Array:
@@ -84,8 +85,8 @@ class Family(Protocol):
     def top(self, weights: Array) -> Point:
         """Solve ``min_U sum_g w_g R_g(U)``; weights may be negative."""
 
-    def project(self, basis: Array) -> Array:
-        """``V' C_g V`` for orthonormal ``V``, shape (k, m, m)."""
+    def products(self, V: Array) -> Array:
+        """``C_g V``, shape (k, d, m)."""
 
 
 @dataclass(frozen=True)
@@ -275,9 +276,9 @@ class _Workspace:
         self.n_eigensolves = 0
         self.iterations = 0
         d = family.n_features
-        self.basis = np.eye(d, d if d <= _WHOLE_SPACE else 0)
-        self.matrices = family.project(self.basis)
         self.closed = d <= _WHOLE_SPACE
+        self.basis = np.eye(d, d if self.closed else 0)
+        self.matrices = self.basis.T @ family.products(self.basis)
 
     def top(self, weights: Array) -> Point:
         """Solve the eigenproblem in the whole space."""
@@ -291,8 +292,9 @@ class _Workspace:
             left, sizes, _ = np.linalg.svd(block, full_matrices=False)
             block = left[:, sizes > 1e-9]
         if block.shape[1]:
+            products = self.family.products(block)
+            self.matrices = bordered(self.matrices, self.basis, block, products)
             self.basis = np.hstack([self.basis, block])
-            self.matrices = self.family.project(self.basis)
         return bool(block.shape[1])
 
     def within(self, fixed: Array, block: Array) -> _Workspace:

@@ -70,7 +70,8 @@ class Balance:
         self.family = family
         self.compared = compared
         k = len(family.shares)
-        self.own = tuple(family.top(unit, 1.0 - unit) for unit in np.eye(k))
+        # Ties decide only between two groups, at the ends of the interval of t.
+        self.own = tuple(family.top(unit, 1.0 - unit if k == 2 else None) for unit in np.eye(k))
         self.least = np.array([point.errors[g] for g, point in enumerate(self.own)])
         self.offsets = {
             "loss": self.least,

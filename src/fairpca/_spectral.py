@@ -18,7 +18,7 @@ All problems of this library are solved by asking a *family* for ``U(w)``, the t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -131,9 +131,13 @@ class DenseFamily:
         """``R_g(U)`` of every group."""
         return group_errors(self.traces, self.C @ basis, basis)
 
-    def project(self, basis: Array) -> Array:
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+        return np.asarray(self.C @ V)
+
+    def project(self, V: Array) -> Array:
         """``V' C_g V`` for every group, of shape (k, m, m)."""
-        return np.asarray(basis.T @ self.C @ basis)
+        return np.asarray(V.T @ self.products(V))
 
     def _matrix(self, weights: Array) -> Array:
         return np.asarray(np.tensordot(weights, self.C, axes=1))
@@ -200,6 +204,13 @@ class SubspacePath:
         return np.asarray(np.linalg.qr(mixed)[0])
 
 
+def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:
+    """``V' C_g V`` for V with a block appended, given ``H = V' C_g V`` and ``C_g`` times it."""
+    corner, below = V.T @ products, block.T @ products
+    below = 0.5 * (below + below.transpose(0, 2, 1))
+    return np.block([[H, corner], [corner.transpose(0, 2, 1), below]])
+
+
 class HasDecisivePoints(Protocol):
     """A solution that says which eigenspaces it rests on and can be moved to a larger space."""
 
@@ -231,17 +242,15 @@ class GrowingBasis:
 
     tolerance = 1e-9  # of the residual, relative to the largest eigenvalue of C
 
-    def __init__(self, operand: Operand, rank: int, limit: int) -> None:
+    def __init__(self, operand: Operand, rank: int, limit: int, start: Array | None = None) -> None:
         self.operand = operand
         self.rank = rank
         self.limit = limit
         self.n_eigensolves = 0
-        d = operand.n_features
-        start = np.random.default_rng(0).standard_normal((d, min(d, rank + 8)))
-        self._V = np.zeros((d, 0))
-        self._CV = np.zeros((len(operand.shares), d, 0))
-        self._H = np.zeros((len(operand.shares), 0, 0))
-        self._expand(start)
+        k, d = len(operand.shares), operand.n_features
+        random = np.random.default_rng(0).standard_normal((d, min(d, rank + 8)))
+        self._V, self._CV, self._H = np.zeros((d, 0)), np.zeros((k, d, 0)), np.zeros((k, 0, 0))
+        self._expand(random if start is None else np.hstack([start, random[:, start.shape[1] :]]))
         self._expand(np.tensordot(operand.shares, self._CV, axes=1))
 
     def solve(self, problem: Callable[[DenseFamily], S]) -> S | None:
@@ -279,13 +288,48 @@ class GrowingBasis:
         if not block.shape[1]:
             return False
         products = self.operand.products(block)
-        corner = self._V.T @ products
-        below = block.T @ products
-        below = 0.5 * (below + below.transpose(0, 2, 1))
-        self._H = np.block([[self._H, corner], [corner.transpose(0, 2, 1), below]])
+        self._H = bordered(self._H, self._V, block, products)
         self._V = np.hstack([self._V, block])
         self._CV = np.concatenate([self._CV, products], axis=2)
         return True
+
+
+@dataclass(frozen=True)
+class _Eigenspace:
+    """One eigenspace as a problem of its own."""
+
+    point: Point
+
+    @property
+    def decisive(self) -> tuple[Point, ...]:
+        return (self.point,)
+
+    def lift(self, V: Array) -> _Eigenspace:
+        return _Eigenspace(replace(self.point, basis=V @ self.point.basis))
+
+
+class ThinFamily(DenseFamily):
+    """A family of many features: each eigenspace in a growing basis of its own.
+
+    The basis starts from the eigenspace found last and needs products with ``M(w)`` only, so its
+    cost does not rise with the number of groups.
+    """
+
+    def __init__(self, operand: DenseOperand, rank: int) -> None:
+        super().__init__(operand.C, operand.shares, operand.traces, rank)
+        self._last = np.zeros((operand.n_features, 0))
+
+    def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
+        """As for dense families; a tiebreak needs a dense decomposition."""
+        one = np.ones(1)
+        operand = DenseOperand(self._matrix(weights)[np.newaxis], one)
+        basis = GrowingBasis(operand, self.rank, self.n_features // 2, start=self._last)
+        found = basis.solve(lambda small: _Eigenspace(small.top(one)))
+        if tiebreak is not None or found is None:
+            return super().top(weights, tiebreak)
+        self.n_eigensolves += 1
+        self._last = found.point.basis
+        return replace(found.point, weights=weights, errors=self.errors(self._last))
 
 
 class EigenSolver:
@@ -319,6 +363,8 @@ class EigenSolver:
         """Solve with all features at once: for problems that find a small basis themselves."""
         operand = self.operand
         family = DenseFamily(operand.C, operand.shares, operand.traces, self.rank)
+        if self._basis is not None:
+            family = ThinFamily(operand, self.rank)
         with single_threaded_blas():
             solution = problem(family)
         self.n_eigensolves += family.n_eigensolves
