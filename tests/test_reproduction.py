@@ -276,11 +276,11 @@ def test_claims_on_tcred(tmp_path):
     by_start = {(v, s[:20]): c for (v, s), c in claims.items()}
     lowest = by_start["unbalanced", "u-FPCA has the lowest"[:20]]
     assert lowest.finding == "holds"
-    assert "tcred r = 1, 2 no projection" in lowest.numbers
+    assert "TCRED r = 1, 2 no projection" in lowest.numbers
     mofpca = by_start["unbalanced", "On TCRED at r = 4, 5"]
     assert mofpca.finding == "holds in part"
     assert "r = 4: 0.036 against" in mofpca.numbers
-    assert "also at tcred r = 17, 18, 19, 20" in mofpca.numbers
+    assert "also at TCRED r = 17, 18, 19, 20" in mofpca.numbers
     assert all(c.finding == "holds" for c in claims.values() if "no group is worse" in c.statement)
     for row in timing(results):
         assert row["golden_eigensolves"] > 4 * row["exact_eigensolves"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairpca import FairPCA
 from fairpca.datasets import make_two_groups
-from fairpca.reproduction.experiments import METHODS, PAPER_DATASETS
+from fairpca.reproduction.experiments import DATASETS, METHODS, PAPER_DATASETS
 from fairpca.reproduction.results import Result
 
 NEGLIGIBLE = 1e-6
@@ -102,11 +102,11 @@ def _verdict(holds: int, of: int) -> str:
 
 
 def _where(cases: Iterable[Case]) -> str:
-    """Datasets and numbers of components, written shortly: ``tcred r = 1, 2; lsac r = 3``."""
+    """Datasets and numbers of components, written shortly: ``TCRED r = 1, 2; LSAC r = 3``."""
     ranks: dict[str, list[str]] = {}
     for case in cases:
         any_result = next(iter(case.values()))
-        ranks.setdefault(any_result.dataset, []).append(str(any_result.r))
+        ranks.setdefault(DATASETS[any_result.dataset].title, []).append(str(any_result.r))
     return "; ".join(f"{name} r = {', '.join(values)}" for name, values in ranks.items()) or "none"
 
 
