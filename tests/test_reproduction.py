@@ -312,12 +312,20 @@ def test_command_runs_and_resumes(tiny, tmp_path, command):
 def test_command_refuses_before_computing(tiny, tmp_path, command):
     unknown = command("--dataset", "adult", "--out", tmp_path)
     assert unknown.exit_code == 2
-    assert "choose from tcred, lfw" in " ".join(unknown.output.replace("│", " ").split())
+    assert "dataset 'adult' not known: choose from tcred, lfw" in unknown.stderr
     (tmp_path / "file").write_text("")
     refused = command("--dataset", "tiny", "--out", tmp_path / "file")
     assert refused.exit_code == 2
-    assert "cannot be written" in " ".join(refused.output.replace("│", " ").split())
+    assert f"folder '{tmp_path / 'file'}' cannot be written" in refused.stderr
     assert tiny == []
+
+
+def test_command_names_the_data_file_that_was_altered(tmp_path, monkeypatch, command):
+    (tmp_path / "lsac.csv").write_text("1,2,3")
+    monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path))
+    done = command("--dataset", "lsac", "--method", "pca", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "lsac.csv" in done.stderr
 
 
 def test_public_names():
