@@ -21,6 +21,7 @@ from fairpca._moments import GroupMoments
 from fairpca._problems import Status
 from fairpca._solvers import Solution
 from fairpca._spectral import DenseOperand, top_eigenvectors
+from fairpca._streaming import StreamingMixin
 from fairpca._validation import FORGOTTEN_GROUPS, check_two_groups
 from fairpca.exceptions import ParityInfeasibleWarning
 from fairpca.sources.in_memory import as_rows
@@ -55,7 +56,12 @@ _RESULTS = frozenset(
 )
 
 
-class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FairProjection(
+    StreamingMixin,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Base of the estimators: a linear projection fitted to the moments of groups."""
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}

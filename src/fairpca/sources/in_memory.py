@@ -13,6 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from fairpca._validation import refuse_unusable_columns
+from fairpca.sources.columns import ColumnRows
+
 Block = Any  # NDArray[np.floating] or a scipy sparse matrix in CSR format
 
 
@@ -68,17 +71,13 @@ class FrameRows:
     is_sparse = False
 
     def __init__(self, frame: nw.DataFrame[Any]) -> None:
-        unusable = [
-            f"{name!r} ({dtype})"
+        unusable = {
+            name: dtype
             for name, dtype in frame.schema.items()
             if not (dtype.is_numeric() or dtype == nw.Boolean)
-        ]
+        }
         if unusable:
-            raise TypeError(
-                f"X has columns that are not numbers: {', '.join(unusable[:5])}"
-                f"{' and others' if len(unusable) > 5 else ''}; drop them or encode them, for "
-                "example with sklearn.preprocessing.OneHotEncoder."
-            )
+            refuse_unusable_columns("X", unusable)
         self._frame = frame
         self.n_rows, self.n_features = frame.shape
         self.feature_names: list[str] | None = [str(name) for name in frame.columns]
@@ -101,8 +100,10 @@ def as_rows(X: Any) -> Rows:
     array([[3., 4.],
            [5., 6.]])
     """
-    if sp.issparse(X):
-        rows: Rows = SparseRows(_real(X))
+    if isinstance(X, ColumnRows):
+        rows: Rows = X
+    elif sp.issparse(X):
+        rows = SparseRows(_real(X))
     else:
         table = nw.from_native(X, eager_only=True, pass_through=True)
         if isinstance(table, nw.DataFrame):
