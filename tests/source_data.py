@@ -1,15 +1,13 @@
 """Rows that every source must treat as the rows in memory are treated."""
 
 import numpy as np
+from conftest import make_groups
 
 
-def unequal_groups(n=700):
-    """Four columns, two groups that differ in size, mean and directions, and a large offset."""
-    rng = np.random.default_rng(0)
-    sex = np.where(rng.random(n) < 0.3, "f", "m")
-    X = rng.standard_normal((n, 4)) * [3, 2, 1, 1]
-    X[sex == "f"] = X[sex == "f"][:, [1, 0, 3, 2]] * 0.7 + 2
-    return X + np.array([0, 5, -1, 1e3]), sex
+def unequal_groups():
+    """Four columns and 700 rows of two groups, one column with a large offset."""
+    X, groups = make_groups((490, 210), d=4)
+    return X + np.array([0, 5, -1, 1e3]), groups
 
 
 def assert_same_moments(moments, expected):

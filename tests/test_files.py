@@ -145,7 +145,7 @@ def test_partitioned_folder(partitioned_by, data, tmp_path):
 )
 def test_label_types(labels, kind, data, tmp_path):
     X, sex = data
-    values = [labels[0] if s == "f" else labels[1] for s in sex]
+    values = [labels[0] if s == "g0" else labels[1] for s in sex]
     table = as_table(X, sex).set_column(5, "sex", pa.array(values, kind))
     _write_ipc(table, tmp_path / "d.arrow", pa.ipc.new_file)
     moments = GroupMoments.from_files(tmp_path / "d.arrow", group="sex")

@@ -98,7 +98,8 @@ class FairProjection(
         self
         """
         self._check_params()
-        moments = self._accumulate(GroupMoments(), X, sensitive_features, sample_weight, "fit")
+        moments = self._accumulate(X, sensitive_features, sample_weight, "fit")
+        self._check_groups(moments)
         validate_data(self, X, reset=True, skip_check_array=True)
         return self._restart(moments)._publish()
 
@@ -117,10 +118,9 @@ class FairProjection(
                 f"this {type(self).__name__} was loaded without its moments and cannot be updated; "
                 "call fit, or partial_fit on a new object."
             )
-        known = GroupMoments() if first else self.moments_
-        moments = self._accumulate(known, X, sensitive_features, sample_weight, "partial_fit")
+        more = self._accumulate(X, sensitive_features, sample_weight, "partial_fit")
         validate_data(self, X, reset=first, skip_check_array=True)
-        return self._restart(moments)
+        return self._restart(more if first else self.moments_.merge(more))
 
     def fit_moments(self, moments: GroupMoments) -> Self:
         """Find the projection from moments accumulated elsewhere.
@@ -255,23 +255,16 @@ class FairProjection(
         self._validate_params()
 
     def _check_groups(self, moments: GroupMoments) -> None:
-        check_two_groups(moments.groups.tolist(), type(self).__name__)
+        labels, n_samples = moments.groups.tolist(), int(moments.counts.sum())
+        check_two_groups(labels, n_samples, type(self).__name__)
 
     def _accumulate(
-        self,
-        moments: GroupMoments,
-        X: Any,
-        sensitive_features: Any,
-        sample_weight: Any,
-        method: str,
+        self, X: Any, sensitive_features: Any, sample_weight: Any, method: str
     ) -> GroupMoments:
         if sensitive_features is None:
             name = type(self).__name__
             raise TypeError(FORGOTTEN_GROUPS.format(name=name, method=method, step=name.lower()))
-        more = GroupMoments.from_data(X, sensitive_features, sample_weight)
-        if method == "fit":
-            self._check_groups(more)
-        return moments.merge(more)
+        return GroupMoments.from_data(X, sensitive_features, sample_weight)
 
     def _restart(self, moments: GroupMoments) -> Self:
         """Forget earlier results; these moments are the state from now on."""

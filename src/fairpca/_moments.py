@@ -38,11 +38,10 @@ from fairpca._validation import (
     check_sample_weight,
     encode_groups,
     label_vector,
-    name_of,
     sort_labels,
 )
 from fairpca.sources.columns import Block
-from fairpca.sources.in_memory import Rows, as_rows
+from fairpca.sources.in_memory import Rows, as_rows, refuse_non_finite
 
 Array = NDArray[np.float64]
 FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
@@ -268,8 +267,11 @@ class GroupMoments:
     def mean(self) -> Array:
         """Weighted mean over all rows."""
         p = self._positive_weights() / self._weights.sum()
-        base = self._shifts[0]
-        return np.asarray(base + p @ (self._shifts - base + self._sums / self._weights[:, None]))
+        return np.asarray(self._shifts[0] + p @ self._means_from_first_shift())
+
+    def _means_from_first_shift(self) -> Array:
+        """Group means seen from one shift, where a large offset cannot round them."""
+        return np.asarray(self._shifts - self._shifts[0] + self._sums / self._weights[:, None])
 
     def second_moments(self, center: Literal["overall", "group"] = "overall") -> Array:
         """``C_g`` of every group, of shape (k, n_features, n_features).
@@ -293,13 +295,13 @@ class GroupMoments:
                 "use center='overall', or merge these groups with others."
             )
         C = self._grams / n[:, None, None]
-        mean = self.mean
+        means = self._means_from_first_shift()
+        from_overall = means - (n / n.sum()) @ means
         for g in range(len(n)):
-            m = self._sums[g] / n[g]  # the group's mean, seen from its shift
-            C[g] -= np.outer(m, m)
+            from_shift = self._sums[g] / n[g]
+            C[g] -= np.outer(from_shift, from_shift)
             if center == "overall":
-                offset = m + (self._shifts[g] - mean)
-                C[g] += np.outer(offset, offset)
+                C[g] += np.outer(from_overall[g], from_overall[g])
         return C
 
     def _positive_weights(self) -> Array:
@@ -382,7 +384,11 @@ def _accumulate(
             total += getattr(piece, name)
         setattr(moments, name, total)
     if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
-        _explain_non_finite(rows)
+        refuse_non_finite(rows)
+        raise ValueError(
+            "X has values so large that their squares overflow float64; "
+            "rescale it, for example with sklearn.preprocessing.StandardScaler."
+        )
     return moments
 
 
@@ -400,8 +406,9 @@ def _provisional_shifts(rows: Rows, codes: NDArray[np.intp], k: int) -> Array:
         else:
             start = int(np.argmax(codes == g))
             sample = rows.block(start, start + 1)
-        shift = sample.mean(axis=0, dtype=np.float64)
-        needed = np.isfinite(shift) & (np.abs(shift) > sample.std(axis=0, dtype=np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = sample.mean(axis=0, dtype=np.float64)
+            needed = np.isfinite(shift) & (np.abs(shift) > sample.std(axis=0, dtype=np.float64))
         shifts[g] = np.where(needed, shift, 0.0)
     return shifts
 
@@ -421,7 +428,7 @@ def _add_dense_rows(
     k, d = len(piece.groups), rows.n_features
     size = _block_rows(d)
     buffer = np.empty((min(size, stop - start), d))
-    shifted = [bool(shift.any()) for shift in piece._shifts]
+    shifted: list[bool] = [bool(shift.any()) for shift in piece._shifts]
     ones = np.ones(len(buffer))
     for low in range(start, stop, size):
         high = min(low + size, stop)
@@ -481,23 +488,3 @@ def _by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]
     """The order that puts the rows of a block group by group, and where each group starts."""
     edges = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=k))]).tolist()
     return np.argsort(codes, kind="stable"), edges
-
-
-def _explain_non_finite(rows: Rows) -> None:
-    """Find the first offending entry and say where it is."""
-    size = _block_rows(rows.n_features)
-    for low in range(0, rows.n_rows, size):
-        block = rows.block(low, min(low + size, rows.n_rows))
-        block = block.toarray() if rows.is_sparse else block
-        bad = np.argwhere(~np.isfinite(block))
-        if len(bad):
-            i, j = bad[0]
-            what = "NaN" if np.isnan(block[i, j]) else "infinity"
-            raise ValueError(
-                f"Input X contains {what} in {name_of(j, rows.feature_names)}, first in row "
-                f"{low + i}; drop such rows, or fill them with sklearn.impute.SimpleImputer."
-            )
-    raise ValueError(
-        "X has values so large that their squares overflow float64; "
-        "rescale it, for example with sklearn.preprocessing.StandardScaler."
-    )

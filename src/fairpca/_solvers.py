@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isinf, sqrt
+from math import inf, isinf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from fairpca._spectral import DenseFamily, Point, SubspacePath
 
 Array = NDArray[np.float64]
 
+_NEGLIGIBLE = 1e-12  # of the largest trace: where PCA is this fair, data of lower rank are noise
 _GOLDEN_TOLERANCE = 1e-6  # the authors' tol
 _GOLDEN_CAP_SLACK = 1e-6  # not in the paper, but in the code that produced its results
 
@@ -123,7 +124,8 @@ def solve_exact(family: DenseFamily, problem: FairProblem) -> Solution:
     frontier = Frontier(family)
     limits = _Limits(frontier, problem)
     pca = Sample(1.0, limits.slack(frontier.pca.errors, capped=False), frontier.pca)
-    if frontier.disparity(frontier.pca.errors) - problem.max_disparity <= family.rounding:
+    negligible = max(family.rounding, _NEGLIGIBLE * float(family.traces.max()))
+    if frontier.disparity(frontier.pca.errors) - problem.max_disparity <= negligible:
         gap = frontier.overall(frontier.pca.errors) - frontier.pca.bound
         return frontier.solution(frontier.pca, 1.0, Status.ALREADY_FAIR, gap)
 
@@ -172,8 +174,10 @@ class _Limits:
         self.frontier = frontier
         self.problem = problem
         self.cap = float(frontier.pca.errors[frontier.harmed])
-        R = frontier.overall(frontier.pca.errors)
-        self.error_limit = R * (1 + problem.max_error_increase)
+        self.error_limit = inf
+        if not isinf(problem.max_error_increase):
+            R = frontier.overall(frontier.pca.errors)
+            self.error_limit = R * (1 + problem.max_error_increase)
 
     def slacks(self, errors: Array, capped: bool) -> dict[Status, float]:
         """What is left of each limit; ``capped`` includes the cap on the harmed group."""
