@@ -8,6 +8,8 @@ waits until a result is asked for, so a thousand blocks cost a thousand accumula
 from __future__ import annotations
 
 import warnings
+from copy import copy
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -25,6 +27,7 @@ from fairpca._streaming import StreamingMixin
 from fairpca._validation import FORGOTTEN_GROUPS, check_two_groups
 from fairpca.exceptions import ParityInfeasibleWarning
 from fairpca.sources.in_memory import as_rows
+from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
 
@@ -100,7 +103,7 @@ class FairProjection(
         self._check_params()
         moments = self._accumulate(X, sensitive_features, sample_weight, "fit")
         self._check_groups(moments)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        self._remember_features(X, moments)
         return self._restart(moments)._publish()
 
     def partial_fit(
@@ -119,8 +122,13 @@ class FairProjection(
                 "call fit, or partial_fit on a new object."
             )
         more = self._accumulate(X, sensitive_features, sample_weight, "partial_fit")
-        validate_data(self, X, reset=first, skip_check_array=True)
-        return self._restart(more if first else self.moments_.merge(more))
+        if first:
+            self._remember_features(X, more)
+            return self._restart(more)
+        if not is_dask(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        self.moments_._absorb(more)
+        return self._restart(self.moments_)
 
     def fit_moments(self, moments: GroupMoments) -> Self:
         """Find the projection from moments accumulated elsewhere.
@@ -141,11 +149,8 @@ class FairProjection(
                 "make them with GroupMoments.from_data(X, groups)."
             )
         self._check_groups(moments)
-        self.n_features_in_ = moments.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-        return self._restart(moments)._publish()
+        self._remember_features(None, moments)
+        return self._restart(moments._copy())._publish()
 
     def fit_transform(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -165,9 +170,18 @@ class FairProjection(
         Returns
         -------
         ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
-            float32 for float32 input, else float64.
+            float32 for float32 input, else float64. A dask array, not yet computed, for dask
+            arrays and data frames.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            from fairpca.sources.dask import map_rows
+
+            n_columns = self._n_features_out  # solves after partial_fit, so that the copy need not
+            return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
+        return self._scores(X)
+
+    def _scores(self, X: Any) -> Array:
         X = self._validate(X)
         scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=X.dtype)
         for rows, Z in self._centred_blocks(X):
@@ -266,6 +280,22 @@ class FairProjection(
             raise TypeError(FORGOTTEN_GROUPS.format(name=name, method=method, step=name.lower()))
         return GroupMoments.from_data(X, sensitive_features, sample_weight)
 
+    def _remember_features(self, X: Any, moments: GroupMoments) -> None:
+        """Number and names of the columns, as scikit-learn sees X or, X unseen, by the moments."""
+        if X is not None and not is_dask(X):
+            validate_data(self, X, reset=True, skip_check_array=True)
+            return
+        self.n_features_in_ = moments.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+
+    def _without_moments(self) -> Self:
+        """A copy that can transform and is small enough to be sent about."""
+        twin = copy(self)
+        twin.__dict__.pop("moments_", None)
+        return twin
+
     def _restart(self, moments: GroupMoments) -> Self:
         """Forget earlier results; these moments are the state from now on."""
         for name in _RESULTS & vars(self).keys():
@@ -360,6 +390,13 @@ class FairProjection(
             stop = min(start + size, source.n_rows)
             block = source.block(start, stop)
             yield slice(start, stop), (block.toarray() if source.is_sparse else block) - self.mean_
+
+
+def _transform_block(estimator: FairProjection, block: Any) -> Array:
+    """Scores of a block, which unlike whole data may have no rows."""
+    if block.shape[0] == 0:
+        return np.empty((0, estimator._n_features_out))
+    return estimator._scores(block)
 
 
 def _least_rank(C: Array, fraction: float) -> int:

@@ -42,6 +42,7 @@ from fairpca._validation import (
 )
 from fairpca.sources.columns import Block
 from fairpca.sources.in_memory import Rows, as_rows, refuse_non_finite
+from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
 FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
@@ -107,7 +108,8 @@ class GroupMoments:
         Parameters
         ----------
         X : array, memory map, sparse matrix or data frame of shape (n_samples, n_features)
-            Real numbers without missing values. Neither modified nor copied whole.
+            Real numbers without missing values. Neither modified nor copied whole. A dask array or
+            data frame is reduced block by block where its blocks are.
         groups : array-like of shape (n_samples,)
             The group of each row: strings, numbers, booleans or categoricals.
         sample_weight : array-like of shape (n_samples,), optional
@@ -191,6 +193,14 @@ class GroupMoments:
 
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
+        if is_dask(X):
+            from fairpca.sources.dask import reduce_blocks
+
+            part = reduce_blocks(X, groups, sample_weight, block_moments, GroupMoments.merge)
+            if not part.n_features:
+                raise ValueError("X has no rows with a positive weight; there is nothing to learn.")
+            self._absorb(part)
+            return self
         rows = as_rows(X)
         codes, labels = encode_groups(groups, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
@@ -325,7 +335,8 @@ class GroupMoments:
 
 def block_moments(X: Any, groups: Any, sample_weight: Any, n_dropped: int = 0) -> GroupMoments:
     """Moments of one of many blocks, which unlike whole data may be empty or weigh nothing."""
-    empty = len(groups.codes if isinstance(groups, CodedLabels) else groups) == 0
+    n_labels = len(groups.codes if isinstance(groups, CodedLabels) else groups)
+    empty = X.shape[0] == n_labels == 0
     weightless = sample_weight is not None and not np.any(sample_weight)
     moments = GroupMoments()
     if not empty and not weightless:

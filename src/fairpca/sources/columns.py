@@ -25,7 +25,7 @@ class ColumnRows:
     def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
         self.columns = columns
         self.feature_names: list[str] | None = names
-        self.n_rows, self.n_features = len(columns[0]), len(columns)
+        self.shape = self.n_rows, self.n_features = len(columns[0]), len(columns)
         single = all(column.dtype == np.float32 for column in columns)
         self.dtype = np.dtype(np.float32 if single else np.float64)
 
