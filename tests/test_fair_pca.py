@@ -390,7 +390,7 @@ def test_bad_data(two_groups):
         fair.fit(X, sensitive_features=["a"] * len(X))
     with pytest.raises(ValueError, match=r"holds 3: \[0, 1, 2\].*compare one with the rest"):
         fair.fit(X, sensitive_features=np.arange(len(X)) % 3)
-    bad = pd.DataFrame(X, columns=list("abcdef"))
+    bad = pd.DataFrame(X.copy(), columns=list("abcdef"))
     bad.loc[4, "c"] = np.nan
     with pytest.raises(ValueError, match="NaN in column 'c', first in row 4"):
         fair.fit(bad, sensitive_features=groups)

@@ -338,7 +338,7 @@ class FairProjection(
         self.pca_group_errors_ = np.maximum(solution.pca.errors, 0.0)
         self.pca_reconstruction_error_ = float(shares @ self.pca_group_errors_)
         self.alpha_ = solution.alpha
-        self.duality_gap_ = solution.gap
+        self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
         self.status_ = str(solution.status)
         self.n_eigensolves_ = n_eigensolves
         if solution.status is Status.INFEASIBLE:
