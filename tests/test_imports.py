@@ -53,7 +53,7 @@ LAYERS = [
     {"exceptions", "_threads", "_validation", "sources"},
     {"_moments", "_roots", "_problems"},
     {"_spectral"},
-    {"_solvers", "_streaming"},
+    {"_solvers", "_implicit", "_streaming"},
     {"_base"},
 ]
 

@@ -41,7 +41,7 @@ from fairpca._validation import (
     sort_labels,
 )
 from fairpca.sources.columns import Block
-from fairpca.sources.in_memory import Rows, as_rows, refuse_non_finite
+from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
 from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
@@ -49,6 +49,7 @@ FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
 
 _BLOCK_ROWS = 4096
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
+_LARGEST_GRAMS = 1 << 33  # bytes
 _ROWS_FOR_SHIFT = 64
 _WORK_WORTH_A_THREAD = 5e7  # multiplications, some milliseconds
 
@@ -367,6 +368,12 @@ def _accumulate(
 ) -> GroupMoments:
     """One pass over the rows, split over threads in contiguous ranges (so results repeat)."""
     k, d = len(labels), rows.n_features
+    if k * d * d * 8 > _LARGEST_GRAMS:
+        raise ValueError(
+            f"the {d} x {d} matrices of {k} groups need {k * d * d * 8 / 2**30:.0f} GiB; call "
+            "fit(X, sensitive_features=groups) with all of X at once (a sparse matrix or memory "
+            "map, say), which forms none, or pass fewer columns."
+        )
     moments = _empty(labels.tolist(), d, rows.feature_names)
     moments.groups = labels
     if not rows.is_sparse:
@@ -395,11 +402,7 @@ def _accumulate(
             total += getattr(piece, name)
         setattr(moments, name, total)
     if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
-        refuse_non_finite(rows)
-        raise ValueError(
-            "X has values so large that their squares overflow float64; "
-            "rescale it, for example with sklearn.preprocessing.StandardScaler."
-        )
+        refuse_unusable_numbers(rows)
     return moments
 
 
@@ -443,7 +446,7 @@ def _add_dense_rows(
     ones = np.ones(len(buffer))
     for low in range(start, stop, size):
         high = min(low + size, stop)
-        order, edges = _by_group(codes[low:high], k)
+        order, edges = by_group(codes[low:high], k)
         Z = buffer[: high - low]
         block = rows.block(low, high)
         if block.dtype == np.float64:
@@ -483,7 +486,7 @@ def _add_sparse_rows(
     for low in range(start, stop, size):
         high = min(low + size, stop)
         block = rows.block(low, high)
-        order, edges = _by_group(codes[low:high], len(piece.groups))
+        order, edges = by_group(codes[low:high], len(piece.groups))
         for g, (a, b) in enumerate(pairwise(edges)):
             if a == b:
                 continue
@@ -495,7 +498,7 @@ def _add_sparse_rows(
             piece._grams[g] += (Z_g.T @ sp.diags_array(w) @ Z_g).toarray()
 
 
-def _by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:
+def by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:
     """The order that puts the rows of a block group by group, and where each group starts."""
     edges = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=k))]).tolist()
     return np.argsort(codes, kind="stable"), edges

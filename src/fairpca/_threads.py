@@ -65,13 +65,16 @@ def blas_threads() -> int:
     return max([library["num_threads"] for library in libraries], default=1)
 
 
-def ordered_map(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """``work`` of every item, in their order, on as many threads as BLAS would use.
+def ordered_map(
+    work: Callable[[T], R], items: Iterable[T], n_threads: int | None = None
+) -> Iterator[R]:
+    """``work`` of every item, in their order, by default on as many threads as BLAS would use.
 
     Items are drawn in the calling thread, only a few ahead of the results, so that a stream of
     large blocks needs memory for a few of them.
     """
-    n_threads, pending = blas_threads(), deque[Future[R]]()
+    n_threads = n_threads or blas_threads()
+    pending = deque[Future[R]]()
     with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
         for item in items:
             pending.append(pool.submit(work, item))

@@ -6,7 +6,7 @@ integers, float32, memory maps and data frames cost one block of extra memory.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -164,3 +164,12 @@ def refuse_non_finite(rows: Rows) -> None:
                 f"Input X contains {what} in {name_of(j, rows.feature_names)}, first in row "
                 f"{start + i}; drop such rows, or fill them with sklearn.impute.SimpleImputer."
             )
+
+
+def refuse_unusable_numbers(rows: Rows) -> NoReturn:
+    """Explain why sums of squares came out infinite."""
+    refuse_non_finite(rows)
+    raise ValueError(
+        "X has values so large that their squares overflow float64; "
+        "rescale it, for example with sklearn.preprocessing.StandardScaler."
+    )
