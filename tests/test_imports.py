@@ -54,7 +54,7 @@ LAYERS = [
     {"_moments", "_roots", "_problems"},
     {"_spectral"},
     {"_crossings"},
-    {"_solvers"},
+    {"_solvers", "_implicit", "_streaming"},
     {"_base"},
 ]
 

@@ -60,10 +60,10 @@ class Solution:
     decisive: tuple[Point, ...]
     extras: Mapping[str, Any] = field(default_factory=dict)
 
-    def lift(self, V: Array) -> Solution:
-        """The same solution after the change of coordinates ``x -> V x``."""
+    def lift(self, V: Array, slack: float) -> Solution:
+        """The same solution after ``x -> V x``, its gap known up to ``slack``."""
         pca = replace(self.pca, basis=V @ self.pca.basis)
-        return replace(self, basis=V @ self.basis, pca=pca, decisive=())
+        return replace(self, basis=V @ self.basis, pca=pca, gap=self.gap + slack, decisive=())
 
 
 class Frontier:
