@@ -184,8 +184,11 @@ class GroupMoments:
     def mean(self) -> Array:
         """Weighted mean over all rows."""
         p = self._positive_weights() / self._weights.sum()
-        base = self._shifts[0]
-        return np.asarray(base + p @ (self._shifts - base + self._sums / self._weights[:, None]))
+        return np.asarray(self._shifts[0] + p @ self._means_from_first_shift())
+
+    def _means_from_first_shift(self) -> Array:
+        """Group means seen from one shift, where a large offset cannot round them."""
+        return np.asarray(self._shifts - self._shifts[0] + self._sums / self._weights[:, None])
 
     def second_moments(self, center: Literal["overall", "group"] = "overall") -> Array:
         """``C_g`` of every group, of shape (k, n_features, n_features).
@@ -209,13 +212,13 @@ class GroupMoments:
                 "use center='overall', or merge these groups with others."
             )
         C = self._grams / n[:, None, None]
-        mean = self.mean
+        means = self._means_from_first_shift()
+        from_overall = means - (n / n.sum()) @ means
         for g in range(len(n)):
-            m = self._sums[g] / n[g]  # the group's mean, seen from its shift
-            C[g] -= np.outer(m, m)
+            from_shift = self._sums[g] / n[g]
+            C[g] -= np.outer(from_shift, from_shift)
             if center == "overall":
-                offset = m + (self._shifts[g] - mean)
-                C[g] += np.outer(offset, offset)
+                C[g] += np.outer(from_overall[g], from_overall[g])
         return C
 
     def standardize(self) -> tuple[GroupMoments, Array]:
@@ -331,8 +334,9 @@ def _provisional_shifts(rows: Rows, codes: NDArray[np.intp], k: int) -> Array:
         else:
             start = int(np.argmax(codes == g))
             sample = rows.block(start, start + 1)
-        shift = sample.mean(axis=0, dtype=np.float64)
-        needed = np.isfinite(shift) & (np.abs(shift) > sample.std(axis=0, dtype=np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = sample.mean(axis=0, dtype=np.float64)
+            needed = np.isfinite(shift) & (np.abs(shift) > sample.std(axis=0, dtype=np.float64))
         shifts[g] = np.where(needed, shift, 0.0)
     return shifts
 
@@ -352,7 +356,7 @@ def _add_dense_rows(
     k, d = len(piece.groups), rows.n_features
     size = _block_rows(d)
     buffer = np.empty((min(size, stop - start), d))
-    shifted = piece._shifts.any(axis=1).tolist()
+    shifted: list[bool] = [bool(shift.any()) for shift in piece._shifts]
     ones = np.ones(len(buffer))
     for low in range(start, stop, size):
         high = min(low + size, stop)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isinf, sqrt
+from math import inf, isinf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,8 +172,10 @@ class _Limits:
         self.frontier = frontier
         self.problem = problem
         self.cap = float(frontier.pca.errors[frontier.harmed])
-        R = frontier.overall(frontier.pca.errors)
-        self.error_limit = R * (1 + problem.max_error_increase)
+        self.error_limit = inf
+        if not isinf(problem.max_error_increase):
+            R = frontier.overall(frontier.pca.errors)
+            self.error_limit = R * (1 + problem.max_error_increase)
 
     def slacks(self, errors: Array, capped: bool) -> dict[Status, float]:
         """What is left of each limit; ``capped`` includes the cap on the harmed group."""

@@ -56,6 +56,8 @@ def _label_array(groups: Any) -> NDArray[Any]:
         values = native.to_numpy()
     else:
         values = np.asarray(groups)
+        if isinstance(groups, (list, tuple)) and values.ndim == 1:
+            values = label_vector(groups)  # numpy would turn 1 and "one" into two strings
     if values.ndim == 2 and values.shape[-1] == 1:
         values = values.ravel()
     if values.ndim != 1:

@@ -1,0 +1,37 @@
+"""Shared data: unequal group sizes, unequal means, at least three columns."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+def make_groups(n=(90, 60), d=6, seed=0, alike=0.0):
+    """Groups that differ in size, mean and covariance; ``alike`` ones share most of the latter."""
+    rng = np.random.default_rng(seed)
+    parts, shared = [], rng.normal(size=(d, d)) * np.linspace(2.0, 0.3, d)
+    for g, size in enumerate(n):
+        own = rng.normal(size=(d, d)) * np.linspace(2.0, 0.3, d)
+        mixing = alike * (1 + 0.2 * g) * shared + (1 - alike) * own
+        parts.append(rng.normal(size=(size, d)) @ mixing.T + g * rng.normal(size=d))
+    X = np.vstack(parts)
+    groups = np.repeat([f"g{i}" for i in range(len(n))], n)
+    order = rng.permutation(len(X))
+    return X[order], groups[order]
+
+
+@pytest.fixture
+def two_groups():
+    return make_groups()
+
+
+@pytest.fixture(scope="session")
+def reference_folder() -> Path:
+    data = os.environ.get("FAIRPCA_DATA")
+    folder = Path(data).parent / "reference" if data else None
+    if folder is None or not folder.is_dir():
+        pytest.skip("FAIRPCA_DATA is not set, or has no folder `reference` beside it")
+    return folder

@@ -1,0 +1,326 @@
+"""The exact solver against dense grids, crossings of eigenvalues, and its own certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import make_groups
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairpca import GroupMoments
+from fairpca._problems import FairProblem, FixedAlpha, Status
+from fairpca._solvers import Frontier, solve_exact, solve_fixed, solve_golden
+from fairpca._spectral import DenseFamily, DenseOperand, EigenSolver, GrowingBasis, SubspacePath
+
+
+def family_of(C, shares, rank):
+    C = np.asarray(C, dtype=float)
+    return DenseFamily(C, np.asarray(shares), np.trace(C, axis1=1, axis2=2), rank)
+
+
+def random_family(seed, d=6, rank=2, alike=0.0):
+    X, groups = make_groups(d=d, seed=seed, alike=alike)
+    moments = GroupMoments.from_data(X, groups)
+    return family_of(moments.second_moments(), moments.weights / moments.weights.sum(), rank)
+
+
+def diagonal_family(a, b, shares=(0.5, 0.5), rank=1):
+    return family_of([np.diag(a), np.diag(b)], shares, rank)
+
+
+def grid(family, n=501):
+    """Errors along a dense grid of alpha, computed with numpy alone."""
+    C_A, C_B = family.C[[0, 1]]
+    p = family.shares
+    C = p[0] * C_A + p[1] * C_B
+    U = np.linalg.eigh(C)[1][:, -family.rank :]
+    errors = [np.trace(M) - np.trace(U.T @ M @ U) for M in (C_A, C_B)]
+    if errors[0] > errors[1]:
+        difference = C_A - C_B
+    else:
+        difference = C_B - C_A
+    rows = []
+    for alpha in np.linspace(0, 1, n):
+        M = alpha * C + (1 - alpha) * difference
+        U = np.linalg.eigh(M)[1][:, -family.rank :]
+        rows.append([np.trace(G) - np.trace(U.T @ G @ U) for G in (C_A, C_B)])
+    return np.linspace(0, 1, n), np.array(rows)
+
+
+def check(family, solution, problem, gap_scale=1.0):
+    """What must hold of every exact solution."""
+    scale = family.traces.max()
+    U = solution.basis
+    np.testing.assert_allclose(U.T @ U, np.eye(family.rank), atol=1e-12)
+    by_definition = family.traces - [np.trace(U.T @ C @ U) for C in family.C]
+    np.testing.assert_allclose(solution.errors, by_definition, atol=1e-12 * scale)
+    R, D = values(family, solution, solution.errors)
+    R_pca, D_pca = values(family, solution, solution.pca.errors)
+    assert solution.pca.errors[solution.harmed] >= solution.pca.errors[solution.privileged]
+    assert D >= problem.max_disparity - 1e-12 * scale or solution.status is Status.ALREADY_FAIR
+    if problem.no_worse:
+        assert solution.errors.max() <= solution.pca.errors.max() + 1e-12 * scale
+    if np.isfinite(problem.max_error_increase):
+        assert R <= (1 + problem.max_error_increase) * R_pca + 1e-12 * scale
+    assert R >= R_pca - 1e-12 * scale
+    assert D <= D_pca + 1e-12 * scale
+    assert abs(solution.gap) <= 1e-11 * scale * gap_scale
+
+
+def values(family, solution, errors):
+    return family.shares @ errors, errors[solution.harmed] - errors[solution.privileged]
+
+
+PROBLEMS = [
+    FairProblem(),
+    FairProblem(no_worse=True),
+    FairProblem(max_disparity=0.05),
+    FairProblem(max_disparity=0.05, no_worse=True),
+    FairProblem(max_error_increase=0.01),
+    FairProblem(max_error_increase=0.02, no_worse=True),
+    FairProblem(max_error_increase=0.0),
+]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("rank", "alike"), [(1, 0.0), (2, 0.0), (2, 0.8), (3, 0.9), (4, 0.0)])
+def test_no_grid_point_is_better(problem, seed, rank, alike):
+    family = random_family(seed, rank=rank, alike=alike)
+    solution = solve_exact(family, problem)
+    check(family, solution, problem, gap_scale=1 / max(solution.alpha, 1e-3))
+    assert family.n_eigensolves <= 40
+    R, D = values(family, solution, solution.errors)
+    R_pca, _ = values(family, solution, solution.pca.errors)
+    _, errors = grid(family)
+    grid_R = errors @ family.shares
+    grid_D = errors[:, solution.harmed] - errors[:, solution.privileged]
+    allowed = (grid_R <= (1 + problem.max_error_increase) * R_pca + 1e-12) & (
+        grid_D >= problem.max_disparity - 1e-12
+    )
+    if problem.no_worse:
+        allowed &= errors.max(axis=1) <= solution.pca.errors.max() + 1e-12
+    assert D <= grid_D[allowed].min() + 1e-9
+    fair_enough = allowed & (grid_D <= D + 1e-12)
+    assert not fair_enough.any() or R <= grid_R[fair_enough].min() + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_monotone_along_the_frontier(seed):
+    family = random_family(seed, d=7, rank=3)
+    frontier = Frontier(family)
+    points = [frontier.at(alpha) for alpha in np.linspace(0, 1, 101)]
+    errors = np.array([p.errors for p in points])
+    R, D = errors @ family.shares, [frontier.disparity(e) for e in errors]
+    R_B = errors[:, frontier.harmed]
+    tolerance = 1e-12 * family.traces.max()
+    assert (np.diff(D) >= -tolerance).all()
+    assert (np.diff(R) <= tolerance).all()
+    assert (np.diff(errors[:, frontier.privileged]) <= tolerance).all()
+    after = np.linspace(0, 1, 101)[:-1] >= frontier.alpha_B
+    assert (np.diff(R_B)[after] >= -tolerance).all()
+    before = np.linspace(0, 1, 101)[1:] <= frontier.alpha_B
+    assert (np.diff(R_B)[before] <= tolerance).all()
+
+
+def test_random_projections_never_beat_parity():
+    family = random_family(3, rank=2)
+    best = solve_exact(family, FairProblem())
+    assert best.status is Status.PARITY
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        U = np.linalg.qr(rng.normal(size=(6, 2)))[0]
+        other = np.linalg.qr(rng.normal(size=(6, 2)))[0]
+        path = SubspacePath(family, U, other)
+        D = [path.errors(s) @ [1, -1] for s in np.linspace(0, 1, 50)]
+        for i in np.flatnonzero(np.diff(np.sign(D))):
+            fair = path.errors((i + 0.5) / 49)
+            if abs(fair @ [1, -1]) < 1e-2:
+                assert family.shares @ fair >= family.shares @ best.errors - 1e-2
+
+
+def test_exact_crossing_is_the_diagonal():
+    """A varies along e1 only, B along e2 only: the fair direction is between them."""
+    family = diagonal_family([4.0, 0, 0], [0, 1.0, 0])
+    solution = solve_exact(family, FairProblem())
+    check(family, solution, FairProblem())
+    assert solution.status is Status.PARITY
+    # 4 (1 - c^2) = 1 (1 - s^2) with c^2 + s^2 = 1
+    np.testing.assert_allclose(np.abs(solution.basis[:, 0]) ** 2, [0.8, 0.2, 0], atol=1e-12)
+    equal = solve_exact(diagonal_family([1.0, 0, 0], [0, 1.0, 0]), FairProblem())
+    np.testing.assert_allclose(equal.errors, equal.errors[0])
+
+
+def test_where_the_eigenspace_jumps_golden_section_fails():
+    family = diagonal_family([4.0, 0, 0], [0, 1.0, 0])
+    searched = solve_golden(family, FairProblem())
+    assert abs(searched.errors[0] - searched.errors[1]) > 0.5
+    solution = solve_exact(family, FairProblem())
+    assert abs(solution.errors[0] - solution.errors[1]) <= 1e-14
+
+
+def test_a_flat_measure_does_not_hide_the_least_disparity():
+    """F is constant on both sides of a jump; a search that breaks ties towards PCA stays there."""
+    family = diagonal_family([4, 0.5, 0.5], [2, 5, 3.5])
+    solution = solve_exact(family, FairProblem())
+    check(family, solution, FairProblem())
+    assert solution.status is Status.INFEASIBLE
+    np.testing.assert_allclose(solution.pca.errors @ [-1, 1], 7.5)
+    # Ky Fan: D(U) = 5.5 - u'(C_B - C_A)u, and the largest eigenvalue of C_B - C_A is 4.5
+    np.testing.assert_allclose(solution.errors @ [-1, 1], 1.0)
+
+
+def test_several_eigenvalues_crossing_at_once():
+    a, b = [4.0, 4, 4, 1, 1, 1, 0.3], [1.0, 1, 1, 3, 3, 3, 0.3]
+    for rank in (1, 2, 3, 4):
+        family = diagonal_family(a, b, (0.6, 0.4), rank)
+        for problem in (FairProblem(), FairProblem(no_worse=True)):
+            solution = solve_exact(family, problem)
+            check(family, solution, problem)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    seed=st.integers(0, 2**32 - 1), rank=st.integers(1, 5), share=st.sampled_from([0.5, 0.2, 0.9])
+)
+def test_random_diagonal_cases(seed, rank, share):
+    """Eigenvalues cross exactly: only the jump rule finds these."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 6, 6).astype(float), rng.integers(0, 6, 6).astype(float)
+    if not a.any() or not b.any():
+        return
+    family = diagonal_family(a, b, (share, 1 - share), rank)
+    solution = solve_exact(family, FairProblem())
+    check(family, solution, FairProblem(), gap_scale=1 / max(solution.alpha, 1e-3))
+    D = solution.errors[solution.harmed] - solution.errors[solution.privileged]
+    signed = np.sort((b - a) if solution.harmed == 1 else (a - b))[::-1]
+    least = signed.sum() - signed[:rank].sum()  # over all projections, Ky Fan
+    assert D == pytest.approx(max(least, 0.0), abs=1e-11)
+
+
+def test_jumps_need_no_bisection_down_to_rounding():
+    family = diagonal_family([4.0, 1, 0, 2], [0, 1.5, 2, 0.3], (0.7, 0.3), rank=2)
+    solution = solve_exact(family, FairProblem())
+    assert solution.status is Status.PARITY
+    assert family.n_eigensolves <= 15
+
+
+def test_fixed_alpha():
+    family = random_family(1)
+    alphas, errors = grid(family, 11)
+    for alpha, expected in zip(alphas, errors, strict=True):
+        solution = solve_fixed(family, FixedAlpha(float(alpha)))
+        np.testing.assert_allclose(solution.errors, expected, atol=1e-10)
+        assert abs(solution.gap) <= 1e-12
+        assert solution.alpha == alpha
+
+
+def test_ties_at_alpha_zero_go_to_the_least_overall_error():
+    # C_B - C_A is zero along e2 and e3 alike; e2 carries more variance.
+    family = diagonal_family([1, 2, 1, 0], [3.0, 2, 1, 0], rank=2)
+    solution = solve_fixed(family, FixedAlpha(0.0))
+    np.testing.assert_allclose(np.abs(solution.basis).sum(axis=1), [1, 1, 0, 0], atol=1e-12)
+
+
+def test_status_of_every_ending():
+    family = random_family(0, rank=1)
+    assert solve_exact(family, FairProblem(max_disparity=1e9)).status is Status.ALREADY_FAIR
+    assert solve_fixed(family, FixedAlpha(0.5)).status is Status.FIXED
+    assert solve_golden(family, FairProblem()).status is Status.SEARCHED
+    infeasible = solve_exact(diagonal_family([1, 1, 1], [2, 3, 4.0]), FairProblem())
+    assert infeasible.status is Status.INFEASIBLE
+    assert infeasible.alpha == 0.0
+    np.testing.assert_allclose(infeasible.errors, [2.0, 5.0])
+    statuses = {
+        solve_exact(random_family(seed, rank=rank, alike=0.8), problem).status
+        for seed in range(6)
+        for rank in (1, 2, 4)
+        for problem in PROBLEMS
+    }
+    assert statuses >= {
+        Status.PARITY,
+        Status.CAPPED,
+        Status.DISPARITY_BUDGET,
+        Status.ERROR_BUDGET,
+    }
+
+
+@pytest.mark.parametrize("rank", [1, 3, 8])
+@pytest.mark.parametrize("problem", [*PROBLEMS[:3], PROBLEMS[4]], ids=str)
+def test_growing_basis_agrees_with_dense(rank, problem):
+    rng = np.random.default_rng(rank)
+    d = 300
+    decay = np.arange(1, d + 1) ** -1.0
+    A = rng.normal(size=(400, d)) * decay
+    B = rng.normal(size=(250, d)) * rng.permutation(decay[:40].tolist() + [0.01] * (d - 40))
+    moments = GroupMoments.from_data(np.vstack([A, B + 0.1]), np.repeat(["a", "b"], [400, 250]))
+    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    basis = GrowingBasis(operand, rank, limit=d)
+    grown = basis.solve(lambda family: solve_exact(family, problem))
+    dense = DenseFamily(operand.C, operand.shares, operand.traces, rank)
+    exact = solve_exact(dense, problem)
+    check(dense, grown, problem, gap_scale=10 / max(exact.alpha, 1e-3))
+    assert grown.status is exact.status
+    np.testing.assert_allclose(grown.errors, exact.errors, atol=1e-10)
+    assert grown.alpha == pytest.approx(exact.alpha, abs=1e-6)
+    solver = EigenSolver(operand, rank)
+    again = solver.solve(lambda family: solve_exact(family, problem))
+    np.testing.assert_allclose(again.errors, exact.errors, atol=1e-10)
+    assert solver.n_eigensolves > 0
+
+
+def test_growing_basis_gives_up_where_dense_is_faster():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 320))
+    moments = GroupMoments.from_data(X, np.arange(700) % 3 == 0)
+    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    assert GrowingBasis(operand, 5, limit=30).solve(
+        lambda family: solve_exact(family, FairProblem())
+    ) is None
+    solution = EigenSolver(operand, 5).solve(lambda family: solve_exact(family, FairProblem()))
+    dense = DenseFamily(operand.C, operand.shares, operand.traces, 5)
+    np.testing.assert_allclose(
+        solution.errors, solve_exact(dense, FairProblem()).errors, atol=1e-9
+    )
+
+
+def test_growing_basis_needs_products_and_traces_only():
+    """An operand without matrices, fed from X, gives the same answer."""
+    X, groups = make_groups(n=(80, 50), d=400, seed=4)
+    moments = GroupMoments.from_data(X, groups)
+    dense = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    centred = X - X.mean(axis=0)
+
+    class FromRows:
+        shares = dense.shares
+        n_features = 400
+        traces = np.array(
+            [np.mean(np.sum(centred[groups == g] ** 2, axis=1)) for g in moments.groups]
+        )
+
+        def products(self, V):
+            parts = [centred[groups == g] for g in moments.groups]
+            return np.array([Z.T @ (Z @ V) / len(Z) for Z in parts])
+
+    def problem(family):
+        return solve_exact(family, FairProblem(no_worse=True))
+
+    left = GrowingBasis(FromRows(), 4, limit=400).solve(problem)
+    right = GrowingBasis(dense, 4, limit=400).solve(problem)
+    np.testing.assert_allclose(left.errors, right.errors, rtol=1e-9)
+
+
+def test_path_between_subspaces():
+    family = random_family(2, d=8, rank=3)
+    rng = np.random.default_rng(1)
+    U, V = (np.linalg.qr(rng.normal(size=(8, 3)))[0] for _ in range(2))
+    path = SubspacePath(family, U, V)
+    for s, end in ((0.0, U), (1.0, V)):
+        np.testing.assert_allclose(path.basis(s) @ path.basis(s).T, end @ end.T, atol=1e-12)
+    for s in np.linspace(0, 1, 7):
+        basis = path.basis(s)
+        np.testing.assert_allclose(basis.T @ basis, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(path.errors(s), family.errors(basis), atol=1e-12)
+    still = SubspacePath(family, U, U @ np.linalg.qr(rng.normal(size=(3, 3)))[0])
+    np.testing.assert_allclose(still.basis(0.5) @ still.basis(0.5).T, U @ U.T, atol=1e-12)
