@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 
 from fairpca import FairPCA, audit
 from fairpca._resampling import assign_folds, cross_fit, disparity_interval
+from fairpca._steps import finish
 from fairpca.datasets import load_diabetes_by_sex, make_two_groups
 from fairpca.metrics import group_reconstruction_errors
 
@@ -104,7 +105,7 @@ def test_held_out_errors_come_from_fits_without_the_row():
     codes = (made.sensitive_features == "minority").astype(np.intp)
     fold = assign_folds(codes, 5, np.random.default_rng(0))
     assert np.bincount(fold[codes == 1]).tolist() == [4] * 5
-    errors = drain(cross_fit(made.data, codes, fold, [FairPCA(2)], standardize=True))[0]
+    errors = finish(cross_fit(made.data, codes, fold, [FairPCA(2)], standardize=True))[0]
     for k in range(5):
         rest = made.data[fold != k]
         scale = rest.std(axis=0, ddof=1)
@@ -112,14 +113,6 @@ def test_held_out_errors_come_from_fits_without_the_row():
         Z = made.data[fold == k] / scale
         back = fit.inverse_transform(fit.transform(Z))
         assert errors[fold == k] == pytest.approx(((Z - back) ** 2).sum(axis=1))
-
-
-def drain(steps):
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
 
 
 def test_blocks_change_the_interval_little():
@@ -201,7 +194,7 @@ def test_intervals_cover_the_disparity_on_new_rows(sizes, d, r):
         rng = np.random.default_rng(seed)
         estimators = [FairPCA(r, alpha=1.0), FairPCA(r)]
         fold = assign_folds(codes, 5, rng)
-        held_out = drain(cross_fit(made.data, codes, fold, estimators, standardize=False))
+        held_out = finish(cross_fit(made.data, codes, fold, estimators, standardize=False))
         for i, (errors, estimator) in enumerate(zip(held_out, estimators, strict=True)):
             low, high = disparity_interval(errors[codes == 0], errors[codes == 1], 0.95, 500, rng)
             estimator.fit(made.data, sensitive_features=codes)

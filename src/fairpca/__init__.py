@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fairpca._audit import Audit, audit
     from fairpca._fair_pca import FairPCA
+    from fairpca._model_file import load_model
     from fairpca._moments import GroupMoments
     from fairpca.exceptions import ParityInfeasibleWarning
     from fairpca.path import TradeoffPath, tradeoff_path
@@ -22,6 +23,7 @@ _HOMES = {
     "ParityInfeasibleWarning": "exceptions",
     "TradeoffPath": "path",
     "audit": "_audit",
+    "load_model": "_model_file",
     "tradeoff_path": "path",
 }
 
@@ -33,6 +35,7 @@ __all__ = [
     "TradeoffPath",
     "__version__",
     "audit",
+    "load_model",
     "tradeoff_path",
 ]
 

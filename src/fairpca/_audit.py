@@ -14,6 +14,7 @@ from fairpca._base import FairProjection
 from fairpca._fair_pca import FairPCA
 from fairpca._moments import GroupMoments
 from fairpca._resampling import assign_folds, cross_fit, disparity_interval, fit_quietly
+from fairpca._steps import finish
 from fairpca._validation import FORGOTTEN_GROUPS, encode_groups
 from fairpca.path import TradeoffPath, tradeoff_path
 from fairpca.sources.in_memory import as_rows
@@ -230,8 +231,9 @@ def audit(
         Copied once, as float64.
     sensitive_features : array-like of shape (n_samples,)
         The group of each row.
-    estimator : FairPCA or other estimator of this library, default=FairPCA(n_components=2)
-        Not modified; fitted figures come from clones.
+    estimator : FairPCA or other estimator of this library, optional
+        Not modified; fitted figures come from clones. By default ``FairPCA(n_components=0.7)``: as
+        many components as keep 70 % of each group's variance.
     standardize : bool, default=True
         Divide columns by their standard deviation over all rows, as the paper does. Within
         cross-validation that of the rows fitted to.
@@ -269,25 +271,21 @@ def audit(
     >>> low < result.cross_validation.pca.disparity < high
     True
     """
-    steps = audit_steps(
-        X,
-        sensitive_features,
-        estimator,
-        standardize=standardize,
-        ranks=ranks,
-        n_points=n_points,
-        n_folds=n_folds,
-        n_resamples=n_resamples,
-        level=level,
-        n_scores=n_scores,
-        random_state=random_state,
+    return finish(
+        audit_steps(
+            X,
+            sensitive_features,
+            estimator,
+            standardize=standardize,
+            ranks=ranks,
+            n_points=n_points,
+            n_folds=n_folds,
+            n_resamples=n_resamples,
+            level=level,
+            n_scores=n_scores,
+            random_state=random_state,
+        )
     )
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: Audit = end.value
-            return result
 
 
 def audit_steps(
@@ -318,7 +316,7 @@ def audit_steps(
         moments, scale = moments.standardize()
 
     yield "fitting"
-    model = clone(FairPCA(min(2, values.shape[1])) if estimator is None else estimator)
+    model = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
     fit_quietly(model, moments)
     r = model.n_components_
     model.set_params(n_components=r)
@@ -331,14 +329,10 @@ def audit_steps(
         labels.tolist().index(model.privileged_group_),
         labels.tolist().index(model.harmed_group_),
     )
-    signs = np.where(np.einsum("ij,ij->i", pca.components_, model.components_) < 0, -1.0, 1.0)
+    signs = agreeing_signs(pca.components_, model.components_)
     path = tradeoff_path(moments, n_components=r, n_points=n_points)
 
-    curve = []
-    chosen = _ranks(moments, r, ranks)
-    for rank in chosen:
-        yield f"errors against components, {rank} of {chosen[-1]}"
-        curve.append(fit_quietly(clone(model).set_params(n_components=rank), moments))
+    curve = yield from curve_steps(moments, model, ranks)
 
     cross_validation = bootstrap = None
     n_folds = _possible_folds(moments.counts, n_folds, r)
@@ -377,12 +371,7 @@ def audit_steps(
         status=model.status_,
         alpha=float(model.alpha_),
         duality_gap=float(model.duality_gap_),
-        ranks=RankCurve(
-            np.array(chosen),
-            np.array([fit.pca_group_errors_ for fit in curve]),
-            np.array([fit.group_errors_ for fit in curve]),
-            [fit.status_ for fit in curve],
-        ),
+        ranks=curve,
         path=path,
         loadings=Loadings(pca.components_ * signs[:, None], model.components_),
         scores=Scores(
@@ -398,6 +387,28 @@ def audit_steps(
         bootstrap=bootstrap,
         random_state=random_state,
     )
+
+
+def curve_steps(
+    moments: GroupMoments, estimator: FairProjection, ranks: Sequence[int] | None
+) -> Generator[str, None, RankCurve]:
+    """Fit the estimator at many ranks; by default as said under ``ranks`` of :func:`audit`."""
+    chosen = _ranks(moments, int(estimator.n_components or 1), ranks)
+    fits = []
+    for rank in chosen:
+        yield f"errors against components, {rank} of {chosen[-1]}"
+        fits.append(fit_quietly(clone(estimator).set_params(n_components=rank), moments))
+    return RankCurve(
+        np.array(chosen),
+        np.array([fit.pca_group_errors_ for fit in fits]),
+        np.array([fit.group_errors_ for fit in fits]),
+        [fit.status_ for fit in fits],
+    )
+
+
+def agreeing_signs(components: Array, like: Array) -> Array:
+    """The sign to multiply each component by, so that it points the way of its counterpart."""
+    return np.where(np.einsum("ij,ij->i", components, like) < 0, -1.0, 1.0)
 
 
 def _dense(X: Any) -> tuple[Array, list[str]]:
