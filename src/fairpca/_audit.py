@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -208,6 +209,14 @@ class Audit:
         plain: dict[str, Any] = _plain(self)
         return plain
 
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the page that ``fairpca report`` makes; needs ``pip install "fairpca[cli]"``."""
+        from fairpca._files import replacing
+        from fairpca.report import render
+
+        with replacing(path) as page:
+            page.write_text(render(self), encoding="utf-8")
+
 
 def audit(
     X: Any,
@@ -291,16 +300,16 @@ def audit(
 def audit_steps(
     X: Any,
     sensitive_features: Any,
-    estimator: FairProjection | None,
+    estimator: FairProjection | None = None,
     *,
-    standardize: bool,
-    ranks: Sequence[int] | None,
-    n_points: int,
-    n_folds: int,
-    n_resamples: int,
-    level: float,
-    n_scores: int,
-    random_state: int,
+    standardize: bool = True,
+    ranks: Sequence[int] | None = None,
+    n_points: int = 41,
+    n_folds: int = 10,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    n_scores: int = 600,
+    random_state: int = 0,
 ) -> Generator[str, None, Audit]:
     """:func:`audit` in steps: yields what is being done, returns the audit."""
     if sensitive_features is None:
@@ -377,8 +386,8 @@ def audit_steps(
         scores=Scores(
             rows,
             codes[rows],
-            (pca.transform(some) * signs)[:, :2],
-            model.transform(some)[:, :2],
+            ((some - pca.mean_) @ pca.components_[:2].T) * signs[:2],
+            (some - model.mean_) @ model.components_[:2].T,
         ),
         feature_errors=FeatureErrors(
             _feature_errors(moments, pca.components_), _feature_errors(moments, model.components_)
@@ -404,6 +413,16 @@ def curve_steps(
         np.array([fit.group_errors_ for fit in fits]),
         [fit.status_ for fit in fits],
     )
+
+
+def pca_errors_by_rank(moments: GroupMoments) -> Array:
+    """Group errors of plain PCA with 1, 2, ... components, of shape (n_ranks, k)."""
+    C, p = moments.second_moments(), moments.weights / moments.weights.sum()
+    V = np.linalg.eigh(np.tensordot(p, C, axes=1)).eigenvectors[:, ::-1]
+    captured = np.einsum("ji,kji->ik", V, C @ V).cumsum(axis=0)
+    n_ranks = int(min(moments.n_features, moments.counts.sum()))
+    errors = np.trace(C, axis1=1, axis2=2) - captured
+    return np.asarray(np.maximum(errors[:n_ranks], 0.0))
 
 
 def agreeing_signs(components: Array, like: Array) -> Array:
