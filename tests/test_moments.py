@@ -203,9 +203,7 @@ def test_weight_zero_is_a_row_left_out(two_groups):
     X, groups = two_groups
     w = np.ones(len(X))
     w[::3] = 0
-    assert_same(
-        GroupMoments.from_data(X, groups, w), GroupMoments.from_data(X[w > 0], groups[w > 0])
-    )
+    assert_same(GroupMoments.from_data(X, groups, w), GroupMoments.from_data(X[w > 0], groups[w > 0]))
 
 
 def test_merge_changes_neither_operand_and_adds_groups():
@@ -279,16 +277,8 @@ def test_refused_rows_add_nothing(two_groups):
         (np.zeros(3), ValueError, "Expected 2D array, got 1D.*Reshape"),
         (np.zeros((3, 2, 2)), ValueError, "Expected 2D array, got 3D"),
         (np.diag([1e200, -1e200, 1]), ValueError, "squares overflow"),
-        (
-            np.array([[1, 2], [np.inf, 1], [1, 1]]),
-            ValueError,
-            "infinity in column 0, first in row 1",
-        ),
-        (
-            sp.csr_array([[1, np.nan], [0, 1], [1, 1]]),
-            ValueError,
-            "NaN in column 1, first in row 0",
-        ),
+        (np.array([[1, 2], [np.inf, 1], [1, 1]]), ValueError, "infinity in column 0, first in row 1"),
+        (sp.csr_array([[1, np.nan], [0, 1], [1, 1]]), ValueError, "NaN in column 1, first in row 0"),
         (pd.DataFrame({"a": [1, 2, 3], "b": list("xyz")}), TypeError, "not numbers: 'b'"),
         (pd.DataFrame({"a": [1, None, 3], "b": [1, 2, 3]}), ValueError, "NaN in column 'a'"),
         (pl.DataFrame({"a": [1, 2, 3], "b": [1, None, 2]}), ValueError, "NaN in column 'b'"),

@@ -58,13 +58,13 @@ def check(family, solution, problem, gap_scale=1.0):
     R, D = values(family, solution, solution.errors)
     R_pca, D_pca = values(family, solution, solution.pca.errors)
     assert solution.pca.errors[solution.harmed] >= solution.pca.errors[solution.privileged]
-    assert problem.max_disparity - 1e-12 * scale <= D or solution.status is Status.ALREADY_FAIR
+    assert D >= problem.max_disparity - 1e-12 * scale or solution.status is Status.ALREADY_FAIR
     if problem.no_worse:
         assert solution.errors.max() <= solution.pca.errors.max() + 1e-12 * scale
     if np.isfinite(problem.max_error_increase):
-        assert (1 + problem.max_error_increase) * R_pca + 1e-12 * scale >= R
-    assert R_pca - 1e-12 * scale <= R
-    assert D_pca + 1e-12 * scale >= D
+        assert R <= (1 + problem.max_error_increase) * R_pca + 1e-12 * scale
+    assert R >= R_pca - 1e-12 * scale
+    assert D <= D_pca + 1e-12 * scale
     assert abs(solution.gap) <= 1e-11 * scale * gap_scale
 
 
@@ -101,9 +101,9 @@ def test_no_grid_point_is_better(problem, seed, rank, alike):
     )
     if problem.no_worse:
         allowed &= errors.max(axis=1) <= solution.pca.errors.max() + 1e-12
-    assert grid_D[allowed].min() + 1e-9 >= D
+    assert D <= grid_D[allowed].min() + 1e-9
     fair_enough = allowed & (grid_D <= D + 1e-12)
-    assert not fair_enough.any() or grid_R[fair_enough].min() + 1e-9 >= R
+    assert not fair_enough.any() or R <= grid_R[fair_enough].min() + 1e-9
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -196,7 +196,7 @@ def test_random_diagonal_cases(seed, rank, share):
     D = solution.errors[solution.harmed] - solution.errors[solution.privileged]
     signed = np.sort((b - a) if solution.harmed == 1 else (a - b))[::-1]
     least = signed.sum() - signed[:rank].sum()  # over all projections, Ky Fan
-    assert pytest.approx(max(least, 0.0), abs=1e-11) == D
+    assert D == pytest.approx(max(least, 0.0), abs=1e-11)
 
 
 def test_jumps_need_no_bisection_down_to_rounding():
@@ -275,13 +275,14 @@ def test_growing_basis_gives_up_where_dense_is_faster():
     X = rng.normal(size=(700, 320))
     moments = GroupMoments.from_data(X, np.arange(700) % 3 == 0)
     operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
-    assert (
-        GrowingBasis(operand, 5, limit=30).solve(lambda family: solve_exact(family, FairProblem()))
-        is None
-    )
+    assert GrowingBasis(operand, 5, limit=30).solve(
+        lambda family: solve_exact(family, FairProblem())
+    ) is None
     solution = EigenSolver(operand, 5).solve(lambda family: solve_exact(family, FairProblem()))
     dense = DenseFamily(operand.C, operand.shares, operand.traces, 5)
-    np.testing.assert_allclose(solution.errors, solve_exact(dense, FairProblem()).errors, atol=1e-9)
+    np.testing.assert_allclose(
+        solution.errors, solve_exact(dense, FairProblem()).errors, atol=1e-9
+    )
 
 
 def test_growing_basis_needs_products_and_traces_only():
