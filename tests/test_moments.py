@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -203,7 +204,9 @@ def test_weight_zero_is_a_row_left_out(two_groups):
     X, groups = two_groups
     w = np.ones(len(X))
     w[::3] = 0
-    assert_same(GroupMoments.from_data(X, groups, w), GroupMoments.from_data(X[w > 0], groups[w > 0]))
+    assert_same(
+        GroupMoments.from_data(X, groups, w), GroupMoments.from_data(X[w > 0], groups[w > 0])
+    )
 
 
 def test_merge_changes_neither_operand_and_adds_groups():
@@ -237,13 +240,13 @@ def test_any_split_in_any_order(seed, cuts, offset, weighted):
     w = rng.integers(0, 4, 60).astype(float) if weighted else None
     edges = [0, *sorted(cuts), 60]
     parts = []
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in itertools.pairwise(edges):
         if a < b and (w is None or w[a:b].any()):
             parts.append(GroupMoments.from_data(X[a:b], groups[a:b], None if w is None else w[a:b]))
     rng.shuffle(parts)
     merged = functools.reduce(GroupMoments.merge, parts)
     updated = GroupMoments()
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in itertools.pairwise(edges):
         if a < b and (w is None or w[a:b].any()):
             updated.update(X[a:b], groups[a:b], None if w is None else w[a:b])
     assert_same(merged, updated, rtol=1e-9)
@@ -261,7 +264,7 @@ def test_refused_rows_add_nothing(two_groups):
     bad[7, 2] = np.nan
     with pytest.raises(ValueError, match="NaN in column 2, first in row 7"):
         moments.update(bad, groups)
-    with pytest.raises(ValueError, match="6 features|had 6"):
+    with pytest.raises(ValueError, match=r"3 features.*had 6"):
         moments.update(X[:, :3], groups)
     np.testing.assert_array_equal(moments.second_moments(), before)
     assert moments.counts.sum() == len(X)
@@ -277,8 +280,16 @@ def test_refused_rows_add_nothing(two_groups):
         (np.zeros(3), ValueError, "Expected 2D array, got 1D.*Reshape"),
         (np.zeros((3, 2, 2)), ValueError, "Expected 2D array, got 3D"),
         (np.diag([1e200, -1e200, 1]), ValueError, "squares overflow"),
-        (np.array([[1, 2], [np.inf, 1], [1, 1]]), ValueError, "infinity in column 0, first in row 1"),
-        (sp.csr_array([[1, np.nan], [0, 1], [1, 1]]), ValueError, "NaN in column 1, first in row 0"),
+        (
+            np.array([[1, 2], [np.inf, 1], [1, 1]]),
+            ValueError,
+            "infinity in column 0, first in row 1",
+        ),
+        (
+            sp.csr_array([[1, np.nan], [0, 1], [1, 1]]),
+            ValueError,
+            "NaN in column 1, first in row 0",
+        ),
         (pd.DataFrame({"a": [1, 2, 3], "b": list("xyz")}), TypeError, "not numbers: 'b'"),
         (pd.DataFrame({"a": [1, None, 3], "b": [1, 2, 3]}), ValueError, "NaN in column 'a'"),
         (pl.DataFrame({"a": [1, 2, 3], "b": [1, None, 2]}), ValueError, "NaN in column 'b'"),

@@ -19,7 +19,6 @@ class Counted:
         return Sample(x, self.f(x), None)
 
 
-
 finite = st.floats(-1e3, 1e3, allow_nan=False)
 
 

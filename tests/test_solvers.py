@@ -36,10 +36,7 @@ def grid(family, n=501):
     C = p[0] * C_A + p[1] * C_B
     U = np.linalg.eigh(C)[1][:, -family.rank :]
     errors = [np.trace(M) - np.trace(U.T @ M @ U) for M in (C_A, C_B)]
-    if errors[0] > errors[1]:
-        difference = C_A - C_B
-    else:
-        difference = C_B - C_A
+    difference = C_A - C_B if errors[0] > errors[1] else C_B - C_A
     rows = []
     for alpha in np.linspace(0, 1, n):
         M = alpha * C + (1 - alpha) * difference
@@ -58,13 +55,13 @@ def check(family, solution, problem, gap_scale=1.0):
     R, D = values(family, solution, solution.errors)
     R_pca, D_pca = values(family, solution, solution.pca.errors)
     assert solution.pca.errors[solution.harmed] >= solution.pca.errors[solution.privileged]
-    assert D >= problem.max_disparity - 1e-12 * scale or solution.status is Status.ALREADY_FAIR
+    assert problem.max_disparity - 1e-12 * scale <= D or solution.status is Status.ALREADY_FAIR
     if problem.no_worse:
         assert solution.errors.max() <= solution.pca.errors.max() + 1e-12 * scale
     if np.isfinite(problem.max_error_increase):
-        assert R <= (1 + problem.max_error_increase) * R_pca + 1e-12 * scale
-    assert R >= R_pca - 1e-12 * scale
-    assert D <= D_pca + 1e-12 * scale
+        assert (1 + problem.max_error_increase) * R_pca + 1e-12 * scale >= R
+    assert R_pca - 1e-12 * scale <= R
+    assert D_pca + 1e-12 * scale >= D
     assert abs(solution.gap) <= 1e-11 * scale * gap_scale
 
 
@@ -101,9 +98,9 @@ def test_no_grid_point_is_better(problem, seed, rank, alike):
     )
     if problem.no_worse:
         allowed &= errors.max(axis=1) <= solution.pca.errors.max() + 1e-12
-    assert D <= grid_D[allowed].min() + 1e-9
+    assert grid_D[allowed].min() + 1e-9 >= D
     fair_enough = allowed & (grid_D <= D + 1e-12)
-    assert not fair_enough.any() or R <= grid_R[fair_enough].min() + 1e-9
+    assert not fair_enough.any() or grid_R[fair_enough].min() + 1e-9 >= R
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -196,7 +193,7 @@ def test_random_diagonal_cases(seed, rank, share):
     D = solution.errors[solution.harmed] - solution.errors[solution.privileged]
     signed = np.sort((b - a) if solution.harmed == 1 else (a - b))[::-1]
     least = signed.sum() - signed[:rank].sum()  # over all projections, Ky Fan
-    assert D == pytest.approx(max(least, 0.0), abs=1e-11)
+    assert pytest.approx(max(least, 0.0), abs=1e-11) == D
 
 
 def test_jumps_need_no_bisection_down_to_rounding():
@@ -275,14 +272,13 @@ def test_growing_basis_gives_up_where_dense_is_faster():
     X = rng.normal(size=(700, 320))
     moments = GroupMoments.from_data(X, np.arange(700) % 3 == 0)
     operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
-    assert GrowingBasis(operand, 5, limit=30).solve(
-        lambda family: solve_exact(family, FairProblem())
-    ) is None
+    assert (
+        GrowingBasis(operand, 5, limit=30).solve(lambda family: solve_exact(family, FairProblem()))
+        is None
+    )
     solution = EigenSolver(operand, 5).solve(lambda family: solve_exact(family, FairProblem()))
     dense = DenseFamily(operand.C, operand.shares, operand.traces, 5)
-    np.testing.assert_allclose(
-        solution.errors, solve_exact(dense, FairProblem()).errors, atol=1e-9
-    )
+    np.testing.assert_allclose(solution.errors, solve_exact(dense, FairProblem()).errors, atol=1e-9)
 
 
 def test_growing_basis_needs_products_and_traces_only():

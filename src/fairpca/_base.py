@@ -94,7 +94,8 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self
         """
         self._check_params()
-        moments = self._accumulate(GroupMoments(), X, sensitive_features, sample_weight, "fit")
+        moments = self._accumulate(X, sensitive_features, sample_weight, "fit")
+        self._check_groups(moments)
         validate_data(self, X, reset=True, skip_check_array=True)
         return self._restart(moments)._publish()
 
@@ -113,10 +114,9 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 f"this {type(self).__name__} was loaded without its moments and cannot be updated; "
                 "call fit, or partial_fit on a new object."
             )
-        known = GroupMoments() if first else self.moments_
-        moments = self._accumulate(known, X, sensitive_features, sample_weight, "partial_fit")
+        more = self._accumulate(X, sensitive_features, sample_weight, "partial_fit")
         validate_data(self, X, reset=first, skip_check_array=True)
-        return self._restart(moments)
+        return self._restart(more if first else self.moments_.merge(more))
 
     def fit_moments(self, moments: GroupMoments) -> Self:
         """Find the projection from moments accumulated elsewhere.
@@ -299,23 +299,16 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._validate_params()
 
     def _check_groups(self, moments: GroupMoments) -> None:
-        check_two_groups(moments.groups.tolist(), type(self).__name__)
+        labels, n_samples = moments.groups.tolist(), int(moments.counts.sum())
+        check_two_groups(labels, n_samples, type(self).__name__)
 
     def _accumulate(
-        self,
-        moments: GroupMoments,
-        X: Any,
-        sensitive_features: Any,
-        sample_weight: Any,
-        method: str,
+        self, X: Any, sensitive_features: Any, sample_weight: Any, method: str
     ) -> GroupMoments:
         if sensitive_features is None:
             name = type(self).__name__
             raise TypeError(FORGOTTEN_GROUPS.format(name=name, method=method, step=name.lower()))
-        more = GroupMoments.from_data(X, sensitive_features, sample_weight)
-        if method == "fit":
-            self._check_groups(more)
-        return moments.merge(more)
+        return GroupMoments.from_data(X, sensitive_features, sample_weight)
 
     def _restart(self, moments: GroupMoments) -> Self:
         """Forget earlier results; these moments are the state from now on."""
@@ -359,7 +352,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.pca_group_errors_ = np.maximum(solution.pca.errors, 0.0)
         self.pca_reconstruction_error_ = float(shares @ self.pca_group_errors_)
         self.alpha_ = solution.alpha
-        self.duality_gap_ = solution.gap
+        self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
         self.status_ = str(solution.status)
         self.n_eigensolves_ = n_eigensolves
         if solution.status is Status.INFEASIBLE:

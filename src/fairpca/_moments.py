@@ -37,10 +37,9 @@ from fairpca._validation import (
     check_sample_weight,
     encode_groups,
     label_vector,
-    name_of,
     sort_labels,
 )
-from fairpca.sources.in_memory import Rows, as_rows
+from fairpca.sources.in_memory import Rows, as_rows, refuse_non_finite
 
 Array = NDArray[np.float64]
 
@@ -316,7 +315,11 @@ def _accumulate(
             total += getattr(piece, name)
         setattr(moments, name, total)
     if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
-        _explain_non_finite(rows)
+        refuse_non_finite(rows)
+        raise ValueError(
+            "X has values so large that their squares overflow float64; "
+            "rescale it, for example with sklearn.preprocessing.StandardScaler."
+        )
     return moments
 
 
@@ -416,23 +419,3 @@ def _by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]
     """The order that puts the rows of a block group by group, and where each group starts."""
     edges = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=k))]).tolist()
     return np.argsort(codes, kind="stable"), edges
-
-
-def _explain_non_finite(rows: Rows) -> None:
-    """Find the first offending entry and say where it is."""
-    size = _block_rows(rows.n_features)
-    for low in range(0, rows.n_rows, size):
-        block = rows.block(low, min(low + size, rows.n_rows))
-        block = block.toarray() if rows.is_sparse else block
-        bad = np.argwhere(~np.isfinite(block))
-        if len(bad):
-            i, j = bad[0]
-            what = "NaN" if np.isnan(block[i, j]) else "infinity"
-            raise ValueError(
-                f"Input X contains {what} in {name_of(j, rows.feature_names)}, first in row "
-                f"{low + i}; drop such rows, or fill them with sklearn.impute.SimpleImputer."
-            )
-    raise ValueError(
-        "X has values so large that their squares overflow float64; "
-        "rescale it, for example with sklearn.preprocessing.StandardScaler."
-    )

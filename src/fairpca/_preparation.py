@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pac
 from numpy.typing import NDArray
 
 from fairpca.sources.tables import TableError, unknown_column
+
+Frame = nw.DataFrame[Any]
 
 _MOST_CATEGORIES = 100
 
@@ -49,32 +50,25 @@ class Features:
             names += [column] if values is None else [f"{column}={value}" for value in values]
         return names
 
-    @property
-    def types(self) -> dict[str, pa.DataType]:
-        """How to read each column."""
-        return {
-            column: pa.string() if column in self.categories else pa.float64()
-            for column in self.columns
-        }
-
-    def table(self, rows: pa.Table, where: str) -> pa.Table:
+    def frame(self, rows: Frame, where: str) -> Frame:
         """The features of some rows, all float64."""
-        arrays = []
+        series = []
         for column in self.columns:
-            values = rows[column]
             if column not in self.categories:
-                arrays.append(values.cast(pa.float64(), safe=False))
+                series.append(rows[column].cast(nw.Float64))
                 continue
-            text = values.cast(pa.string())
+            text = rows[column].cast(nw.String)
             known = self.categories[column]
-            strange = pac.unique(text.filter(pac.invert(pac.is_in(text, pa.array(known)))))
+            strange = text.filter(~text.is_in(known))
             if len(strange):
                 raise TableError(
-                    f"column {column!r} of {where} holds {strange[0].as_py()!r}, which the model "
-                    f"has not seen; it knows {known[:5]}."
+                    f"column {column!r} of {where} holds {strange[0]!r}, which the model has not "
+                    f"seen; it knows {known[:5]}."
                 )
-            arrays += [pac.equal(text, value).cast(pa.float64()) for value in known]
-        return pa.Table.from_arrays(arrays, names=self.names)
+            series += [
+                (text == value).cast(nw.Float64).alias(f"{column}={value}") for value in known
+            ]
+        return rows.select(*series)
 
 
 @dataclass(frozen=True)
@@ -83,7 +77,7 @@ class Prepared:
 
     Attributes
     ----------
-    table : pyarrow.Table
+    frame : narwhals.DataFrame
         The features, all float64.
     groups : ndarray of str
     features : Features
@@ -94,7 +88,7 @@ class Prepared:
         Rows in the file, and rows dropped for missing values.
     """
 
-    table: pa.Table
+    frame: Frame
     groups: NDArray[Any]
     features: Features
     group_name: str
@@ -104,62 +98,61 @@ class Prepared:
     n_dropped: int
 
 
-def prepare(table: pa.Table, choices: Choices, where: str) -> Prepared:
+def prepare(table: Any, choices: Choices, where: str) -> Prepared:
     """Choose, encode and check the columns of a table, and find the groups."""
+    frame: Frame = nw.from_native(table, eager_only=True)
     named = [*choices.groups, *choices.columns, *choices.drop]
     for name in named if choices.label is None else [*named, choices.label]:
-        if name not in table.column_names:
-            raise unknown_column(name, table.column_names, where)
+        if name not in frame.columns:
+            raise unknown_column(name, frame.columns, where)
     aside = {*choices.groups, *choices.drop, choices.label}
-    wanted = [name for name in (choices.columns or table.column_names) if name not in aside]
-    usable = [name for name in wanted if _is_number(table.schema.field(name).type)]
-    others = [name for name in wanted if name not in usable]
+    wanted = [name for name in (choices.columns or frame.columns) if name not in aside]
+    others = [name for name in wanted if not _is_number(frame.schema[name])]
     if choices.columns and others and not choices.encode:
         raise TableError(
-            f"column {others[0]!r} of {where} is not numeric ({table.schema.field(others[0]).type})"
-            "; leave it out of --columns, or turn its values into columns with --encode."
+            f"column {others[0]!r} of {where} is not numeric; leave it out of --columns, or turn "
+            "its values into columns with --encode."
         )
-    kept = wanted if choices.encode else usable
+    kept = wanted if choices.encode else [name for name in wanted if name not in others]
     if not kept:
         raise TableError(
             f"{where} has no numeric columns besides {', '.join(map(repr, choices.groups))}; "
             "turn text into columns with --encode."
         )
-    n_read = table.num_rows
-    table = _without_missing(table.select([*choices.groups, *kept]), choices, where)
-    features = Features(kept, _categories(table, others if choices.encode else [], where))
-    numbers = features.table(table, where)
-    constant = [name for name in numbers.column_names if _is_constant(numbers[name])]
-    if len(constant) == numbers.num_columns:
+    n_read = len(frame)
+    frame = _without_missing(frame.select(*choices.groups, *kept), choices, where)
+    features = Features(kept, _categories(frame, others if choices.encode else [], where))
+    numbers = features.frame(frame, where)
+    constant = [name for name in numbers.columns if numbers[name].min() == numbers[name].max()]
+    if len(constant) == len(numbers.columns):
         raise TableError(f"no column of {where} varies, so there is nothing to analyse.")
     return Prepared(
-        table=numbers,
-        groups=_groups(table, choices, where),
+        frame=numbers,
+        groups=_groups(frame, choices, where),
         features=features,
         group_name=" & ".join(choices.groups),
         not_numbers=[] if choices.encode else others,
         constant=constant,
         n_read=n_read,
-        n_dropped=n_read - table.num_rows,
+        n_dropped=n_read - len(frame),
     )
 
 
-def bundled_table() -> tuple[str, pa.Table]:
+def bundled_table() -> tuple[str, Any]:
     """The data of a report that was given none: what to call them, and a table."""
     from fairpca.datasets import load_diabetes_by_sex
 
     diabetes = load_diabetes_by_sex(prepare=False)
-    columns = dict(zip(diabetes.feature_names, diabetes.data.T, strict=True))
-    table = pa.table({**columns, "sex": diabetes.sensitive_features.tolist()})
-    return "diabetes data (bundled)", table
+    columns = dict(zip(diabetes.feature_names, diabetes.data.T.tolist(), strict=True))
+    columns["sex"] = diabetes.sensitive_features.tolist()
+    return "diabetes data (bundled)", nw.from_dict(columns, backend="pyarrow").to_native()
 
 
-def missing_group(table: pa.Table, where: str) -> TableError:
+def missing_group(table: Any, where: str) -> TableError:
     """The error for a forgotten ``--group``, with the columns that could be meant."""
+    frame: Frame = nw.from_native(table, eager_only=True).head(10_000)
     fitting = [
-        repr(name)
-        for name in table.column_names
-        if 2 <= len(table[name].slice(0, 10_000).drop_null().unique()) <= 5
+        repr(name) for name in frame.columns if 2 <= frame[name].drop_nulls().n_unique() <= 5
     ]
     hint = f"; columns of few values: {', '.join(fitting[:6])}" if fitting else ""
     return TableError(
@@ -167,33 +160,32 @@ def missing_group(table: pa.Table, where: str) -> TableError:
     )
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return any(
-        is_kind(kind)
-        for is_kind in (
-            pa.types.is_integer,
-            pa.types.is_floating,
-            pa.types.is_boolean,
-            pa.types.is_decimal,
-        )
-    )
+def missing_rows(values: nw.Series[Any]) -> NDArray[np.bool_]:
+    """Where a column holds nothing, or NaN."""
+    missing = values.is_null()
+    if values.dtype.is_float():
+        missing = missing | values.is_nan().fill_null(False)
+    return np.asarray(missing.to_numpy(), dtype=bool)
 
 
-def _without_missing(table: pa.Table, choices: Choices, where: str) -> pa.Table:
-    missing = np.zeros(table.num_rows, bool)
-    counts = {}
-    for name in table.column_names:
-        here = pac.is_null(table[name], nan_is_null=True).to_numpy()
+def _is_number(kind: Any) -> bool:
+    return bool(kind.is_numeric() or kind == nw.Boolean)
+
+
+def _without_missing(frame: Frame, choices: Choices, where: str) -> Frame:
+    missing = np.zeros(len(frame), bool)
+    counts: Counter[str] = Counter()
+    for name in frame.columns:
+        here = missing_rows(frame[name])
         if here.any():
             counts[name] = int(here.sum())
             missing |= here
     if not counts:
-        return table
+        return frame
     if not choices.drop_missing:
-        worst = sorted(counts, key=lambda name: -counts[name])[:3]
-        columns = ", ".join(f"{name!r} ({counts[name]})" for name in worst)
+        columns = ", ".join(f"{name!r} ({count})" for name, count in counts.most_common(3))
         raise TableError(
-            f"{int(missing.sum())} of {table.num_rows} rows of {where} have missing values, in "
+            f"{int(missing.sum())} of {len(frame)} rows of {where} have missing values, in "
             f"{columns}{' and others' if len(counts) > 3 else ''}; leave these rows out with "
             "--drop-missing, or the columns with --drop."
         )
@@ -201,13 +193,13 @@ def _without_missing(table: pa.Table, choices: Choices, where: str) -> pa.Table:
         raise TableError(
             f"every row of {where} has a missing value; leave columns out with --drop."
         )
-    return table.filter(pa.array(~missing))
+    return frame.filter((~missing).tolist())
 
 
-def _categories(table: pa.Table, columns: Sequence[str], where: str) -> dict[str, list[str]]:
+def _categories(frame: Frame, columns: Sequence[str], where: str) -> dict[str, list[str]]:
     categories = {}
     for name in columns:
-        values = sorted(pac.unique(table[name].cast(pa.string())).to_pylist())
+        values = sorted(frame[name].cast(nw.String).unique().to_list())
         if len(values) > _MOST_CATEGORIES:
             raise TableError(
                 f"column {name!r} of {where} has {len(values)} different values, too many to "
@@ -217,13 +209,8 @@ def _categories(table: pa.Table, columns: Sequence[str], where: str) -> dict[str
     return categories
 
 
-def _is_constant(values: pa.ChunkedArray) -> bool:
-    ends = pac.min_max(values).as_py()
-    return bool(ends["min"] == ends["max"])
-
-
-def _groups(table: pa.Table, choices: Choices, where: str) -> NDArray[Any]:
-    parts = [table[name].cast(pa.string()).to_pylist() for name in choices.groups]
+def _groups(frame: Frame, choices: Choices, where: str) -> NDArray[Any]:
+    parts = [frame[name].cast(nw.String).to_list() for name in choices.groups]
     labels = [" & ".join(row) for row in zip(*parts, strict=True)]
     sizes = Counter(labels)
     if choices.positive is not None:

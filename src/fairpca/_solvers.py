@@ -36,6 +36,7 @@ from fairpca._spectral import DenseFamily, Point, SubspacePath
 
 Array = NDArray[np.float64]
 
+_NEGLIGIBLE = 1e-12  # of the largest trace: where PCA is this fair, data of lower rank are noise
 _GOLDEN_TOLERANCE = 1e-6  # the authors' tol
 _GOLDEN_CAP_SLACK = 1e-6  # not in the paper, but in the code that produced its results
 
@@ -123,7 +124,8 @@ def solve_exact(family: DenseFamily, problem: FairProblem) -> Solution:
     frontier = Frontier(family)
     limits = _Limits(frontier, problem)
     pca = Sample(1.0, limits.slack(frontier.pca.errors, capped=False), frontier.pca)
-    if frontier.disparity(frontier.pca.errors) - problem.max_disparity <= family.rounding:
+    negligible = max(family.rounding, _NEGLIGIBLE * float(family.traces.max()))
+    if frontier.disparity(frontier.pca.errors) - problem.max_disparity <= negligible:
         gap = frontier.overall(frontier.pca.errors) - frontier.pca.bound
         return frontier.solution(frontier.pca, 1.0, Status.ALREADY_FAIR, gap)
 

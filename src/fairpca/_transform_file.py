@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pc
-import pyarrow.parquet as pq
+import narwhals.stable.v1 as nw
 from sklearn.pipeline import Pipeline
 
 from fairpca._model_file import load_model, read_extra
-from fairpca._preparation import Features
-from fairpca.sources.tables import TableError, TableFile
-
-_WRITERS = {".csv": pc.CSVWriter, ".parquet": pq.ParquetWriter, ".pq": pq.ParquetWriter}
+from fairpca._preparation import Features, missing_rows
+from fairpca.sources.tables import TableError, TableFile, TableWriter
 
 
 def transform_steps(
@@ -32,40 +26,41 @@ def transform_steps(
     """Yield after each batch what was done; return the number of rows.
 
     ``target`` is the file to write, in the format that the ending of ``out`` says; None writes CSV
-    to standard output. Columns in ``keep`` are copied as text from text files.
+    to standard output. Columns in ``keep`` are copied, from text files as text.
     """
-    kind = Path(out).suffix.lower() if target is not None else ".csv"
-    if kind not in _WRITERS:
-        raise TableError(f"--out {out!r} must end in .csv or .parquet, or be - for CSV.")
     model = load_model(model_path)
     file = TableFile(data, encoding)
     features = _features(model, read_extra(model_path), file, keep)
     projection = model[-1] if isinstance(model, Pipeline) else model
-    names = [*keep, *projection.get_feature_names_out().tolist()]
-    if len(set(names)) < len(names):
-        raise TableError(f"--keep {keep!r} names a column twice, or one that the scores need.")
-    kept = file.types(keep)
-    schema = pa.schema([*kept.items(), *((name, pa.float64()) for name in names[len(keep) :])])
+    names = projection.get_feature_names_out().tolist()
+    if len({*keep, *names}) < len(keep) + len(names):
+        raise TableError(f"--keep {list(keep)} names a column twice, or one of the scores {names}.")
+    text = list(features.categories)
+    numbers = [column for column in features.columns if column not in features.categories]
     n_rows = 0
-    with _WRITERS[kind](sys.stdout.buffer if target is None else str(target), schema) as writer:
-        for rows in file.batches(kept | features.types):
-            _refuse_missing(rows.select(features.columns), n_rows, file.name)
-            X = np.column_stack(
-                [column.to_numpy() for column in features.table(rows, file.name).columns]
-            )
-            scores = _plain_transform(model, X)
-            arrays = [*rows.select(list(keep)).columns, *(pa.array(s) for s in scores.T)]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+    with TableWriter(target, ".csv" if target is None else Path(out).suffix.lower()) as writer:
+        for batch in file.batches(numbers, text, keep):
+            rows = nw.from_native(batch, eager_only=True)
+            for name in features.columns:
+                missing = missing_rows(rows[name])
+                if missing.any():
+                    raise TableError(
+                        f"column {name!r} of {file.name} has a missing value in row "
+                        f"{n_rows + int(missing.argmax()) + 1}; fill it, or leave that row out."
+                    )
+            scores = _transform(model, features.frame(rows, file.name).to_numpy())
+            columns = [rows.select(*keep)] if keep else []
+            columns.append(nw.from_numpy(scores, names, backend=rows.implementation))
+            writer.write(nw.concat(columns, how="horizontal").to_native())
             n_rows += len(scores)
             yield f"{n_rows} rows"
     return n_rows
 
 
-def _plain_transform(model: Any, X: Any) -> Any:
+def _transform(model: Any, X: Any) -> Any:
     """Transform columns that are known to be in order, whatever they are called."""
     if isinstance(model, Pipeline):
-        scaler, projection = model[0], model[-1]
-        return (X / scaler.scale_ - projection.mean_) @ projection.components_.T
+        return _transform(model[-1], X / model[0].scale_)
     return (X - model.mean_) @ model.components_.T
 
 
@@ -83,13 +78,3 @@ def _features(model: Any, extra: dict[str, Any], file: TableFile, keep: Sequence
             f"{file.name} has {len(others)} besides --keep; pass a file with just those columns."
         )
     return Features(others)
-
-
-def _refuse_missing(rows: pa.Table, before: int, where: str) -> None:
-    for name in rows.column_names:
-        missing = rows[name].is_null(nan_is_null=True).to_numpy()
-        if missing.any():
-            raise TableError(
-                f"column {name!r} of {where} has a missing value in row "
-                f"{before + int(missing.argmax()) + 1}; fill it, or leave that row out."
-            )

@@ -183,12 +183,13 @@ def check_n_features(known: int, given: int, method: str) -> None:
         )
 
 
-def check_two_groups(labels: Sequence[Any], name: str) -> None:
+def check_two_groups(labels: Sequence[Any], n_samples: int, name: str) -> None:
     """The two-group methods compare two groups, no fewer and no more."""
     if len(labels) == 1:
         raise ValueError(
-            f"sensitive_features holds one group only ({labels[0]!r}), so there is nothing to "
-            "compare; pass labels of two groups, or use sklearn.decomposition.PCA."
+            f"sensitive_features holds one group only ({labels[0]!r}, n_samples = {n_samples}), so "
+            "there is nothing to compare; pass labels of two groups, or use "
+            "sklearn.decomposition.PCA."
         )
     if len(labels) > 2:
         raise ValueError(

@@ -168,7 +168,7 @@ def report(
         prepared, source = _prepared(data, choices, encoding)
         result = follow(
             audit_steps(
-                prepared.table,
+                prepared.frame,
                 prepared.groups,
                 _estimator(rank, parity),
                 standardize=standardize,
@@ -227,7 +227,7 @@ def audit(
         from fairpca._moments import GroupMoments
 
         prepared, _ = _prepared(data, choices, encoding)
-        moments = GroupMoments.from_data(prepared.table, prepared.groups)
+        moments = GroupMoments.from_data(prepared.frame, prepared.groups)
         if standardize:
             moments, _ = moments.standardize()
         errors = pca_errors_by_rank(moments)
@@ -298,7 +298,7 @@ def fit(
         from fairpca._resampling import fit_quietly
 
         prepared, _ = _prepared(data, choices, encoding)
-        moments = GroupMoments.from_data(prepared.table, prepared.groups)
+        moments = GroupMoments.from_data(prepared.frame, prepared.groups)
         scale = None
         if standardize:
             moments, scale = moments.standardize()

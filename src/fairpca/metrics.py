@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._validation import check_n_features, check_sample_weight, encode_groups, name_of
-from fairpca.sources.in_memory import as_rows
+from fairpca._validation import check_n_features, check_sample_weight, encode_groups
+from fairpca.sources.in_memory import as_rows, refuse_non_finite
 
 __all__ = [
     "fairness_measure",
@@ -56,10 +56,10 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> NDArray[np.float64]:
         stop = min(start + size, rows.n_rows)
         block = rows.block(start, stop)
         Z = (block.toarray() if rows.is_sparse else block) - mean
+        if not np.isfinite(Z).all():
+            refuse_non_finite(rows)
         Z -= (Z @ components.T) @ components
         np.einsum("ij,ij->i", Z, Z, out=squares[start:stop])
-        if not np.isfinite(squares[start:stop]).all():
-            _refuse_non_finite(Z, rows.feature_names, start)
     return squares
 
 
@@ -177,13 +177,3 @@ def _projection(estimator: Any) -> tuple[Any, Any]:
             f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
         )
     return components, np.asarray(mean, dtype=np.float64)
-
-
-def _refuse_non_finite(Z: Any, feature_names: list[str] | None, start: int) -> None:
-    i, j = np.argwhere(~np.isfinite(Z))[0]
-    row = Z[i]
-    column = int(np.flatnonzero(~np.isfinite(row))[0]) if np.isfinite(row).any() else int(j)
-    raise ValueError(
-        f"Input X contains NaN or infinity in {name_of(column, feature_names)}, first in row "
-        f"{start + i}; drop such rows, or fill them with sklearn.impute.SimpleImputer."
-    )

@@ -101,7 +101,7 @@ def tradeoff_path(
         )
     else:
         moments = GroupMoments.from_data(X_or_moments, sensitive_features, sample_weight)
-    check_two_groups(moments.groups.tolist(), "tradeoff_path")
+    check_two_groups(moments.groups.tolist(), int(moments.counts.sum()), "tradeoff_path")
     if not 1 <= n_components <= moments.n_features or int(n_components) != n_components:
         raise ValueError(
             f"n_components={n_components} is not a rank: pass an integer from 1 to "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup  # comes with jinja2
 
 from fairpca._audit import Audit
 from fairpca.report._charts import charts, javascript

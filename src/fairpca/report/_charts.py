@@ -233,24 +233,18 @@ def _scores(audit: Audit) -> dict[str, Any]:
             for g, score in zip(audit.scores.group.tolist(), scores, strict=True)
         ]
         x = alt.X(**_number("c1", "component 1", scale=alt.Scale(domain=[low[0], high[0]])))
-        chart = _data(rows)
+        tooltip = [alt.Tooltip(field="group", type="nominal")]
+        chart = _data(rows).encode(x=x, color=_by_group(labels), tooltip=tooltip)
         if len(low) == 1:
             y = alt.Y(field="group", type="nominal", title=None, sort=labels)
-            marks = chart.mark_tick(opacity=0.4)
+            made[name] = chart.mark_tick(opacity=0.4).encode(y=y)
         else:
             y = alt.Y(**_number("c2", "component 2", scale=alt.Scale(domain=[low[1], high[1]])))
-            marks = chart.mark_point(filled=True, size=28, opacity=0.55)
-        made[name] = marks.encode(
-            x=x,
-            y=y,
-            color=_by_group(labels),
-            shape=alt.Shape(
+            shape = alt.Shape(
                 field="group", type="nominal", scale=alt.Scale(domain=labels), legend=_legend()
-            ),
-            tooltip=[alt.Tooltip(field="group", type="nominal")],
-        )
-        if len(low) == 1:
-            made[name] = made[name].encode(shape=alt.Undefined)
+            )
+            points = chart.mark_point(filled=True, size=28, opacity=0.55)
+            made[name] = points.encode(y=y, shape=shape)
     return made
 
 

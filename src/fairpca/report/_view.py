@@ -152,8 +152,8 @@ def _verdict(audit: Audit, harmed: str, privileged: str) -> dict[str, str]:
         )
     elif audit.status == Status.INFEASIBLE:
         after = (
-            f"No projection onto {r} components treats the groups alike; the fairest one leaves "
-            f"{left}, {cost}."
+            f"No projection onto {r} component{'s' if r > 1 else ''} treats the groups alike; the "
+            f"fairest one leaves {left}, {cost}."
         )
     else:
         after = f"Fair PCA leaves {left} {cost} ({audit.status})."

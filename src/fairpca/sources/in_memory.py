@@ -13,6 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from fairpca._validation import name_of
+
+_BLOCK_ENTRIES = 1 << 20
+
 Block = Any  # NDArray[np.floating] or a scipy sparse matrix in CSR format
 
 
@@ -145,3 +149,19 @@ def _real(X: Any) -> Any:
             "X.astype(float), or encode text with sklearn.preprocessing.OneHotEncoder."
         )
     return X
+
+
+def refuse_non_finite(rows: Rows) -> None:
+    """Raise an error that names the first NaN or infinity, if there is one."""
+    size = max(1, _BLOCK_ENTRIES // rows.n_features)
+    for start in range(0, rows.n_rows, size):
+        block = rows.block(start, min(start + size, rows.n_rows))
+        block = block.toarray() if rows.is_sparse else block
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            i, j = bad[0].tolist()
+            what = "NaN" if np.isnan(block[i, j]) else "infinity"
+            raise ValueError(
+                f"Input X contains {what} in {name_of(j, rows.feature_names)}, first in row "
+                f"{start + i}; drop such rows, or fill them with sklearn.impute.SimpleImputer."
+            )

@@ -1,7 +1,7 @@
-"""Tables in files: CSV, TSV, Parquet and Arrow, whole or a batch at a time.
+"""Tables in files: CSV, TSV, Parquet and Arrow, read and written whole or a batch at a time.
 
-Everything that can be wrong with a file ends in a :class:`TableError` of one line that says what
-and where.
+The only file of this library that knows pyarrow; others see its tables through narwhals. Everything
+that can be wrong with a file ends in a :class:`TableError` of one line that says what and where.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -78,20 +78,27 @@ class TableFile:
                 raise self._explained(error) from error
         return list(self._schema().names)
 
-    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
-        """The types of some columns as they are in the file; text for text files."""
+    def batches(
+        self, numbers: Sequence[str], text: Sequence[str] = (), unchanged: Sequence[str] = ()
+    ) -> Iterator[pa.Table]:
+        """Some columns, a batch of rows at a time.
+
+        Columns ``numbers`` become float64, ``text`` strings, and those ``unchanged`` keep their
+        type; in text files that is text.
+        """
         known = self.column_names()
-        for name in names:
+        for name in (*numbers, *text, *unchanged):
             if name not in known:
                 raise unknown_column(name, known, self.name)
-        if self.kind in _TEXT:
-            return {name: pa.string() for name in names}
-        schema = self._schema()
-        return {name: schema.field(name).type for name in names}
-
-    def batches(self, types: dict[str, pa.DataType]) -> Iterator[pa.Table]:
-        """The columns named in ``types``, cast to them, a batch of rows at a time."""
-        self.types(list(types))  # refuses names that are not there
+        as_they_are = None if self.kind in _TEXT else self._schema()
+        types = {
+            **{
+                name: as_they_are.field(name).type if as_they_are else pa.string()
+                for name in unchanged
+            },
+            **dict.fromkeys(numbers, pa.float64()),
+            **dict.fromkeys(text, pa.string()),
+        }
         try:
             for batch in self._batches(types):
                 rows = pa.Table.from_batches([batch]).select(list(types))
@@ -210,6 +217,38 @@ class TableFile:
             f"line {row.number} of {self.name} has {row.actual_columns} values where the line of "
             f"column names has {row.expected_columns}; correct that line."
         )
+
+
+class TableWriter:
+    """Writes tables one after the other to a CSV or Parquet file.
+
+    Parameters
+    ----------
+    target : path or None
+        None is standard output.
+    kind : str
+        The ending: ".csv", ".parquet" or ".pq".
+    """
+
+    def __init__(self, target: Path | None, kind: str) -> None:
+        if kind not in {".csv", *_PARQUET}:
+            raise TableError(f"cannot write {kind!r} files; choose .csv or .parquet.")
+        self._sink = sys.stdout.buffer if target is None else str(target)
+        self._make = pc.CSVWriter if kind == ".csv" else pq.ParquetWriter
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def write(self, table: pa.Table) -> None:
+        """Append a table; all have the same columns."""
+        if self._writer is None:
+            self._writer = self._make(self._sink, table.schema)
+        self._writer.write_table(table)
 
 
 def unknown_column(name: str, known: Sequence[str], where: str) -> TableError:

@@ -1,0 +1,22 @@
+PYTHON ?= python
+
+.PHONY: install lint types test doctest docs bench reproduce
+
+install:
+	$(PYTHON) -m pip install -e ".[test,lint]"
+
+lint:
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+types:
+	$(PYTHON) -m mypy
+
+test:
+	$(PYTHON) -m pytest -n 2
+
+doctest:
+	$(PYTHON) -m pytest --doctest-modules src -p no:xdist
+
+bench:
+	$(PYTHON) -m benchmarks.core

@@ -1,0 +1,412 @@
+"""FairPCA: identities, attributes, options, and what it refuses."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from conftest import make_groups
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+
+from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
+from fairpca.metrics import group_reconstruction_errors
+
+
+def fit(X, groups, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ParityInfeasibleWarning)
+        return FairPCA(*args, **kwargs).fit(X, sensitive_features=groups)
+
+
+def subspace(estimator):
+    return estimator.components_.T @ estimator.components_
+
+
+def assert_certified(estimator):
+    scale = estimator.pca_group_errors_.max() + estimator.explained_variance_.sum()
+    assert abs(estimator.duality_gap_) <= 1e-10 * scale
+
+
+OPTIONS = [
+    {},
+    {"constraint": None},
+    {"alpha": 0.7},
+    {"max_disparity": 0.05},
+    {"max_error_increase": 0.01},
+    {"constraint": None, "max_error_increase": 0.01},
+]
+each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
+
+
+def test_alpha_one_is_pca(two_groups):
+    X, groups = two_groups
+    for r in range(1, 7):
+        fair, pca = fit(X, groups, r, alpha=1.0), PCA(r).fit(X)
+        np.testing.assert_allclose(fair.components_, pca.components_, atol=1e-10)
+        np.testing.assert_allclose(fair.mean_, pca.mean_, atol=1e-14)
+        np.testing.assert_allclose(fair.explained_variance_, pca.explained_variance_)
+        np.testing.assert_allclose(fair.explained_variance_ratio_, pca.explained_variance_ratio_)
+        np.testing.assert_allclose(fair.noise_variance_, pca.noise_variance_, atol=1e-12)
+        np.testing.assert_allclose(fair.transform(X), pca.transform(X), atol=1e-9)
+        np.testing.assert_allclose(fair.score(X), pca.score(X))
+        np.testing.assert_allclose(fair.score_samples(X), pca.score_samples(X))
+
+
+@each_option
+def test_attributes_agree_with_the_data(two_groups, options):
+    X, groups = two_groups
+    fair = fit(X, groups, 2, **options)
+    assert_certified(fair)
+    np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(2), atol=1e-12)
+    scores = fair.transform(X)
+    covariance = np.cov(scores.T)
+    np.testing.assert_allclose(covariance, np.diag(fair.explained_variance_), atol=1e-10)
+    assert fair.explained_variance_[0] >= fair.explained_variance_[1]
+    np.testing.assert_allclose(
+        fair.explained_variance_ratio_, fair.explained_variance_ / X.var(axis=0, ddof=1).sum()
+    )
+    largest = np.abs(fair.components_).argmax(axis=1)
+    assert (fair.components_[[0, 1], largest] > 0).all()
+    assert fair.groups_.tolist() == ["g0", "g1"]
+    assert fair.group_sizes_.tolist() == [90, 60]
+    rest = np.sum((X - fair.inverse_transform(scores)) ** 2, axis=1)
+    errors = [rest[groups == g].mean() for g in fair.groups_]
+    np.testing.assert_allclose(fair.group_errors_, errors)
+    np.testing.assert_allclose(fair.reconstruction_error_, rest.mean())
+    totals = [
+        np.sum((X - X.mean(axis=0))[groups == g] ** 2) / (groups == g).sum() for g in fair.groups_
+    ]
+    np.testing.assert_allclose(fair.group_explained_variance_ratio_, 1 - np.divide(errors, totals))
+    by_group = dict(zip(fair.groups_, fair.group_errors_, strict=True))
+    assert fair.disparity_ == pytest.approx(
+        by_group[fair.harmed_group_] - by_group[fair.privileged_group_], abs=1e-12
+    )
+    pca = group_reconstruction_errors(PCA(2).fit(X), X, groups)
+    np.testing.assert_allclose(fair.pca_group_errors_, list(pca.values()))
+    assert pca[fair.harmed_group_] > pca[fair.privileged_group_]
+    assert fair.pca_reconstruction_error_ <= fair.reconstruction_error_ + 1e-12
+    assert isinstance(fair.status_, str)
+    assert 0 <= fair.alpha_ <= 1
+    assert fair.n_eigensolves_ <= 25
+    assert (fair.n_components_, fair.n_features_in_) == (2, 6)
+
+
+@each_option
+@pytest.mark.parametrize("seed", range(3))
+def test_identities(options, seed):
+    X, groups = make_groups(seed=seed, alike=0.5)
+    rng = np.random.default_rng(seed)
+    fair = fit(X, groups, 3, **options)
+    Q = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    rotated = fit(X @ Q, groups, 3, **options)
+    np.testing.assert_allclose(rotated.group_errors_, fair.group_errors_, rtol=1e-9)
+    np.testing.assert_allclose(Q @ subspace(rotated) @ Q.T, subspace(fair), atol=1e-6)
+    renamed = fit(X, np.where(groups == "g0", "z", "a"), 3, **options)
+    np.testing.assert_allclose(renamed.group_errors_, fair.group_errors_[::-1], rtol=1e-10)
+    np.testing.assert_allclose(renamed.components_, fair.components_, atol=1e-7)
+    order = rng.permutation(len(X))
+    shuffled = fit(X[order], groups[order], 3, **options)
+    np.testing.assert_allclose(shuffled.components_, fair.components_, atol=1e-7)
+    moved = fit(np.round(X * 64) / 64 + 2.0**30, groups, 3, **options)
+    still = fit(np.round(X * 64) / 64, groups, 3, **options)
+    np.testing.assert_allclose(moved.group_errors_, still.group_errors_, rtol=1e-9)
+    np.testing.assert_allclose(moved.components_, still.components_, atol=1e-6)
+    weights = np.where(groups == "g1", 3.0, 1.0)
+    repeated = np.repeat(np.arange(len(X)), weights.astype(int))
+    weighted = FairPCA(3, **options).fit(X, sensitive_features=groups, sample_weight=weights)
+    many = fit(X[repeated], groups[repeated], 3, **options)
+    np.testing.assert_allclose(weighted.group_errors_, many.group_errors_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.components_, many.components_, atol=1e-6)
+    np.testing.assert_allclose(weighted.mean_, many.mean_, atol=1e-12)
+    scaled_options = dict(options)
+    if "max_disparity" in options:
+        scaled_options["max_disparity"] *= 9
+    scaled = fit(3 * X, groups, 3, **scaled_options)
+    np.testing.assert_allclose(scaled.group_errors_, 9 * fair.group_errors_, rtol=1e-9)
+    np.testing.assert_allclose(scaled.components_, fair.components_, atol=1e-7)
+    assert_certified(fair)
+
+
+@each_option
+def test_weights_scale_freely(two_groups, options):
+    X, groups = two_groups
+    w = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    one = FairPCA(2, **options).fit(X, sensitive_features=groups, sample_weight=w)
+    other = FairPCA(2, **options).fit(X, sensitive_features=groups, sample_weight=1e-6 * w)
+    np.testing.assert_allclose(one.components_, other.components_, atol=1e-8)
+    np.testing.assert_allclose(one.explained_variance_, other.explained_variance_)
+
+
+@pytest.mark.parametrize("constraint", [None, "no_worse"])
+@pytest.mark.parametrize(
+    "case",
+    ["constant", "duplicated", "one_feature", "full_rank", "few_rows", "rank_deficient", "alone"],
+)
+def test_degenerate_data(case, constraint):
+    X, groups = make_groups(d=5)
+    ranks = [1, 2, 4, 5]
+    if case == "constant":
+        X = np.column_stack([X, np.full(len(X), 7.0), np.zeros(len(X))])
+        ranks = [1, 3, 5, 6, 7]
+    elif case == "duplicated":
+        X = np.column_stack([X, X[:, :2]])
+        ranks = [1, 3, 5, 6, 7]
+    elif case == "one_feature":
+        X, ranks = X[:, :1], [1]
+    elif case == "full_rank":
+        ranks = [5]
+    elif case == "few_rows":
+        X, groups = make_groups(n=(7, 4), d=20)
+        ranks = [1, 3, 9, 10, 11]
+    elif case == "rank_deficient":
+        X = X @ np.random.default_rng(0).normal(size=(5, 9))
+        ranks = [1, 4, 5, 7, 9]
+    elif case == "alone":
+        groups = np.where(np.arange(len(X)) == 0, "alone", "others")
+    for r in ranks:
+        fair = fit(X, groups, r, constraint=constraint)
+        np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(r), atol=1e-10)
+        scale = X.var(axis=0).sum()
+        errors = list(group_reconstruction_errors(fair, X, groups).values())
+        np.testing.assert_allclose(fair.group_errors_, errors, atol=1e-11 * scale)
+        assert np.isfinite(fair.transform(X)).all()
+        assert np.isfinite(fair.score(X))
+        if constraint == "no_worse":
+            assert fair.group_errors_.max() <= fair.pca_group_errors_.max() + 1e-11 * scale
+        if r >= np.linalg.matrix_rank(X - X.mean(axis=0)):
+            assert fair.status_ == "already fair"
+            np.testing.assert_allclose(fair.group_errors_, 0, atol=1e-11 * scale)
+
+
+def test_constant_data_are_already_fair():
+    X = np.full((10, 3), 4.0)
+    fair = fit(X, np.arange(10) % 2, 2)
+    assert fair.status_ == "already fair"
+    np.testing.assert_array_equal(fair.group_errors_, 0)
+    np.testing.assert_array_equal(fair.explained_variance_ratio_, 0)
+
+
+@pytest.mark.parametrize("fraction", [0.3, 0.6, 0.9, 0.999])
+@pytest.mark.parametrize("constraint", [None, "no_worse"])
+def test_fraction_of_every_groups_variance(two_groups, fraction, constraint):
+    X, groups = two_groups
+    fair = fit(X, groups, fraction, constraint=constraint)
+    assert (fair.group_explained_variance_ratio_ >= fraction).all()
+    for r in range(1, fair.n_components_):
+        smaller = fit(X, groups, r, constraint=constraint)
+        assert (smaller.group_explained_variance_ratio_ < fraction).any()
+
+
+def test_none_keeps_everything(two_groups):
+    X, groups = two_groups
+    fair = fit(X, groups)
+    assert fair.n_components_ == 6
+    np.testing.assert_allclose(fair.inverse_transform(fair.transform(X)), X, atol=1e-10)
+    assert fit(X[:4], ["a", "b", "a", "b"]).n_components_ == 4
+
+
+def test_partial_fit_is_fit(two_groups):
+    X, groups = two_groups
+    whole = fit(X, groups, 2)
+    parts = FairPCA(2)
+    for rows in np.array_split(np.argsort(groups, kind="stable"), 7):  # the first: one group only
+        parts.partial_fit(X[rows], sensitive_features=groups[rows])
+    np.testing.assert_allclose(parts.components_, whole.components_, atol=1e-9)
+    np.testing.assert_allclose(parts.group_errors_, whole.group_errors_, rtol=1e-10)
+    assert parts.group_sizes_.tolist() == [90, 60]
+    more = clone(parts).fit(X, sensitive_features=groups)
+    more.partial_fit(X, sensitive_features=groups)
+    assert more.group_sizes_.tolist() == [180, 120]
+    more.fit(X, sensitive_features=groups)
+    assert more.group_sizes_.tolist() == [90, 60]
+
+
+def test_partial_fit_solves_when_asked(two_groups, monkeypatch):
+    X, groups = two_groups
+    solves = []
+    original = FairPCA._solve_rank
+    monkeypatch.setattr(FairPCA, "_solve_rank", lambda *args: solves.append(1) or original(*args))
+    fair = FairPCA(2)
+    for _ in range(5):
+        fair.partial_fit(X, sensitive_features=groups)
+    assert not solves
+    fair.transform(X)
+    assert fair.status_
+    assert len(solves) == 1
+    one_group = FairPCA(2).partial_fit(X, sensitive_features=["a"] * len(X))
+    with pytest.raises(ValueError, match="one group only"):
+        one_group.transform(X)
+    assert not hasattr(FairPCA(2), "components_")
+    assert not hasattr(fair, "no_such_attribute_")
+
+
+def test_fit_moments_is_fit(two_groups):
+    X, groups = two_groups
+    whole = fit(X, groups, 2)
+    moments = GroupMoments.from_data(X[:70], groups[:70]).merge(
+        GroupMoments.from_data(X[70:], groups[70:])
+    )
+    merged = FairPCA(2).fit_moments(moments)
+    np.testing.assert_allclose(merged.components_, whole.components_, atol=1e-9)
+    assert merged.n_features_in_ == 6
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    named = FairPCA(2).fit_moments(GroupMoments.from_data(frame, groups))
+    assert named.feature_names_in_.tolist() == list("abcdef")
+    np.testing.assert_allclose(named.transform(frame), merged.transform(X), atol=1e-9)
+    with pytest.raises(TypeError, match=r"GroupMoments.from_data\(X, groups\)"):
+        FairPCA(2).fit_moments(X)
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame, pl.DataFrame]
+)
+def test_containers_give_the_same_fit(two_groups, form):
+    X, groups = two_groups
+    expected = fit(X, groups, 2)
+    fair = fit(form(X), groups, 2)
+    np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-8)
+    np.testing.assert_allclose(fair.transform(form(X)), expected.transform(X), atol=1e-8)
+    np.testing.assert_allclose(fair.score(form(X)), expected.score(X))
+
+
+def test_float32_in_float32_out(two_groups):
+    X, groups = two_groups
+    single = X.astype(np.float32)
+    fair = fit(single, groups, 2)
+    expected = fit(single.astype(np.float64), groups, 2)
+    np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-12)
+    assert abs(fair.disparity_) < 1e-12
+    scores = fair.transform(single)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected.transform(single.astype(np.float64)), atol=1e-5)
+    assert fair.inverse_transform(scores).dtype == np.float32
+
+
+def test_input_is_not_modified(two_groups):
+    X, groups = two_groups
+    kept = X.copy()
+    X.flags.writeable = False
+    fit(X, groups, 2).transform(X)
+    np.testing.assert_array_equal(X, kept)
+
+
+def test_pickle_and_clone(two_groups):
+    X, groups = two_groups
+    fair = fit(X, groups, 2, max_disparity=0.1)
+    again = pickle.loads(pickle.dumps(fair))
+    np.testing.assert_array_equal(again.transform(X), fair.transform(X))
+    fresh = clone(fair)
+    assert fresh.get_params() == fair.get_params()
+    with pytest.raises(NotFittedError):
+        fresh.transform(X)
+    half = FairPCA(2).partial_fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(
+        pickle.loads(pickle.dumps(half)).components_, half.components_, atol=0
+    )
+
+
+def test_golden_is_close_to_exact(two_groups):
+    X, groups = two_groups
+    for constraint in (None, "no_worse"):
+        exact = fit(X, groups, 2, constraint=constraint)
+        golden = fit(X, groups, 2, constraint=constraint, solver="golden")
+        assert abs(exact.disparity_) <= abs(golden.disparity_) + 1e-12
+        np.testing.assert_allclose(golden.group_errors_, exact.group_errors_, rtol=1e-4)
+        assert golden.n_eigensolves_ == 2 * 29 + 2
+        assert exact.n_eigensolves_ < golden.n_eigensolves_
+
+
+def test_infeasible_parity_warns_once():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    groups = np.arange(200) % 2 == 0
+    X[groups] *= 4
+    with pytest.warns(ParityInfeasibleWarning, match="least possible disparity") as caught:
+        fair = FairPCA(1, constraint=None).fit(X, sensitive_features=groups)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert fair.status_ == "parity infeasible at this rank"
+    assert fair.alpha_ == 0
+    assert_certified(fair)
+
+
+def test_many_features():
+    X, groups = make_groups(n=(150, 90), d=400, alike=0.5)
+    fair = fit(X, groups, 4)
+    assert_certified(fair)
+    errors = list(group_reconstruction_errors(fair, X, groups).values())
+    np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-9)
+    small = fit(X, groups, 4, alpha=1.0)
+    np.testing.assert_allclose(
+        np.abs(small.components_), np.abs(PCA(4, svd_solver="full").fit(X).components_), atol=1e-6
+    )
+
+
+BAD = [
+    ({"n_components": 7}, ValueError, r"n_components=7.*integer from 1 to 6"),
+    ({"n_components": 0}, ValueError, "n_components.*Got 0 instead"),
+    ({"n_components": -1}, ValueError, "n_components.*Got -1 instead"),
+    ({"n_components": 1.5}, ValueError, "n_components.*Got 1.5 instead"),
+    ({"n_components": "mle"}, ValueError, "n_components.*Got 'mle' instead"),
+    ({"alpha": 1.5}, ValueError, r"alpha.*\[0.0, 1.0\].*Got 1.5 instead"),
+    ({"alpha": -0.1}, ValueError, r"alpha.*Got -0.1 instead"),
+    ({"alpha": 0.5, "max_disparity": 0.1}, ValueError, "contradict each other"),
+    ({"alpha": 0.5, "max_error_increase": 0.1}, ValueError, "contradict each other"),
+    ({"max_disparity": 0.5, "max_error_increase": 0.1}, ValueError, "contradict each other"),
+    ({"max_disparity": -1}, ValueError, "max_disparity.*Got -1 instead"),
+    ({"max_error_increase": -1}, ValueError, "max_error_increase.*Got -1 instead"),
+    ({"constraint": "fair"}, ValueError, "constraint.*'no_worse'.*Got 'fair' instead"),
+    ({"solver": "newton"}, ValueError, "solver.*Got 'newton' instead"),
+    ({"solver": "golden", "alpha": 0.5}, ValueError, "golden.*use solver='exact'"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "message"), BAD, ids=lambda v: str(v)[:40])
+def test_bad_parameters(two_groups, options, error, message):
+    X, groups = two_groups
+    with pytest.raises(error, match=message):
+        FairPCA(**{"n_components": 2, **options}).fit(X, sensitive_features=groups)
+
+
+def test_bad_data(two_groups):
+    X, groups = two_groups
+    fair = FairPCA(2)
+    with pytest.raises(TypeError, match=r"sensitive_features is missing.*fit\(X, sensitive_feat"):
+        fair.fit(X)
+    with pytest.raises(TypeError, match="sensitive_features is missing"):
+        fair.partial_fit(X)
+    with pytest.raises(TypeError, match="sensitive_features is missing"):
+        fair.fit_transform(X)
+    with pytest.raises(
+        ValueError, match=r"one group only \('a', n_samples = 150\).*sklearn.decomposition"
+    ):
+        fair.fit(X, sensitive_features=["a"] * len(X))
+    with pytest.raises(ValueError, match=r"holds 3: \[0, 1, 2\].*compare one with the rest"):
+        fair.fit(X, sensitive_features=np.arange(len(X)) % 3)
+    bad = pd.DataFrame(X.copy(), columns=list("abcdef"))
+    bad.loc[4, "c"] = np.nan
+    with pytest.raises(ValueError, match="NaN in column 'c', first in row 4"):
+        fair.fit(bad, sensitive_features=groups)
+    assert not hasattr(fair, "components_")
+    with pytest.raises(NotFittedError):
+        fair.transform(X)
+    fair.fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        fair.transform(X[:, :3])
+    with pytest.raises(ValueError, match=r"2 scores.*got X with 6 columns"):
+        fair.inverse_transform(X)
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        fair.partial_fit(X[:, :3], sensitive_features=groups)
+    assert fair.group_sizes_.tolist() == [90, 60]
+    named = FairPCA(2).partial_fit(
+        pd.DataFrame(X, columns=list("abcdef")), sensitive_features=groups
+    )
+    with pytest.raises(ValueError, match="feature names should match"):
+        named.partial_fit(pd.DataFrame(X, columns=list("abcdez")), sensitive_features=groups)

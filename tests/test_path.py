@@ -1,0 +1,78 @@
+"""The trade-off path."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from conftest import make_groups
+
+from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning, tradeoff_path
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("d", "r"), [(6, 2), (310, 3)])
+def test_frontier(seed, d, r):
+    X, groups = make_groups(d=d, seed=seed, alike=0.5)
+    path = tradeoff_path(X, groups, n_components=r, n_points=12)
+    assert path.alpha[0] == 1.0
+    assert (np.diff(path.alpha) <= 1e-12).all()
+    assert (np.diff(path.reconstruction_error) >= -1e-9).all()
+    np.testing.assert_allclose(
+        path.disparity, np.linspace(path.disparity[0], path.disparity[-1], 12), atol=1e-9
+    )
+    shares = np.array([90, 60]) / 150
+    np.testing.assert_allclose(path.group_errors @ shares, path.reconstruction_error)
+    pca = FairPCA(r, alpha=1.0).fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(path.group_errors[0], pca.group_errors_, rtol=1e-9)
+    assert (path.privileged_group, path.harmed_group) == (pca.privileged_group_, pca.harmed_group_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ParityInfeasibleWarning)
+        fair = FairPCA(r, constraint=None).fit(X, sensitive_features=groups)
+    assert path.parity_reached == (fair.status_ == "parity reached")
+    assert path.parity_reached == (d == 6)
+    np.testing.assert_allclose(path.group_errors[-1], fair.group_errors_, rtol=1e-8)
+    budget = FairPCA(r, constraint=None, max_disparity=path.disparity[5])
+    budget.fit(X, sensitive_features=groups)
+    assert path.reconstruction_error[5] == pytest.approx(budget.reconstruction_error_, rel=1e-9)
+    centred = X - X.mean(axis=0)
+    for i in (0, 4, 11):
+        W = path.components[i]
+        rest = np.sum((centred - centred @ W.T @ W) ** 2, axis=1)
+        errors = [rest[groups == g].mean() for g in path.groups]
+        np.testing.assert_allclose(path.group_errors[i], errors, rtol=1e-8)
+
+
+def test_moments_instead_of_data(two_groups):
+    X, groups = two_groups
+    moments = GroupMoments.from_data(X, groups)
+    left = tradeoff_path(moments, n_components=2, n_points=5)
+    right = tradeoff_path(X, groups, n_components=2, n_points=5)
+    np.testing.assert_array_equal(left.group_errors, right.group_errors)
+
+
+def test_already_fair_and_infeasible_ends():
+    X, groups = make_groups(d=4)
+    full = tradeoff_path(X, groups, n_components=4, n_points=3)
+    np.testing.assert_allclose(full.reconstruction_error, 0, atol=1e-12)
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    groups = np.arange(100) % 4 == 0
+    X[groups] *= 5
+    path = tradeoff_path(X, groups, n_components=1, n_points=4)
+    assert not path.parity_reached
+    assert path.disparity[-1] > 0
+    assert path.alpha[-1] == 0
+
+
+def test_refusals(two_groups):
+    X, groups = two_groups
+    with pytest.raises(TypeError, match="sensitive_features is missing"):
+        tradeoff_path(X, n_components=2)
+    with pytest.raises(ValueError, match="compares two groups"):
+        tradeoff_path(X, np.arange(len(X)) % 3, n_components=2)
+    for bad in (0, 7, 1.5):
+        with pytest.raises(ValueError, match=f"n_components={bad}"):
+            tradeoff_path(X, groups, n_components=bad)
+    with pytest.raises(ValueError, match="n_points=1"):
+        tradeoff_path(X, groups, n_components=2, n_points=1)
