@@ -173,7 +173,7 @@ def test_transform_refuses_missing_columns_values_and_endings(diabetes, tmp_path
     assert "'bmi' of b.csv has a missing value in row 2" in line
     assert "'x'" in fails(*transform, "c.csv", "--out", "s.csv", cwd=tmp_path)
     line = fails(*transform, "a.csv", "--out", "s.xlsx", cwd=tmp_path)
-    assert "must end in .csv or .parquet" in line
+    assert "choose .csv or .parquet" in line
     line = fails("transform", "a.csv", "a.csv", "--out", "s.csv", cwd=tmp_path)
     assert "no fairpca model file" in line
 

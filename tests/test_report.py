@@ -227,7 +227,9 @@ def test_verdict_says_what_happened(diabetes):
         "Under PCA with 3 components the rows of “male” are reconstructed 4.7 % worse than those "
         "of “female”."
     )
-    assert said["after"] == "Fair PCA removes this difference at a cost of 1.3 % in overall error."
+    assert said["after"] == (
+        "For these rows, fair PCA removes the difference at a cost of 1.3 % in overall error."
+    )
 
 
 @pytest.mark.parametrize(

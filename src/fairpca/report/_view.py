@@ -81,7 +81,7 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
             "size": sum(audit.group_sizes),
             "pca": figure(audit.pca.overall),
             "fair": figure(audit.fair.overall),
-            "change": f"{audit.cost * 100:+.2f} %",
+            "change": _change(audit.cost),
         },
         "disparity": {"pca": figure(audit.pca.disparity), "fair": figure(audit.fair.disparity)},
         "cost": percent(audit.cost),
@@ -103,6 +103,10 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
 MOST_COMPONENTS = 10
 
 
+def _change(share: float) -> str:
+    return f"{share * 100:+.2f} %".replace("-", "−")
+
+
 def _rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:
     rows = []
     for g, label in enumerate(labels):
@@ -114,7 +118,7 @@ def _rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:
                 "size": audit.group_sizes[g],
                 "pca": figure(before),
                 "fair": figure(after),
-                "change": f"{(after / before - 1) * 100:+.2f} %" if before > 0 else "",
+                "change": _change(after / before - 1) if before > 0 else "",
                 "kept": percent(1 - after / variance) if variance > 0 else "",
             }
         )
@@ -144,7 +148,7 @@ def _verdict(audit: Audit, harmed: str, privileged: str) -> dict[str, str]:
     )
     left = _worse(audit, audit.fair.disparity, audit.fair.group_errors)
     if audit.status == Status.PARITY:
-        after = f"Fair PCA removes this difference {cost}."
+        after = f"For these rows, fair PCA removes the difference {cost}."
     elif audit.status == Status.CAPPED:
         after = (
             f"Fair PCA narrows this to {left} {cost}: as far as is possible without making any "
