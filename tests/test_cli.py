@@ -293,6 +293,23 @@ def test_interrupt_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["wide.parquet"]
 
 
+def test_progress_is_shown_on_a_terminal_only(tmp_path):
+    """A slow reader makes the bar appear; it is gone, and nothing is written, at the end."""
+    controller, terminal = os.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "audit", "-", "-g", "g", "--json", "out.json"], cwd=tmp_path,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal, text=True,
+    )  # fmt: skip
+    os.close(terminal)
+    time.sleep(4)
+    process.communicate("a,g\n1,x\n2,y\n5,y\n", timeout=60)
+    assert process.returncode == 0
+    shown = os.read(controller, 1 << 16).decode()
+    os.close(controller)
+    assert "reading" in shown
+    assert (tmp_path / "out.json").exists()
+
+
 def test_hostile_names_stay_text_in_the_terminal(tmp_path):
     rng = np.random.default_rng(0)
     names = ["[red]x[/red]", "\x1b[31mred", "n" * 5000, "\u2028\U0001f600"]

@@ -222,7 +222,7 @@ def audit(
 ) -> None:
     """Show the group errors of plain PCA for every number of components."""
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
-    with _json_output(json_file) as numbers:
+    with _json_output(json_file) as numbers, _progress(quiet):
         from fairpca._audit import pca_errors_by_rank
         from fairpca._moments import GroupMoments
 
@@ -292,7 +292,7 @@ def fit(
 
     rank = _rank(components)
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
-    with replacing(out) as temporary:
+    with replacing(out) as temporary, _progress(quiet):
         from fairpca._model_file import save_model, with_scaler
         from fairpca._moments import GroupMoments
         from fairpca._resampling import fit_quietly
@@ -467,8 +467,8 @@ def _json_output(path: str | None) -> Iterator[Any]:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Any]:
-    """A function that runs steps to their end, showing a bar once a second has passed."""
-    import time
+    """A function that runs steps to their end; a bar shows what they say after a second."""
+    from threading import Timer
 
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -481,27 +481,24 @@ def _progress(quiet: bool) -> Iterator[Any]:
         console=console,
         transient=True,
     )
-    start, task = time.monotonic(), bar.add_task("starting", total=None)
-    shown = False
+    task = bar.add_task("reading", total=None)
+    after_a_second = Timer(1.0, bar.start)
 
     def follow(steps: Generator[str, None, T]) -> T:
-        nonlocal shown
         while True:
             try:
-                text = next(steps)
+                bar.update(task, description=next(steps))
             except StopIteration as end:
                 result: T = end.value
                 return result
-            if not quiet and console.is_terminal:
-                bar.update(task, description=text)
-                if not shown and time.monotonic() - start > 1:
-                    shown = True
-                    bar.start()
 
+    if console.is_terminal and not quiet:
+        after_a_second.start()
     try:
         yield follow
     finally:
-        if shown:
+        after_a_second.cancel()
+        if bar.live.is_started:
             bar.stop()
 
 

@@ -63,7 +63,8 @@ def _data(rows: Rows) -> Any:
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items()}
+    """Six figures are enough to draw, and dust around zero is zero."""
+    return {k: float(f"{round(v, 12):.6g}") if isinstance(v, float) else v for k, v in row.items()}
 
 
 def _number(field: str, title: str | None, **more: Any) -> dict[str, Any]:
