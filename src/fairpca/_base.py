@@ -7,6 +7,7 @@ waits until a result is asked for, so a thousand blocks cost a thousand accumula
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from copy import copy
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -254,6 +256,54 @@ class FairProjection(
         over ``n_components`` works the same way.
         """
         return float(self.score_samples(X).mean())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted projection to a safetensors file; see :func:`fairpca.load_model`.
+
+        Components, mean and figures of fit are kept, the moments (and so ``partial_fit``) are not.
+        Needs ``pip install "fairpca[model]"``.
+        """
+        from fairpca._model_file import save_model
+
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a projection written by :meth:`save`; nothing in the file is ever executed."""
+        from fairpca._model_file import load_model
+
+        model = load_model(path)
+        if not isinstance(model, cls):
+            raise ValueError(
+                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
+                "read it with fairpca.load_model(path)."
+            )
+        return model
+
+    def to_sklearn(self) -> PCA:
+        """An equivalent fitted :class:`sklearn.decomposition.PCA`, which knows no groups."""
+        check_is_fitted(self)
+        pca = PCA(n_components=self.n_components_)
+        for name in ("n_components_", "noise_variance_", "n_features_in_"):
+            setattr(pca, name, getattr(self, name))
+        for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
+            setattr(pca, name, getattr(self, name).copy())
+        pca.n_samples_ = int(self.group_sizes_.sum())
+        pca.singular_values_ = np.sqrt(self.explained_variance_ * (pca.n_samples_ - 1))
+        pca._fit_svd_solver = "full"
+        if hasattr(self, "feature_names_in_"):
+            pca.feature_names_in_ = self.feature_names_in_.copy()
+        return pca
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write ``transform`` as an ONNX graph: input ``X``, output ``scores``, both float64.
+
+        Needs ``pip install "fairpca[onnx]"``.
+        """
+        from fairpca._onnx import write_projection
+
+        check_is_fitted(self)
+        write_projection(self.components_, self.mean_, path)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Fitted: there is a projection, or there are moments to compute it from."""
