@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from fairpca._cli_reproduce import reproduce
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -621,6 +623,9 @@ def _print_model(console: Console, model: FairProjection) -> None:
 
 def _say(line: str) -> None:
     print(f"fairpca: {' '.join(line.split())}", file=sys.stderr)
+
+
+app.command()(reproduce)
 
 
 def run() -> int:
