@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fairpca._audit import Audit, audit
     from fairpca._fair_pca import FairPCA
+    from fairpca._minmax_pca import MinMaxPCA
     from fairpca._model_file import load_model
     from fairpca._moments import GroupMoments
+    from fairpca._subset_pca import SubsetFairPCA
     from fairpca.exceptions import ParityInfeasibleWarning
     from fairpca.path import TradeoffPath, tradeoff_path
 
@@ -20,7 +22,9 @@ _HOMES = {
     "Audit": "_audit",
     "FairPCA": "_fair_pca",
     "GroupMoments": "_moments",
+    "MinMaxPCA": "_minmax_pca",
     "ParityInfeasibleWarning": "exceptions",
+    "SubsetFairPCA": "_subset_pca",
     "TradeoffPath": "path",
     "audit": "_audit",
     "load_model": "_model_file",
@@ -31,7 +35,9 @@ __all__ = [
     "Audit",
     "FairPCA",
     "GroupMoments",
+    "MinMaxPCA",
     "ParityInfeasibleWarning",
+    "SubsetFairPCA",
     "TradeoffPath",
     "__version__",
     "audit",

@@ -9,27 +9,37 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
+from copy import copy
+from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from fairpca._implicit import ImplicitMoments, learn, operand_of
 from fairpca._moments import GroupMoments
 from fairpca._problems import Status
 from fairpca._solvers import Solution
-from fairpca._spectral import DenseOperand, top_eigenvectors
+from fairpca._spectral import DenseOperand, Operand, top_eigenvectors
+from fairpca._streaming import StreamingMixin
 from fairpca._validation import FORGOTTEN_GROUPS, check_two_groups
 from fairpca.exceptions import ParityInfeasibleWarning
 from fairpca.sources.in_memory import as_rows
+from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
+M = TypeVar("M")
 
 _BLOCK_ENTRIES = 1 << 20
+_GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
 
 _RESULTS = frozenset(
     {
@@ -57,7 +67,12 @@ _RESULTS = frozenset(
 )
 
 
-class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FairProjection(
+    StreamingMixin,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Base of the estimators: a linear projection fitted to the moments of groups."""
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
@@ -70,6 +85,9 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             None,
         ],
     }
+
+    #: Attributes that a solve sets; a subclass adds those of its solutions' ``extras``.
+    _results: ClassVar[frozenset[str]] = _RESULTS
 
     n_components: int | float | None
 
@@ -94,10 +112,13 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self
         """
         self._check_params()
-        moments = self._accumulate(X, sensitive_features, sample_weight, "fit")
+        moments = self._learn(learn, X, sensitive_features, sample_weight, "fit")
         self._check_groups(moments)
-        validate_data(self, X, reset=True, skip_check_array=True)
-        return self._restart(moments)._publish()
+        self._remember_features(X, moments)
+        self._restart(moments)._publish()
+        if isinstance(moments, ImplicitMoments):
+            del self.moments_  # it holds on to X
+        return self
 
     def partial_fit(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -111,12 +132,19 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         first = not self.__sklearn_is_fitted__()
         if not first and "moments_" not in vars(self):
             raise ValueError(
-                f"this {type(self).__name__} was loaded without its moments and cannot be updated; "
-                "call fit, or partial_fit on a new object."
+                f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
+                "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
-        more = self._accumulate(X, sensitive_features, sample_weight, "partial_fit")
-        validate_data(self, X, reset=first, skip_check_array=True)
-        return self._restart(more if first else self.moments_.merge(more))
+        make = GroupMoments.from_data
+        more = self._learn(make, X, sensitive_features, sample_weight, "partial_fit")
+        if first:
+            self._remember_features(X, more)
+            return self._restart(more)
+        if not is_dask(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        assert isinstance(self.moments_, GroupMoments)
+        self.moments_._absorb(more)
+        return self._restart(self.moments_)
 
     def fit_moments(self, moments: GroupMoments) -> Self:
         """Find the projection from moments accumulated elsewhere.
@@ -137,11 +165,8 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 "make them with GroupMoments.from_data(X, groups)."
             )
         self._check_groups(moments)
-        self.n_features_in_ = moments.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-        return self._restart(moments)._publish()
+        self._remember_features(None, moments)
+        return self._restart(moments._copy())._publish()
 
     def fit_transform(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -161,11 +186,24 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Returns
         -------
         ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
-            float32 for float32 input, else float64.
+            float32 for float32 input, else float64. A dask array, not yet computed, for dask
+            arrays and data frames.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            from fairpca.sources.dask import map_rows
+
+            n_columns = self._n_features_out  # solves after partial_fit, so that the copy need not
+            return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
+        return self._scores(X)
+
+    def _scores(self, X: Any) -> Array:
         X = self._validate(X)
-        scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=X.dtype)
+        kind = X.dtype
+        if issparse(X):
+            scores = np.asarray(X @ self.components_.T - self.components_ @ self.mean_)
+            return scores.astype(kind, copy=False)
+        scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=kind)
         for rows, Z in self._centred_blocks(X):
             scores[rows] = Z @ self.components_.T
         return scores
@@ -281,7 +319,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def __getattr__(self, name: str) -> Any:
         """Compute the results when one is asked for after ``partial_fit``."""
-        if name in _RESULTS and "moments_" in vars(self) and "components_" not in vars(self):
+        if name in self._results and "moments_" in vars(self) and "components_" not in vars(self):
             return getattr(self._publish(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -290,7 +328,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return int(self.components_.shape[0])
 
     def _solve_rank(
-        self, operand: DenseOperand, rank: int, moments: GroupMoments
+        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
     ) -> tuple[Solution, int]:
         """The solution for one rank and the number of eigensolves it took."""
         raise NotImplementedError
@@ -298,21 +336,42 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _check_params(self) -> None:
         self._validate_params()
 
-    def _check_groups(self, moments: GroupMoments) -> None:
+    def _check_groups(self, moments: GroupMoments | ImplicitMoments) -> None:
         labels, n_samples = moments.groups.tolist(), int(moments.counts.sum())
         check_two_groups(labels, n_samples, type(self).__name__)
 
-    def _accumulate(
-        self, X: Any, sensitive_features: Any, sample_weight: Any, method: str
-    ) -> GroupMoments:
+    def _learn(
+        self,
+        make: Callable[[Any, Any, Any], M],
+        X: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        method: str,
+    ) -> M:
         if sensitive_features is None:
             name = type(self).__name__
             raise TypeError(FORGOTTEN_GROUPS.format(name=name, method=method, step=name.lower()))
-        return GroupMoments.from_data(X, sensitive_features, sample_weight)
+        return make(X, sensitive_features, sample_weight)
 
-    def _restart(self, moments: GroupMoments) -> Self:
+    def _remember_features(self, X: Any, moments: GroupMoments | ImplicitMoments) -> None:
+        """Number and names of the columns, as scikit-learn sees X or, X unseen, by the moments."""
+        if X is not None and not is_dask(X):
+            validate_data(self, X, reset=True, skip_check_array=True)
+            return
+        self.n_features_in_ = moments.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+
+    def _without_moments(self) -> Self:
+        """A copy that can transform and is small enough to be sent about."""
+        twin = copy(self)
+        twin.__dict__.pop("moments_", None)
+        return twin
+
+    def _restart(self, moments: GroupMoments | ImplicitMoments) -> Self:
         """Forget earlier results; these moments are the state from now on."""
-        for name in _RESULTS & vars(self).keys():
+        for name in self._results & vars(self).keys():
             delattr(self, name)
         self.moments_ = moments
         return self
@@ -322,7 +381,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         moments = self.moments_
         self._check_groups(moments)
         shares = moments.weights / moments.weights.sum()
-        operand = DenseOperand(moments.second_moments(), shares)
+        operand = operand_of(moments)
         solution, n_eigensolves = self._solve(operand, moments)
         # Errors depend on the subspace alone: choose the basis with uncorrelated, ordered scores.
         C_U = np.tensordot(shares, operand.products(solution.basis), axes=1)
@@ -355,6 +414,16 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
         self.status_ = str(solution.status)
         self.n_eigensolves_ = n_eigensolves
+        self.__dict__.update(solution.extras)
+        possible = _GAP_WORTH_A_WARNING * self.reconstruction_error_
+        if not isinstance(operand, DenseOperand) and solution.gap > possible:
+            warnings.warn(
+                f"with {d} features the search ended before it had converged: the least error may "
+                f"be lower by up to {solution.gap:.3g} than {self.reconstruction_error_:.6g}, that "
+                "of the projection found. All figures about this projection are exact.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         if solution.status is Status.INFEASIBLE:
             warnings.warn(
                 f"no projection onto {r} components treats the groups alike; this one has the "
@@ -365,10 +434,17 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         return self
 
-    def _solve(self, operand: DenseOperand, moments: GroupMoments) -> tuple[Solution, int]:
+    def _solve(
+        self, operand: Operand, moments: GroupMoments | ImplicitMoments
+    ) -> tuple[Solution, int]:
         """Settle the rank and solve."""
         n, d = int(moments.counts.sum()), moments.n_features
         limit, wanted = min(n, d), self.n_components
+        if not isinstance(operand, DenseOperand) and not isinstance(wanted, Integral):
+            raise ValueError(
+                f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
+                "so many features pass an integer, for example n_components=20."
+            )
         if wanted is None:
             return self._solve_rank(operand, limit, moments)
         if not isinstance(wanted, float):
@@ -404,6 +480,13 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             stop = min(start + size, source.n_rows)
             block = source.block(start, stop)
             yield slice(start, stop), (block.toarray() if source.is_sparse else block) - self.mean_
+
+
+def _transform_block(estimator: FairProjection, block: Any) -> Array:
+    """Scores of a block, which unlike whole data may have no rows."""
+    if block.shape[0] == 0:
+        return np.empty((0, estimator._n_features_out))
+    return estimator._scores(block)
 
 
 def _least_rank(C: Array, fraction: float) -> int:

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairpca._base import FairProjection
+from fairpca._implicit import ImplicitMoments
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, FixedAlpha
 from fairpca._solvers import Solution, solve_exact, solve_fixed, solve_golden
-from fairpca._spectral import DenseFamily, DenseOperand, EigenSolver
+from fairpca._spectral import DenseFamily, EigenSolver, Operand
 
 
 class FairPCA(FairProjection):
@@ -158,7 +159,7 @@ class FairPCA(FairProjection):
             )
 
     def _solve_rank(
-        self, operand: DenseOperand, rank: int, moments: GroupMoments
+        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
     ) -> tuple[Solution, int]:
         solver = EigenSolver(operand, rank)
         return solver.solve(self._problem), solver.n_eigensolves

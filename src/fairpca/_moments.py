@@ -21,7 +21,7 @@ symmetric) in blocks that stay in cache, each worker thread with a single-thread
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Literal
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from fairpca._threads import blas_threads, single_threaded_blas
 from fairpca._validation import (
+    CodedLabels,
     check_feature_names,
     check_n_features,
     check_sample_weight,
@@ -39,12 +40,16 @@ from fairpca._validation import (
     label_vector,
     sort_labels,
 )
-from fairpca.sources.in_memory import Rows, as_rows, refuse_non_finite
+from fairpca.sources.columns import Block
+from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
+from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
+FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
 
 _BLOCK_ROWS = 4096
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
+_LARGEST_GRAMS = 1 << 33  # bytes
 _ROWS_FOR_SHIFT = 64
 _WORK_WORTH_A_THREAD = 5e7  # multiplications, some milliseconds
 
@@ -65,7 +70,9 @@ class GroupMoments:
     n_features : int
         Number of columns, 0 while empty.
     feature_names : list of str or None
-        Column names, when the rows came from data frames.
+        Column names, when the rows came from data frames or files.
+    n_dropped : int
+        Number of rows left out because of missing values, where that was asked for.
 
     Examples
     --------
@@ -88,6 +95,7 @@ class GroupMoments:
         self.groups: NDArray[Any] = label_vector([])
         self.n_features: int = 0
         self.feature_names: list[str] | None = None
+        self.n_dropped: int = 0
         self._rows = np.zeros(0, np.int64)
         self._weights: Array = np.zeros(0)
         self._shifts: Array = np.zeros((0, 0))
@@ -101,7 +109,8 @@ class GroupMoments:
         Parameters
         ----------
         X : array, memory map, sparse matrix or data frame of shape (n_samples, n_features)
-            Real numbers without missing values. Neither modified nor copied whole.
+            Real numbers without missing values. Neither modified nor copied whole. A dask array or
+            data frame is reduced block by block where its blocks are.
         groups : array-like of shape (n_samples,)
             The group of each row: strings, numbers, booleans or categoricals.
         sample_weight : array-like of shape (n_samples,), optional
@@ -113,34 +122,120 @@ class GroupMoments:
         """
         return cls().update(X, groups, sample_weight)
 
+    @classmethod
+    def from_files(
+        cls,
+        paths: Any,
+        *,
+        group: str,
+        columns: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        drop_missing: bool = False,
+        file_format: FileFormat | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> GroupMoments:
+        r"""Moments of the rows of files, read block by block in constant memory.
+
+        Needs the extra ``fairpca[files]``.
+
+        Parameters
+        ----------
+        paths : str, path or list of them
+            CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder of one of these kinds; its
+            ``key=value`` subfolders count as columns.
+        group : str
+            The column of group labels: strings, categories, integers, booleans.
+        columns : list of str, optional
+            The features, numbers or booleans; by default all such columns of the first file but
+            ``group`` and ``sample_weight``.
+        sample_weight : str, optional
+            A column of non-negative weights.
+        drop_missing : bool, default=False
+            Leave out rows with missing values and count them in ``n_dropped``. By default they are
+            an error that names the file and the row.
+        file_format : {"csv", "tsv", "parquet", "arrow"}, optional
+            By default told from the file names.
+        progress : callable, optional
+            Called in this thread with the fraction done, rising to 1.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from fairpca import GroupMoments
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "people.csv")
+        ...     _ = file.write_text("height,weight,sex\n1.7,65,f\n1.8,80,m\n1.6,55,f\n")
+        ...     moments = GroupMoments.from_files(file, group="sex")
+        >>> moments
+        GroupMoments({'f': 2, 'm': 1}, n_features=2)
+        >>> moments.feature_names
+        ['height', 'weight']
+        """
+        from fairpca.sources.files import FileTable
+
+        table = FileTable(paths, columns, group, sample_weight, file_format=file_format)
+        moments = cls()
+        for part in table.map(_decoded_moments, drop_missing, progress):
+            moments._absorb(part)
+        if not moments.n_features:
+            raise ValueError(
+                f"there are no rows to learn from in {paths} ({moments.n_dropped} were dropped "
+                "because of missing values); pass files with complete rows."
+            )
+        return moments
+
     def update(self, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
         """Add the rows of X, in place, and return self; arguments as in :meth:`from_data`.
 
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
+        if is_dask(X):
+            from fairpca.sources.dask import reduce_blocks
+
+            part = reduce_blocks(X, groups, sample_weight, block_moments, GroupMoments.merge)
+            if not part.n_features:
+                raise ValueError("X has no rows with a positive weight; there is nothing to learn.")
+            self._absorb(part)
+            return self
         rows = as_rows(X)
         codes, labels = encode_groups(groups, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        block = _accumulate(rows, codes, labels, weights)
-        merged = self.merge(block) if self.n_features else block
-        self.__dict__.update(merged.__dict__)
+        self._absorb(_accumulate(rows, codes, labels, weights))
         return self
 
     def merge(self, other: GroupMoments) -> GroupMoments:
         """Moments of both sets of rows together, as a new object; neither operand changes."""
-        if not self.n_features or not other.n_features:
-            return (self if self.n_features else other)._copy()
-        check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
-        check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
-        labels = sort_labels(list(dict.fromkeys([*self.groups.tolist(), *other.groups.tolist()])))
-        merged = _empty(labels, self.n_features, self.feature_names or other.feature_names)
-        for part in (self, other):
-            for g, label in enumerate(part.groups.tolist()):
-                merged._add(labels.index(label), part, g)
+        merged = self._copy()
+        merged._absorb(other._copy() if not self.n_features else other)
         return merged
+
+    def _absorb(self, other: GroupMoments) -> None:
+        """Add ``other`` in place, or nothing at all when it does not fit; it may be taken over."""
+        n_dropped = self.n_dropped + other.n_dropped
+        if not self.n_features:
+            self.__dict__.update(other.__dict__)
+        elif other.n_features:
+            check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
+            check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
+            known = self.groups.tolist()
+            labels = sort_labels(list(dict.fromkeys([*known, *other.groups.tolist()])))
+            if labels != known:
+                wider = _empty(labels, self.n_features, self.feature_names)
+                for g, label in enumerate(known):
+                    wider._add(labels.index(label), self, g)
+                self.__dict__.update(wider.__dict__)
+            self.feature_names = self.feature_names or other.feature_names
+            for g, label in enumerate(other.groups.tolist()):
+                self._add(labels.index(label), other, g)
+        self.n_dropped = n_dropped
 
     def _add(self, here: int, other: GroupMoments, there: int) -> None:
         """Add one group of ``other``, moved to the shift of ours."""
@@ -269,6 +364,22 @@ class GroupMoments:
         return f"GroupMoments({{{sizes}}}, n_features={self.n_features})"
 
 
+def block_moments(X: Any, groups: Any, sample_weight: Any, n_dropped: int = 0) -> GroupMoments:
+    """Moments of one of many blocks, which unlike whole data may be empty or weigh nothing."""
+    n_labels = len(groups.codes if isinstance(groups, CodedLabels) else groups)
+    empty = X.shape[0] == n_labels == 0
+    weightless = sample_weight is not None and not np.any(sample_weight)
+    moments = GroupMoments()
+    if not empty and not weightless:
+        moments.update(X, groups, sample_weight)
+    moments.n_dropped = n_dropped
+    return moments
+
+
+def _decoded_moments(block: Block) -> GroupMoments:
+    return block_moments(block.rows, block.groups, block.weights, block.n_dropped)
+
+
 def _empty(labels: Sequence[Any], d: int, feature_names: list[str] | None) -> GroupMoments:
     moments, k = GroupMoments(), len(labels)
     moments.groups, moments.n_features, moments.feature_names = (
@@ -287,6 +398,12 @@ def _accumulate(
 ) -> GroupMoments:
     """One pass over the rows, split over threads in contiguous ranges (so results repeat)."""
     k, d = len(labels), rows.n_features
+    if k * d * d * 8 > _LARGEST_GRAMS:
+        raise ValueError(
+            f"the {d} x {d} matrices of {k} groups need {k * d * d * 8 / 2**30:.0f} GiB; call "
+            "fit(X, sensitive_features=groups) with all of X at once (a sparse matrix or memory "
+            "map, say), which forms none, or pass fewer columns."
+        )
     moments = _empty(labels.tolist(), d, rows.feature_names)
     moments.groups = labels
     if not rows.is_sparse:
@@ -315,11 +432,7 @@ def _accumulate(
             total += getattr(piece, name)
         setattr(moments, name, total)
     if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
-        refuse_non_finite(rows)
-        raise ValueError(
-            "X has values so large that their squares overflow float64; "
-            "rescale it, for example with sklearn.preprocessing.StandardScaler."
-        )
+        refuse_unusable_numbers(rows)
     return moments
 
 
@@ -363,7 +476,7 @@ def _add_dense_rows(
     ones = np.ones(len(buffer))
     for low in range(start, stop, size):
         high = min(low + size, stop)
-        order, edges = _by_group(codes[low:high], k)
+        order, edges = by_group(codes[low:high], k)
         Z = buffer[: high - low]
         block = rows.block(low, high)
         if block.dtype == np.float64:
@@ -403,7 +516,7 @@ def _add_sparse_rows(
     for low in range(start, stop, size):
         high = min(low + size, stop)
         block = rows.block(low, high)
-        order, edges = _by_group(codes[low:high], len(piece.groups))
+        order, edges = by_group(codes[low:high], len(piece.groups))
         for g, (a, b) in enumerate(pairwise(edges)):
             if a == b:
                 continue
@@ -415,7 +528,7 @@ def _add_sparse_rows(
             piece._grams[g] += (Z_g.T @ sp.diags_array(w) @ Z_g).toarray()
 
 
-def _by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:
+def by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:
     """The order that puts the rows of a block group by group, and where each group starts."""
     edges = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=k))]).tolist()
     return np.argsort(codes, kind="stable"), edges

@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 
 _FULL_DRIVER_UP_TO = 64  # below, computing all eigenvectors is as fast as computing some
 _GROWING_BASIS_FROM = 300  # features
+_BASIS_BYTES = 1 << 29  # of a growing basis without matrices to fall back on
 _BASIS_PER_RANK = 25  # the growing basis ends with about half as many columns per component
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
@@ -77,6 +78,15 @@ class DenseOperand:
         """``C_g V`` for every group."""
         return np.asarray(self.C @ V)
 
+    def family(self, rank: int) -> DenseFamily:
+        """All eigenspaces of this rank."""
+        return DenseFamily(self.C, self.shares, self.traces, rank)
+
+
+def group_errors(traces: Array, products: Array, basis: Array) -> Array:
+    """``R_g(U)`` of every group, from ``tr C_g`` and ``C_g U``."""
+    return np.asarray(traces - np.einsum("kij,ij->k", products, basis))
+
 
 class DenseFamily:
     """Eigenspaces by dense eigendecomposition; counts them in ``n_eigensolves``."""
@@ -108,8 +118,7 @@ class DenseFamily:
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
-        captured = np.einsum("kij,ij->k", self.C @ basis, basis)
-        return np.asarray(self.traces - captured)
+        return group_errors(self.traces, self.C @ basis, basis)
 
     def project(self, basis: Array) -> Array:
         """``V' C_g V`` for every group, of shape (k, m, m)."""
@@ -187,8 +196,11 @@ class HasDecisivePoints(Protocol):
     def decisive(self) -> tuple[Point, ...]:
         """The eigenspaces that must be right for the solution to be right."""
 
-    def lift(self, V: Array) -> Any:
-        """The same solution with every basis multiplied by V from the left."""
+    def lift(self, V: Array, slack: float) -> Any:
+        """The same solution with every basis multiplied by V from the left.
+
+        Outside of V there may be projections that are better by ``slack``.
+        """
 
 
 S = TypeVar("S", bound=HasDecisivePoints)
@@ -204,82 +216,136 @@ class GrowingBasis:
     early one stops; the residual e only leaves an optimality gap of order ``e^2``. Each round costs
     k products ``C_g V`` of r or 2r columns. The basis may be used for several problems in turn.
 
-    ``solve`` returns None when the basis has grown past ``limit`` columns: then a dense
-    decomposition is the faster way.
+    ``solve`` gives up when it would multiply more than ``limit`` columns: ``converged`` is False
+    then. A basis of more than ``capacity`` columns is replaced by the eigenspaces found so far.
     """
 
     tolerance = 1e-9  # of the residual, relative to the largest eigenvalue of C
 
-    def __init__(self, operand: Operand, rank: int, limit: int) -> None:
+    def __init__(
+        self, operand: Operand, rank: int, limit: int, capacity: int | None = None
+    ) -> None:
         self.operand = operand
         self.rank = rank
         self.limit = limit
         self.n_eigensolves = 0
-        d = operand.n_features
+        self.converged = False
+        d, k = operand.n_features, len(operand.shares)
+        most = limit + 2 * (rank + 8)
+        room = most if capacity is None else min(capacity, most)
+        self._size = 0
+        # One row per basis vector: appending touches nothing else, and unused rows cost no memory.
+        self._V = np.empty((room, d))
+        self._CV = np.empty((k, room, d))
+        self._H = np.zeros((k, 0, 0))
         start = np.random.default_rng(0).standard_normal((d, min(d, rank + 8)))
-        self._V = np.zeros((d, 0))
-        self._CV = np.zeros((len(operand.shares), d, 0))
-        self._H = np.zeros((len(operand.shares), 0, 0))
         self._expand(start)
-        self._expand(np.tensordot(operand.shares, self._CV, axes=1))
+        self._expand(self._residual(operand.shares, np.eye(self._size)))
 
-    def solve(self, problem: Callable[[DenseFamily], S]) -> S | None:
-        """Solve ``problem`` for the family of all eigenspaces, or return None past the limit."""
+    def solve(self, problem: Callable[[DenseFamily], S]) -> S:
+        """Solve ``problem`` for the family of all eigenspaces, as far as the limit allows."""
         shares, traces = self.operand.shares, self.operand.traces
         precision = 1e-3  # as rough as the basis at first, then as good as the arithmetic
-        while self._V.shape[1] <= self.limit:
+        left = self.limit
+        while True:
             family = DenseFamily(self._H, shares, traces, self.rank, precision)
             solution = problem(family)
             self.n_eigensolves += family.n_eigensolves
-            residuals = np.hstack([self._residual(point) for point in solution.decisive])
-            scale = max(float(np.linalg.norm(np.tensordot(shares, self._H, axes=1), 2)), _TINY)
-            lengths = np.linalg.norm(residuals, axis=0) / scale
-            if self._expand(residuals[:, lengths > self.tolerance]):
+            points = {id(point): point for point in solution.decisive}.values()
+            residuals = [self._residual(point.weights, point.basis) for point in points]
+            largest = top_eigenvectors(np.tensordot(shares, self._H, axes=1), 1)[0][0]
+            scale = max(float(largest), _TINY)
+            lengths = np.linalg.norm(np.hstack(residuals), axis=0) / scale
+            new = np.hstack(residuals)[:, lengths > self.tolerance]
+            left -= new.shape[1]
+            if left < 0 and precision:
+                precision = 0.0
+                continue
+            if left < 0:
+                # Each eigenvalue is known to within its residual, and their sums so far.
+                slack = max(float(np.linalg.norm(e, axis=0).sum()) for e in residuals)
+                self.converged = False
+                return self._lift(solution, slack)
+            if self._size + new.shape[1] > len(self._V):
+                self._restart([point.basis for point in points])
+                new = new[:, : len(self._V) - self._size]
+            if self._expand(new):
                 precision = min(precision, 0.1 * float(lengths.max())) if precision else 0.0
                 precision = precision if precision > 1e-6 else 0.0
             elif precision:
                 precision = 0.0
             else:
-                return solution.lift(self._V)  # type: ignore[no-any-return]
-        return None
+                self.converged = True
+                return self._lift(solution, 0.0)
 
-    def _residual(self, point: Point) -> Array:
-        M_U = np.tensordot(point.weights, self._CV, axes=1) @ point.basis
-        return np.asarray(M_U - self._V @ (self._V.T @ M_U))
+    def _lift(self, solution: S, slack: float) -> S:
+        return solution.lift(self._V[: self._size].T, slack)  # type: ignore[no-any-return]
+
+    def _residual(self, weights: Array, basis: Array) -> Array:
+        """``M(w) U - V V' M(w) U`` for U = V basis."""
+        within = np.tensordot(weights, self._H, axes=1) @ basis
+        outside = self._V[: self._size].T @ -within
+        for w, C_V in zip(weights, self._CV[:, : self._size], strict=True):
+            outside += C_V.T @ (w * basis)
+        return outside
 
     def _expand(self, block: Array) -> bool:
-        """Append what is new in ``block``; False when nothing is."""
-        lengths = np.linalg.norm(block, axis=0)
-        block = block[:, lengths > 0] / lengths[lengths > 0]
-        for _ in range(2):  # twice is enough
-            block = block - self._V @ (self._V.T @ block)
-            block, triangle = np.linalg.qr(block)
-            block = block[:, np.abs(np.diag(triangle)) > 1e-8]
+        """Append what is new in ``block``, roughly orthogonal to V; False when nothing is."""
+        m, V = self._size, self._V[: self._size]
+        block = _orthonormalize(block)
+        block = _orthonormalize(block - V.T @ (V @ block))  # twice is enough
         if not block.shape[1]:
             return False
         products = self.operand.products(block)
-        corner = self._V.T @ products
+        corner = V @ products
         below = block.T @ products
         below = 0.5 * (below + below.transpose(0, 2, 1))
         self._H = np.block([[self._H, corner], [corner.transpose(0, 2, 1), below]])
-        self._V = np.hstack([self._V, block])
-        self._CV = np.concatenate([self._CV, products], axis=2)
+        self._size += block.shape[1]
+        self._V[m : self._size] = block.T
+        self._CV[:, m : self._size] = products.transpose(0, 2, 1)
         return True
+
+    def _restart(self, bases: list[Array]) -> None:
+        """Keep the span of these subspaces of the basis only."""
+        Q = np.linalg.qr(np.hstack(bases))[0].T
+        self._V[: len(Q)] = Q @ self._V[: self._size]
+        for C_V in self._CV:
+            C_V[: len(Q)] = Q @ C_V[: self._size]
+        self._H = Q @ self._H @ Q.T
+        self._size = len(Q)
+
+
+def _orthonormalize(block: Array) -> Array:
+    """An orthonormal basis of the columns, without those that others nearly span.
+
+    By the eigenvectors of their Gram matrix, ten times as fast as a QR decomposition of thin
+    matrices; orthonormal to rounding when applied to columns that nearly are so already.
+    """
+    lengths = np.linalg.norm(block, axis=0)
+    block = block[:, lengths > 0] / lengths[lengths > 0]
+    values, vectors = np.linalg.eigh(block.T @ block)
+    new = values > 1e-12 * max(len(values), 1)
+    return np.asarray(block @ (vectors[:, new] / np.sqrt(values[new])))
 
 
 class EigenSolver:
     """Solves problems for one operand and rank the faster way: dense, or in a growing basis.
 
-    A basis grown for one problem serves the next.
+    A basis grown for one problem serves the next. An operand that has no matrices gets the best
+    that the growing basis finds.
     """
 
-    def __init__(self, operand: DenseOperand, rank: int) -> None:
+    def __init__(self, operand: Operand, rank: int) -> None:
         self.operand = operand
         self.rank = rank
         self.n_eigensolves = 0
         self._basis: GrowingBasis | None = None
-        d = operand.n_features
-        if d >= _GROWING_BASIS_FROM and _BASIS_PER_RANK * rank <= d:
+        d, k = operand.n_features, len(operand.shares)
+        if not isinstance(operand, DenseOperand):
+            capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
+            self._basis = GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity)
+        elif d >= _GROWING_BASIS_FROM and _BASIS_PER_RANK * rank <= d:
             self._basis = GrowingBasis(operand, rank, limit=d // 2)
 
     def solve(self, problem: Callable[[DenseFamily], S]) -> S:
@@ -289,11 +355,11 @@ class EigenSolver:
                 before = self._basis.n_eigensolves
                 solution = self._basis.solve(problem)
                 self.n_eigensolves += self._basis.n_eigensolves - before
-                if solution is not None:
+                if self._basis.converged or not isinstance(self.operand, DenseOperand):
                     return solution
                 self._basis = None
-            operand = self.operand
-            family = DenseFamily(operand.C, operand.shares, operand.traces, self.rank)
+            assert isinstance(self.operand, DenseOperand)
+            family = self.operand.family(self.rank)
             solution = problem(family)
             self.n_eigensolves += family.n_eigensolves
             return solution

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from fairpca._cli_reproduce import reproduce
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -384,6 +386,9 @@ def inspect(
             f"{', standardised' if standardized else ''}"
         )
     )
+
+
+app.command()(reproduce)
 
 
 def _estimator(rank: int | float, parity: bool) -> FairProjection:
