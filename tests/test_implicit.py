@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from conftest import make_groups
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca import FairPCA, GroupMoments, _base, _implicit, tradeoff_path
+from fairpca import FairPCA, GroupMoments, _base, _implicit, _spectral, tradeoff_path
 from fairpca._implicit import ImplicitMoments, operand_of
 from fairpca.sources.in_memory import as_rows
 
@@ -152,6 +152,7 @@ def test_what_is_refused(make, data):
 @pytest.mark.usefixtures("no_matrices")
 def test_search_that_does_not_converge_says_so(monkeypatch):
     monkeypatch.setattr(_base, "_GAP_WORTH_A_WARNING", 1e-5)
+    monkeypatch.setattr(_spectral, "_BASIS_PER_RANK", 2)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 900)) * np.linspace(1, 1.05, 900)
     groups = np.arange(4000) % 3 == 0

@@ -128,23 +128,21 @@ class FairProjection(
         The projection is computed when it is first used, so blocks are cheap, and a block may hold
         a single group.
         """
-        self._check_params()
         first = not self.__sklearn_is_fitted__()
-        if not first and "moments_" not in vars(self):
+        if first:
+            self._check_params()
+        elif "moments_" not in vars(self):
             raise ValueError(
                 f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
                 "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
-        make = GroupMoments.from_data
-        more = self._learn(make, X, sensitive_features, sample_weight, "partial_fit")
+        else:
+            self._check_features(X)
+        moments: Any = GroupMoments() if first else self.moments_
+        self._learn(moments.update, X, sensitive_features, sample_weight, "partial_fit")
         if first:
-            self._remember_features(X, more)
-            return self._restart(more)
-        if not is_dask(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        assert isinstance(self.moments_, GroupMoments)
-        self.moments_._absorb(more)
-        return self._restart(self.moments_)
+            self._remember_features(X, moments)
+        return self._restart(moments)
 
     def fit_moments(self, moments: GroupMoments) -> Self:
         """Find the projection from moments accumulated elsewhere.
@@ -320,6 +318,7 @@ class FairProjection(
     def __getattr__(self, name: str) -> Any:
         """Compute the results when one is asked for after ``partial_fit``."""
         if name in self._results and "moments_" in vars(self) and "components_" not in vars(self):
+            self._check_params()
             return getattr(self._publish(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -352,6 +351,15 @@ class FairProjection(
             name = type(self).__name__
             raise TypeError(FORGOTTEN_GROUPS.format(name=name, method=method, step=name.lower()))
         return make(X, sensitive_features, sample_weight)
+
+    def _check_features(self, X: Any) -> None:
+        """Refuse other columns than before; quick for arrays, of which there may be thousands."""
+        if isinstance(X, np.ndarray) and "feature_names_in_" not in vars(self):
+            fits = X.ndim == 2 and X.shape[1] == self.n_features_in_
+        else:
+            fits = is_dask(X)  # whose blocks are compared when they are merged
+        if not fits:
+            validate_data(self, X, reset=False, skip_check_array=True)
 
     def _remember_features(self, X: Any, moments: GroupMoments | ImplicitMoments) -> None:
         """Number and names of the columns, as scikit-learn sees X or, X unseen, by the moments."""

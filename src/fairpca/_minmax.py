@@ -53,9 +53,9 @@ class MinMaxSolution:
     gap: float
     decisive: tuple[Point, ...]
 
-    def lift(self, V: Array) -> MinMaxSolution:
-        """The same solution after the change of coordinates ``x -> V x``."""
-        return replace(self, basis=V @ self.basis, decisive=())
+    def lift(self, V: Array, slack: float) -> MinMaxSolution:
+        """The same solution after ``x -> V x``, its gap known up to ``slack``."""
+        return replace(self, basis=V @ self.basis, gap=self.gap + slack, decisive=())
 
 
 class _Balance:

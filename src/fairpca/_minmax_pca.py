@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairpca._base import FairProjection
+from fairpca._implicit import ImplicitMoments, operand_of
 from fairpca._minmax import MinMaxSolution, solve_minmax, solve_multiplicative_weights
 from fairpca._moments import GroupMoments
 from fairpca._problems import Criterion, FixedAlpha
 from fairpca._solvers import Solution, solve_fixed
-from fairpca._spectral import DenseFamily, DenseOperand, EigenSolver, group_errors
+from fairpca._spectral import DenseFamily, EigenSolver, Operand, group_errors
 
 
 class MinMaxPCA(FairProjection):
@@ -120,15 +121,14 @@ class MinMaxPCA(FairProjection):
         self.n_iter = n_iter
 
     def _solve_rank(
-        self, operand: DenseOperand, rank: int, moments: GroupMoments
+        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
     ) -> tuple[Solution, int]:
         about_overall = EigenSolver(operand, rank)
         pca = about_overall.solve(lambda family: solve_fixed(family, FixedAlpha(1.0)))
         if self.center == "overall":
             fair, n_eigensolves = about_overall.solve(self._problem), about_overall.n_eigensolves
         else:
-            measured = DenseOperand(moments.second_moments("group"), operand.shares)
-            about_own = EigenSolver(measured, rank)
+            about_own = EigenSolver(operand_of(moments, "group"), rank)
             fair = about_own.solve(self._problem)
             n_eigensolves = about_overall.n_eigensolves + about_own.n_eigensolves
         solution = replace(

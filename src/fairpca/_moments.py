@@ -208,7 +208,7 @@ class GroupMoments:
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        self._absorb(_accumulate(rows, codes, labels, weights))
+        self._absorb(_accumulate(rows, codes, labels, weights, self._shifts_of(labels)))
         return self
 
     def merge(self, other: GroupMoments) -> GroupMoments:
@@ -228,7 +228,7 @@ class GroupMoments:
             known = self.groups.tolist()
             labels = sort_labels(list(dict.fromkeys([*known, *other.groups.tolist()])))
             if labels != known:
-                wider = _empty(labels, self.n_features, self.feature_names)
+                wider = _empty(label_vector(labels), self.n_features, self.feature_names)
                 for g, label in enumerate(known):
                     wider._add(labels.index(label), self, g)
                 self.__dict__.update(wider.__dict__)
@@ -236,6 +236,14 @@ class GroupMoments:
             for g, label in enumerate(other.groups.tolist()):
                 self._add(labels.index(label), other, g)
         self.n_dropped = n_dropped
+
+    def _shifts_of(self, labels: NDArray[Any]) -> Array | None:
+        """Shifts of these groups, or None where one is new."""
+        known = {label: g for g, label in enumerate(self.groups.tolist())}
+        wanted = labels.tolist()
+        if not all(label in known for label in wanted):
+            return None
+        return self._shifts[[known[label] for label in wanted]]
 
     def _add(self, here: int, other: GroupMoments, there: int) -> None:
         """Add one group of ``other``, moved to the shift of ours."""
@@ -380,21 +388,23 @@ def _decoded_moments(block: Block) -> GroupMoments:
     return block_moments(block.rows, block.groups, block.weights, block.n_dropped)
 
 
-def _empty(labels: Sequence[Any], d: int, feature_names: list[str] | None) -> GroupMoments:
-    moments, k = GroupMoments(), len(labels)
-    moments.groups, moments.n_features, moments.feature_names = (
-        label_vector(labels),
-        d,
-        feature_names,
-    )
+def _empty(
+    groups: NDArray[Any], d: int, feature_names: list[str] | None, shifts: Array | None = None
+) -> GroupMoments:
+    moments, k = GroupMoments(), len(groups)
+    moments.groups, moments.n_features, moments.feature_names = groups, d, feature_names
     moments._rows, moments._weights = np.zeros(k, np.int64), np.zeros(k)
-    moments._shifts, moments._sums = np.zeros((k, d)), np.zeros((k, d))
-    moments._grams = np.zeros((k, d, d))
+    moments._shifts = np.zeros((k, d)) if shifts is None else shifts.copy()
+    moments._sums, moments._grams = np.zeros((k, d)), np.zeros((k, d, d))
     return moments
 
 
 def _accumulate(
-    rows: Rows, codes: NDArray[np.intp], labels: NDArray[Any], weights: Array | None
+    rows: Rows,
+    codes: NDArray[np.intp],
+    labels: NDArray[Any],
+    weights: Array | None,
+    shifts: Array | None,
 ) -> GroupMoments:
     """One pass over the rows, split over threads in contiguous ranges (so results repeat)."""
     k, d = len(labels), rows.n_features
@@ -404,33 +414,32 @@ def _accumulate(
             "fit(X, sensitive_features=groups) with all of X at once (a sparse matrix or memory "
             "map, say), which forms none, or pass fewer columns."
         )
-    moments = _empty(labels.tolist(), d, rows.feature_names)
-    moments.groups = labels
-    if not rows.is_sparse:
-        moments._shifts = _provisional_shifts(rows, codes, k)
+    if rows.is_sparse:
+        shifts = np.zeros((k, d))
+    elif shifts is None:
+        shifts = _provisional_shifts(rows, codes, k)
     if k <= 256:
         codes = codes.astype(np.uint8)  # radix sort within the blocks
-
-    def part(start: int, stop: int) -> GroupMoments:
-        piece = _empty(labels.tolist(), d, None)
-        piece._shifts = moments._shifts
-        add = _add_sparse_rows if rows.is_sparse else _add_dense_rows
-        with np.errstate(over="ignore", invalid="ignore"):
-            add(piece, rows, codes, weights, start, stop)
-        return piece
-
     n_threads = blas_threads() if rows.n_rows * d * d > _WORK_WORTH_A_THREAD else 1
-    if n_threads == 1:
-        pieces = [part(0, rows.n_rows)]
-    else:
-        edges = np.linspace(0, rows.n_rows, n_threads + 1).astype(int).tolist()
-        with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
-            pieces = list(pool.map(part, edges[:-1], edges[1:]))
-    for name in ("_rows", "_weights", "_sums", "_grams"):
-        total = getattr(pieces[0], name)
-        for piece in pieces[1:]:
+    pieces = [_empty(labels, d, rows.feature_names, shifts) for _ in range(n_threads)]
+
+    def add(piece: GroupMoments, start: int, stop: int) -> None:
+        add_rows = _add_sparse_rows if rows.is_sparse else _add_dense_rows
+        with np.errstate(over="ignore", invalid="ignore"):
+            add_rows(piece, rows, codes, weights, start, stop)
+
+    with single_threaded_blas():
+        if n_threads == 1:
+            add(pieces[0], 0, rows.n_rows)
+        else:
+            edges = np.linspace(0, rows.n_rows, n_threads + 1).astype(int).tolist()
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(add, pieces, edges[:-1], edges[1:]))
+    moments, *others = pieces
+    for piece in others:
+        for name in ("_rows", "_weights", "_sums", "_grams"):
+            total = getattr(moments, name)
             total += getattr(piece, name)
-        setattr(moments, name, total)
     if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
         refuse_unusable_numbers(rows)
     return moments

@@ -68,7 +68,9 @@ def _sort_codes(groups: CodedLabels) -> tuple[NDArray[np.intp], NDArray[Any]]:
 
 def _label_array(groups: Any) -> NDArray[Any]:
     """Labels as a 1-D array; missing ones are refused, as are several columns."""
-    native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
+    native = groups
+    if not isinstance(groups, (np.ndarray, list)):
+        native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
         if native.shape[1] != 1:
             raise ValueError(

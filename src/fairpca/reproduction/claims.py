@@ -12,7 +12,7 @@ from statistics import median
 
 import numpy as np
 
-from fairpca import FairPCA
+from fairpca import FairPCA, GroupMoments
 from fairpca.datasets import make_two_groups
 from fairpca.reproduction.experiments import DATASETS, METHODS, PAPER_DATASETS
 from fairpca.reproduction.results import Result
@@ -77,10 +77,11 @@ def check_theorem() -> Claim:
     """Theorem 1 as printed, with ``C_A - C_B``, on the data of the illustration, r = 1."""
     made = make_two_groups(random_state=0)
     alpha = 0.8
-    pca = FairPCA(1, alpha=1.0).fit(made.data, sensitive_features=made.sensitive_features)
-    corrected = FairPCA(1, alpha=alpha).fit_moments(pca.moments_)
+    moments = GroupMoments.from_data(made.data, made.sensitive_features)
+    pca = FairPCA(1, alpha=1.0).fit_moments(moments)
+    corrected = FairPCA(1, alpha=alpha).fit_moments(moments)
     A, B = (pca.groups_.tolist().index(g) for g in (pca.privileged_group_, pca.harmed_group_))
-    C_g = pca.moments_.second_moments()
+    C_g = moments.second_moments()
     C = np.tensordot(pca.group_sizes_ / pca.group_sizes_.sum(), C_g, axes=1)
     u = np.linalg.eigh(alpha * C + (1 - alpha) * (C_g[A] - C_g[B])).eigenvectors[:, -1]
     printed = np.trace(C_g, axis1=1, axis2=2) - u @ C_g @ u

@@ -104,6 +104,8 @@ def as_rows(X: Any) -> Rows:
     """
     if isinstance(X, ColumnRows):
         rows: Rows = X
+    elif isinstance(X, np.ndarray):
+        rows = ArrayRows(_two_dimensional(X))
     elif sp.issparse(X):
         rows = SparseRows(_real(X))
     else:
