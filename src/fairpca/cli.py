@@ -388,6 +388,9 @@ def inspect(
     )
 
 
+app.command()(reproduce)
+
+
 def _estimator(rank: int | float, parity: bool) -> FairProjection:
     from fairpca import FairPCA
 
@@ -623,9 +626,6 @@ def _print_model(console: Console, model: FairProjection) -> None:
 
 def _say(line: str) -> None:
     print(f"fairpca: {' '.join(line.split())}", file=sys.stderr)
-
-
-app.command()(reproduce)
 
 
 def run() -> int:
