@@ -40,22 +40,23 @@ def test_importing_loads_no_optional_library():
     assert ours - set(sys.stdlib_module_names) <= {"fairpca", "threadpoolctl"} | CORE
 
 
-def place(file: Path) -> str:
-    """A file; those of the command line count as one, as do those that read and write files."""
-    if file.stem == "cli" or file.stem.startswith("_cli_"):
-        return "command line"
-    return (
-        "sources of files"
-        if file.parts in {("sources", "files.py"), ("sources", "tables.py")}
-        else str(file)
-    )
+# Files with one job between them.
+TOGETHER = {
+    "cli.py": "command line",
+    "_cli_reproduce.py": "command line",
+    "sources/files.py": "files",
+    "sources/tables.py": "files",
+    "plotting.py": "figures",
+    "reproduction/drawing.py": "figures",
+}
 
 
 def test_each_optional_library_is_imported_in_one_place():
     where: dict[str, set[str]] = {}
     for file in PACKAGE.rglob("*.py"):
         for name in imported_by(file) - set(sys.stdlib_module_names) - CORE - {"fairpca"}:
-            where.setdefault(name, set()).add(place(file.relative_to(PACKAGE)))
+            place = file.relative_to(PACKAGE).as_posix()
+            where.setdefault(name, set()).add(TOGETHER.get(place, place))
     assert where, "no optional library is used at all"
     assert {name: files for name, files in where.items() if len(files) > 1} == {}
 
