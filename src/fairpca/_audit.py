@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -164,9 +165,10 @@ class Audit:
     status : str
         How the fair fit ended.
     alpha : float
-        The weighting at which the fair projection is optimal.
+        The weighting at which the fair projection is optimal; NaN where there is none.
     duality_gap : float
-        The certificate: no projection can be better by more than this.
+        The certificate, as the estimator defines it: for ``FairPCA``, no projection can be better
+        by more than this.
     ranks : RankCurve
     path : TradeoffPath
     loadings : Loadings
@@ -205,7 +207,7 @@ class Audit:
     random_state: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain lists, numbers and strings, ready for ``json.dump``."""
+        """Everything as plain lists, numbers, strings and None, ready for ``json.dump``."""
         plain: dict[str, Any] = _plain(self)
         return plain
 
@@ -496,4 +498,6 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None  # JSON has no word for it
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
