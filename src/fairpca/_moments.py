@@ -182,12 +182,46 @@ class GroupMoments:
         moments = cls()
         for part in table.map(_decoded_moments, drop_missing, progress):
             moments._absorb(part)
-        if not moments.n_features:
-            raise ValueError(
-                f"there are no rows to learn from in {paths} ({moments.n_dropped} were dropped "
-                "because of missing values); pass files with complete rows."
-            )
-        return moments
+        return moments._refuse_empty(str(paths))
+
+    @classmethod
+    def from_spark(
+        cls,
+        frame: Any,
+        *,
+        group: str,
+        columns: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        drop_missing: bool = False,
+    ) -> GroupMoments:
+        """Moments of the rows of a Spark data frame; only moments reach the driver.
+
+        Needs the extra ``fairpca[spark]``, and fairpca and pyarrow where the workers run. Workers
+        use the Python that ``PYSPARK_PYTHON`` names: in one machine, ``sys.executable``.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        group, columns, sample_weight, drop_missing
+            As for :meth:`from_files`.
+
+        Returns
+        -------
+        GroupMoments
+        """
+        from fairpca.sources.spark import reduce_partitions
+
+        moments = reduce_partitions(
+            frame,
+            columns,
+            group,
+            sample_weight,
+            drop_missing,
+            make=_decoded_moments,
+            merge=GroupMoments.merge,
+            nothing=cls(),
+        )
+        return moments._refuse_empty("the Spark frame")
 
     def update(self, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
         """Add the rows of X, in place, and return self; arguments as in :meth:`from_data`.
@@ -198,9 +232,7 @@ class GroupMoments:
             from fairpca.sources.dask import reduce_blocks
 
             part = reduce_blocks(X, groups, sample_weight, block_moments, GroupMoments.merge)
-            if not part.n_features:
-                raise ValueError("X has no rows with a positive weight; there is nothing to learn.")
-            self._absorb(part)
+            self._absorb(part._refuse_empty("X"))
             return self
         rows = as_rows(X)
         codes, labels = encode_groups(groups, rows.n_rows)
@@ -236,6 +268,14 @@ class GroupMoments:
             for g, label in enumerate(other.groups.tolist()):
                 self._add(labels.index(label), other, g)
         self.n_dropped = n_dropped
+
+    def _refuse_empty(self, source: str) -> GroupMoments:
+        if self.n_features:
+            return self
+        raise ValueError(
+            f"there are no rows of positive weight to learn from in {source} ({self.n_dropped} "
+            "were dropped because of missing values); pass complete rows."
+        )
 
     def _shifts_of(self, labels: NDArray[Any]) -> Array | None:
         """Shifts of these groups, or None where one is new."""
