@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fairpca import GroupMoments
+from fairpca.datasets import load_tcred
+
 
 def make_groups(n=(90, 60), d=6, seed=0, alike=0.0):
     """Groups that differ in size, mean and covariance; ``alike`` ones share most of the latter."""
@@ -35,3 +38,11 @@ def reference_folder() -> Path:
     if folder is None or not folder.is_dir():
         pytest.skip("FAIRPCA_DATA is not set, or has no folder `reference` beside it")
     return folder
+
+
+@pytest.fixture(scope="session")
+def tcred_moments() -> GroupMoments:
+    if not os.environ.get("FAIRPCA_DATA"):
+        pytest.skip("FAIRPCA_DATA names no folder with the paper's data files")
+    bunch = load_tcred()
+    return GroupMoments.from_data(bunch.data, bunch.sensitive_features)

@@ -7,6 +7,7 @@ waits until a result is asked for, so a thousand blocks cost a thousand accumula
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from copy import copy
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -84,6 +86,9 @@ class FairProjection(
             None,
         ],
     }
+
+    #: Attributes that a solve sets; a subclass adds those of its solutions' ``extras``.
+    _results: ClassVar[frozenset[str]] = _RESULTS
 
     n_components: int | float | None
 
@@ -262,6 +267,54 @@ class FairProjection(
         """
         return float(self.score_samples(X).mean())
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted projection to a safetensors file; see :func:`fairpca.load_model`.
+
+        Components, mean and figures of fit are kept, the moments (and so ``partial_fit``) are not.
+        Needs ``pip install "fairpca[model]"``.
+        """
+        from fairpca._model_file import save_model
+
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a projection written by :meth:`save`; nothing in the file is ever executed."""
+        from fairpca._model_file import load_model
+
+        model = load_model(path)
+        if not isinstance(model, cls):
+            raise ValueError(
+                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
+                "read it with fairpca.load_model(path)."
+            )
+        return model
+
+    def to_sklearn(self) -> PCA:
+        """An equivalent fitted :class:`sklearn.decomposition.PCA`, which knows no groups."""
+        check_is_fitted(self)
+        pca = PCA(n_components=self.n_components_)
+        for name in ("n_components_", "noise_variance_", "n_features_in_"):
+            setattr(pca, name, getattr(self, name))
+        for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
+            setattr(pca, name, getattr(self, name).copy())
+        pca.n_samples_ = int(self.group_sizes_.sum())
+        pca.singular_values_ = np.sqrt(self.explained_variance_ * (pca.n_samples_ - 1))
+        pca._fit_svd_solver = "full"
+        if hasattr(self, "feature_names_in_"):
+            pca.feature_names_in_ = self.feature_names_in_.copy()
+        return pca
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write ``transform`` as an ONNX graph: input ``X``, output ``scores``, both float64.
+
+        Needs ``pip install "fairpca[onnx]"``.
+        """
+        from fairpca._onnx import write_projection
+
+        check_is_fitted(self)
+        write_projection(self.components_, self.mean_, path)
+
     def __sklearn_is_fitted__(self) -> bool:
         """Fitted: there is a projection, or there are moments to compute it from."""
         return "components_" in vars(self) or "moments_" in vars(self)
@@ -274,7 +327,7 @@ class FairProjection(
 
     def __getattr__(self, name: str) -> Any:
         """Compute the results when one is asked for after ``partial_fit``."""
-        if name in _RESULTS and "moments_" in vars(self) and "components_" not in vars(self):
+        if name in self._results and "moments_" in vars(self) and "components_" not in vars(self):
             self._check_params()
             return getattr(self._publish(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -336,7 +389,7 @@ class FairProjection(
 
     def _restart(self, moments: GroupMoments | ImplicitMoments) -> Self:
         """Forget earlier results; these moments are the state from now on."""
-        for name in _RESULTS & vars(self).keys():
+        for name in self._results & vars(self).keys():
             delattr(self, name)
         self.moments_ = moments
         return self
@@ -379,6 +432,7 @@ class FairProjection(
         self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
         self.status_ = str(solution.status)
         self.n_eigensolves_ = n_eigensolves
+        self.__dict__.update(solution.extras)
         possible = _GAP_WORTH_A_WARNING * self.reconstruction_error_
         if not isinstance(operand, DenseOperand) and solution.gap > possible:
             warnings.warn(

@@ -365,6 +365,36 @@ class GroupMoments:
                 C[g] += np.outer(from_overall[g], from_overall[g])
         return C
 
+    def standardize(self) -> tuple[GroupMoments, Array]:
+        """Moments of the rows with each column divided by its standard deviation over all rows.
+
+        Returns
+        -------
+        moments : GroupMoments
+            A new object.
+        scale : ndarray of shape (n_features,)
+            The divisors, with n - 1 as in the paper; 1 for columns that do not vary.
+
+        Examples
+        --------
+        >>> from fairpca import GroupMoments
+        >>> moments = GroupMoments.from_data([[0, 7], [2, 7], [4, 7]], ["a", "a", "b"])
+        >>> moments, scale = moments.standardize()
+        >>> scale
+        array([2., 1.])
+        >>> moments.means
+        array([[0.5, 7. ],
+               [2. , 7. ]])
+        """
+        p, n = self._positive_weights() / self._weights.sum(), int(self._rows.sum())
+        variances = p @ np.diagonal(self.second_moments(), axis1=1, axis2=2) * n / max(n - 1, 1)
+        std = np.sqrt(np.maximum(variances, 0.0))
+        scale = np.where(std > 1e-14 * np.abs(self.mean), std, 1.0)
+        twin = self._copy()
+        twin._shifts, twin._sums = self._shifts / scale, self._sums / scale
+        twin._grams = self._grams / np.outer(scale, scale)
+        return twin, scale
+
     def _positive_weights(self) -> Array:
         if not self.n_features:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")

@@ -11,6 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
+from typing import Literal
+
+#: What is made small for the worse-off of the groups: its error less that of a projection of its
+#: own, its error, or (made large) the variance it keeps.
+Criterion = Literal["loss", "error", "variance"]
 
 
 class Status(StrEnum):
@@ -24,6 +29,10 @@ class Status(StrEnum):
     ERROR_BUDGET = "error budget spent"
     FIXED = "fixed alpha"
     SEARCHED = "golden section ended at its tolerance"
+    GROUPS_EQUAL = "groups equal"
+    ONE_GROUP_DECIDES = "one group decides"
+    ITERATED = "multiplicative weights ended"
+    SELECTED = "selected from the front"
 
 
 @dataclass(frozen=True)

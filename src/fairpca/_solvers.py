@@ -22,17 +22,18 @@ ANY projection V that respects the limit that binds:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import inf, isinf, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
+from fairpca._crossings import cross_slack
 from fairpca._problems import FairProblem, FixedAlpha, Status
-from fairpca._roots import Crossing, Sample, find_crossing
-from fairpca._spectral import DenseFamily, Point, SubspacePath
+from fairpca._roots import Sample
+from fairpca._spectral import DenseFamily, Point
 
 Array = NDArray[np.float64]
 
@@ -43,7 +44,10 @@ _GOLDEN_CAP_SLACK = 1e-6  # not in the paper, but in the code that produced its 
 
 @dataclass(frozen=True)
 class Solution:
-    """A projection, what it costs each group, and the proof that it is the best one."""
+    """A projection, what it costs each group, and the proof that it is the best one.
+
+    ``extras`` are fitted attributes that only some estimators have.
+    """
 
     basis: Array
     errors: Array
@@ -54,6 +58,7 @@ class Solution:
     harmed: int
     pca: Point
     decisive: tuple[Point, ...]
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
     def lift(self, V: Array, slack: float) -> Solution:
         """The same solution after ``x -> V x``, its gap known up to ``slack``."""
@@ -149,20 +154,9 @@ def solve_exact(family: DenseFamily, problem: FairProblem) -> Solution:
     if above.value <= family.rounding:
         return limits.certify(above.payload, above, capped)
 
-    def jump(lo: Sample[Point], hi: Sample[Point]) -> tuple[Sample[Point], bool] | None:
-        # phi is the lower envelope of lines, one per projection: where the lines of both ends
-        # meet on the envelope itself, both ends are optimal and U jumps there.
-        alpha = _meeting_point(frontier, lo, hi)
-        if alpha is None:
-            return None
-        middle = sample(alpha, capped)
-        excess = float(middle.payload.weights @ lo.payload.errors) - middle.payload.bound
-        return middle, excess <= family.rounding
-
-    crossing = find_crossing(
-        lambda alpha: sample(alpha, capped), below, above, family.rounding, jump
+    point, crossing = cross_slack(
+        family, frontier.at, lambda errors: limits.slack(errors, capped), below, above
     )
-    point = _resolve(family, crossing, lambda errors: limits.slack(errors, capped))
     ends = (crossing.below.payload, crossing.above.payload) if crossing.below.x else ()
     return limits.certify(point, crossing.at, capped, *ends)
 
@@ -210,30 +204,6 @@ class _Limits:
         else:
             gap = D - phi
         return frontier.solution(point, alpha, status, gap, *ends)
-
-
-def _meeting_point(frontier: Frontier, lo: Sample[Point], hi: Sample[Point]) -> float | None:
-    """The alpha at which the projections of both ends are equally good, if inside the bracket."""
-    change = lo.payload.errors - hi.payload.errors
-    at_one, at_zero = frontier.overall(change), frontier.disparity(change)
-    if at_zero == at_one:
-        return None
-    alpha = at_zero / (at_zero - at_one)
-    return alpha if min(lo.x, hi.x) < alpha < max(lo.x, hi.x) else None
-
-
-def _resolve(
-    family: DenseFamily, crossing: Crossing[Point], slack: Callable[[Array], float]
-) -> Point:
-    """The sample at the root, or the point of zero slack between the two sides of a jump."""
-    if crossing.below is crossing.above:
-        return crossing.at.payload
-    path = SubspacePath(family, crossing.below.payload.basis, crossing.above.payload.basis)
-    if slack(path.errors(0.0)) < 0 < slack(path.errors(1.0)):
-        s = brentq(lambda s: slack(path.errors(s)), 0.0, 1.0, xtol=1e-16, rtol=1e-15)
-        basis = path.basis(s)
-        return replace(crossing.at.payload, basis=basis, errors=family.errors(basis))
-    return crossing.above.payload
 
 
 def solve_golden(family: DenseFamily, problem: FairProblem) -> Solution:

@@ -83,6 +83,11 @@ class DenseOperand:
         return DenseFamily(self.C, self.shares, self.traces, rank)
 
 
+def group_errors(traces: Array, products: Array, basis: Array) -> Array:
+    """``R_g(U)`` of every group, from ``tr C_g`` and ``C_g U``."""
+    return np.asarray(traces - np.einsum("kij,ij->k", products, basis))
+
+
 class DenseFamily:
     """Eigenspaces by dense eigendecomposition; counts them in ``n_eigensolves``."""
 
@@ -113,8 +118,7 @@ class DenseFamily:
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
-        captured = np.einsum("kij,ij->k", self.C @ basis, basis)
-        return np.asarray(self.traces - captured)
+        return group_errors(self.traces, self.C @ basis, basis)
 
     def project(self, basis: Array) -> Array:
         """``V' C_g V`` for every group, of shape (k, m, m)."""

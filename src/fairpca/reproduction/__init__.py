@@ -1,0 +1,37 @@
+"""The paper's experiments, through the public API.
+
+``fairpca reproduce`` on the command line, or::
+
+    from fairpca.reproduction import reproduce
+
+    report = reproduce("reproduction", datasets=["tcred"])
+    report.claims
+
+writes to the folder: ``results.csv`` and ``results.json`` (every error, fairness measure, alpha and
+certificate), ``claims.csv`` and ``timing.csv``, and the figures as PNG and SVG. What was computed
+is kept in its subfolder ``results``: a run that was interrupted goes on where it stopped.
+"""
+
+from fairpca.reproduction.claims import Claim, check_claims
+from fairpca.reproduction.experiments import DATASETS, METHODS, PAPER_DATASETS, VARIANTS
+from fairpca.reproduction.report import Report, prepare, publish, reproduce
+from fairpca.reproduction.results import Result
+from fairpca.reproduction.runner import Job, Step, plan, run
+
+__all__ = [
+    "DATASETS",
+    "METHODS",
+    "PAPER_DATASETS",
+    "VARIANTS",
+    "Claim",
+    "Job",
+    "Report",
+    "Result",
+    "Step",
+    "check_claims",
+    "plan",
+    "prepare",
+    "publish",
+    "reproduce",
+    "run",
+]

@@ -1,0 +1,82 @@
+"""From nothing to a folder with tables, figures and checked claims."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from fairpca.reproduction import tables
+from fairpca.reproduction.claims import Claim, check_claims
+from fairpca.reproduction.results import Result, writable_folder, write_text
+from fairpca.reproduction.runner import plan, run
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a reproduction found, and the files it wrote."""
+
+    results: list[Result]
+    claims: list[Claim]
+    files: list[Path]
+
+
+def reproduce(
+    out: str | os.PathLike[str],
+    *,
+    datasets: Iterable[str] | None = None,
+    methods: Iterable[str] | None = None,
+    variants: Iterable[str] | None = None,
+) -> Report:
+    """Run the paper's experiments and write tables, figures and checked claims.
+
+    Parameters
+    ----------
+    out : path
+        Folder to write to; made if it is not there. What an earlier run finished there is reused.
+    datasets, methods, variants : iterable of str, optional
+        Names from ``DATASETS``, ``METHODS`` and ``VARIANTS``; by default all of the paper's.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> from fairpca.reproduction import reproduce
+    >>> report = reproduce("reproduction", datasets=["tcred"])  # doctest: +SKIP
+    >>> [claim.finding for claim in report.claims]  # doctest: +SKIP
+    """
+    jobs = plan(datasets, methods, variants)
+    folder = prepare(out)
+    results = [step.result for step in run(jobs, folder / "results")]
+    return publish(results, folder)
+
+
+def prepare(out: str | os.PathLike[str]) -> Path:
+    """Make the output folder; fails before any computing when nothing could be written or drawn."""
+    folder = writable_folder(Path(out))
+    writable_folder(folder / "results")
+    try:
+        from fairpca.reproduction import drawing  # noqa: F401
+    except ImportError as error:
+        raise ImportError('the figures need matplotlib: pip install "fairpca[plot]".') from error
+    return folder
+
+
+def publish(results: Sequence[Result], folder: Path) -> Report:
+    """Write tables, claims and figures of these results."""
+    from fairpca.reproduction import figures
+
+    claims = check_claims(results)
+    texts = {
+        "results.csv": tables.as_csv([result.as_row() for result in results]),
+        "results.json": tables.as_json(results),
+        "claims.csv": tables.as_csv([asdict(claim) for claim in claims]),
+        "timing.csv": tables.as_csv(tables.timing(results)),
+    }
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    files = [folder / name for name in texts]
+    return Report(list(results), claims, files + figures.draw_all(results, folder))

@@ -1,0 +1,151 @@
+"""Results as plain numbers, and the files they are kept in.
+
+One file per dataset, variant and method. It is written under a temporary name and renamed when
+complete, so a run that is interrupted leaves whole files or none, and the next run computes only
+what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from fairpca import __version__
+
+_FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Result:
+    """One method on one dataset with one number of components r.
+
+    Groups are in sorted order of their labels; ``disparity`` is the error of the group that PCA
+    harms minus that of the other, and ``pca_harmed_error`` what PCA costs the harmed group: the cap
+    of c-FPCA. ``duality_gap`` is None where nothing is certified. ``seconds`` are by the clock and
+    ``cpu_seconds`` those of all threads, both without the pass over the data; PCA is fitted once
+    for all r, and its time is that of the one fit.
+    """
+
+    dataset: str
+    variant: str
+    method: str
+    r: int
+    overall_error: float
+    group_1: str
+    group_2: str
+    error_1: float
+    error_2: float
+    harmed_group: str
+    disparity: float
+    pca_harmed_error: float
+    alpha: float | None
+    duality_gap: float | None
+    status: str
+    seconds: float
+    cpu_seconds: float
+    n_eigensolves: int
+
+    @property
+    def fairness_measure(self) -> float:
+        """The paper's F."""
+        return self.disparity**2
+
+    @property
+    def largest_error(self) -> float:
+        """The error of the worse-off group."""
+        return max(self.error_1, self.error_2)
+
+    def as_row(self) -> dict[str, str | int | float | None]:
+        """All numbers, derived ones too."""
+        row = asdict(self)
+        row["fairness_measure"] = self.fairness_measure
+        return row
+
+
+class ResultFiles:
+    """The folder of finished jobs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, dataset: str, variant: str, method: str) -> Path:
+        """Where the results of a job are kept."""
+        return self.folder / f"{dataset}_{variant}_{method}.json"
+
+    def read(
+        self, dataset: str, variant: str, method: str, ranks: Sequence[int]
+    ) -> list[Result] | None:
+        """The results of a job, or None when it has not been finished by this version of ours."""
+        try:
+            stored = json.loads(self.path(dataset, variant, method).read_text(encoding="utf-8"))
+            results = [Result(**fields) for fields in stored.pop("results")]
+        except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+            return None
+        complete = stored == _header(dataset, variant, method) and all(
+            (result.dataset, result.variant, result.method) == (dataset, variant, method)
+            for result in results
+        )
+        return results if complete and [result.r for result in results] == list(ranks) else None
+
+    def write(self, dataset: str, variant: str, method: str, results: Sequence[Result]) -> None:
+        """Keep the results of a finished job."""
+        content = {
+            **_header(dataset, variant, method),
+            "results": [asdict(result) for result in results],
+        }
+        write_text(self.path(dataset, variant, method), json.dumps(content, indent=1) + "\n")
+
+
+def _header(dataset: str, variant: str, method: str) -> dict[str, str | int]:
+    return {
+        "format": _FORMAT,
+        "fairpca": __version__,
+        "dataset": dataset,
+        "variant": variant,
+        "method": method,
+    }
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file or nothing."""
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as stream:
+        temporary = Path(stream.name)
+        try:
+            stream.write(text)
+        except BaseException:
+            temporary.unlink()
+            raise
+    temporary.chmod(0o644)
+    os.replace(temporary, path)
+
+
+def writable_folder(folder: Path) -> Path:
+    """Make the folder, and make sure that files can be written there.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    OSError
+        Naming the folder, and what to pass instead.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"the output folder {str(folder)!r} cannot be written ({error.strerror}); nothing was "
+            "computed. Pass a folder that can, for example --out ~/reproduction "
+            "(out='reproduction' in Python)."
+        ) from error
+    return folder

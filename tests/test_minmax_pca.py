@@ -1,0 +1,310 @@
+"""MinMaxPCA against a semidefinite program, known figures, identities, and its certificate."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from grouped import GroupsFromRows
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, _implicit
+from fairpca._minmax import solve_minmax
+from fairpca._spectral import DenseFamily, DenseOperand, EigenSolver, GrowingBasis
+from fairpca.datasets import make_two_groups
+from fairpca.metrics import group_reconstruction_errors
+
+CRITERIA = ("loss", "error", "variance")
+
+
+class MinMax(GroupsFromRows, MinMaxPCA):
+    """Supplies groups, for the checks that do not."""
+
+
+@parametrize_with_checks(
+    [
+        MinMax(1),
+        MinMax(2, center="group"),
+        MinMax(1, criterion="error"),
+        MinMax(1, solver="multiplicative_weights"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def made(seed=0, d=5, n=(80, 50)):
+    """Groups of different size, mean and shape."""
+    rng = np.random.default_rng(seed)
+    bunch = make_two_groups(n, n_features=d, shift=2.0, random_state=seed)
+    X = bunch.data @ np.linalg.qr(rng.normal(size=(d, d)))[0]
+    X[: n[0]] *= 0.5 + rng.random(d)
+    return X, bunch.sensitive_features
+
+
+def matrices(X, groups, center):
+    labels = np.unique(groups)
+    overall = X.mean(axis=0)
+    rows = [X[groups == g] - (X[groups == g].mean(axis=0) if center == "group" else overall)
+            for g in labels]  # fmt: skip
+    return [Z.T @ Z / len(Z) for Z in rows]
+
+
+def offsets(C, r, criterion):
+    if criterion == "variance":
+        return [np.trace(M) for M in C]
+    return [np.linalg.eigvalsh(M)[:-r].sum() if criterion == "loss" else 0.0 for M in C]
+
+
+def criterion_of(C, fair, r, criterion):
+    errors = [np.trace(M) - np.trace(fair.components_ @ M @ fair.components_.T) for M in C]
+    return max(np.subtract(errors, offsets(C, r, criterion)))
+
+
+def semidefinite_value(C, r, criterion):
+    """The relaxation 0 <= P <= I, tr P = r; tight for two groups."""
+    d = len(C[0])
+    P, z = cp.Variable((d, d), symmetric=True), cp.Variable()
+    constraints = [P >> 0, np.eye(d) - P >> 0, cp.trace(P) == r]
+    for M, b in zip(C, offsets(C, r, criterion), strict=True):
+        constraints.append(z >= np.trace(M) - cp.trace(M @ P) - b)
+    cp.Problem(cp.Minimize(z), constraints).solve(solver=cp.CLARABEL)
+    return float(z.value)
+
+
+@pytest.mark.parametrize("center", ["overall", "group"])
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_agrees_with_the_semidefinite_program(criterion, center, seed):
+    X, groups = made(seed)
+    C = matrices(X, groups, center)
+    for r in (1, 2, 4):
+        fair = MinMaxPCA(r, criterion=criterion, center=center).fit(X, sensitive_features=groups)
+        value = criterion_of(C, fair, r, criterion)
+        assert value == pytest.approx(semidefinite_value(C, r, criterion), abs=2e-6)
+        assert abs(fair.duality_gap_) <= 1e-13 * np.trace(C[0] + C[1])
+
+
+KNOWN = [  # r, least largest loss, and what ten rounds of multiplicative weights leave
+    (1, 0.03138, 0.03602),
+    (5, 0.05033, 0.05545),
+    (12, 0.10647, 0.12165),
+    (13, 0.01198, 0.01522),
+]
+
+
+@pytest.mark.parametrize(("r", "exact", "iterated"), KNOWN)
+def test_known_losses_on_tcred(tcred_moments, r, exact, iterated):
+    fair = MinMaxPCA(r, center="group").fit_moments(tcred_moments)
+    assert fair.group_losses_.round(5).tolist() == [exact, exact]
+    assert abs(fair.duality_gap_) < 1e-13 * 44
+    published = MinMaxPCA(r, center="group", solver="multiplicative_weights").fit_moments(
+        tcred_moments
+    )
+    assert round(published.group_losses_.max(), 5) == iterated
+    # Its bound is a true one, so the gap covers the distance to the exact value.
+    assert published.duality_gap_ >= iterated - exact - 1e-5
+
+
+def test_multiplicative_weights_follow_the_published_iteration():
+    X, groups = made(3)
+    C = matrices(X, groups, "group")
+    r, eta, T = 2, 0.7, 6
+    best = [np.linalg.eigvalsh(M)[-r:].sum() for M in C]
+    w, average = np.array([0.5, 0.5]), 0.0
+    for _ in range(T):
+        U = np.linalg.eigh(w[0] * C[0] + w[1] * C[1])[1][:, -r:]
+        losses = np.array([best[g] - np.trace(U.T @ C[g] @ U) for g in (0, 1)])
+        average = average + U @ U.T / T
+        w = w * np.exp(eta * losses)
+        w /= w.sum()
+    V = np.linalg.eigh(average)[1][:, -r:]
+    averaged = np.array([best[g] - np.trace(V.T @ C[g] @ V) for g in (0, 1)])
+    wanted = min(averaged, losses, key=max)
+    fair = MinMaxPCA(r, center="group", solver="multiplicative_weights", eta=eta, n_iter=T)
+    fair.fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(fair.group_losses_, wanted, atol=1e-12)
+    assert fair.status_ == "multiplicative weights ended"
+
+
+def test_multiplicative_weights_approach_the_exact_value_and_never_pass_it():
+    X, groups = made(1)
+    exact = MinMaxPCA(2).fit(X, sensitive_features=groups).group_losses_.max()
+    gaps = []
+    for T in (1, 10, 200):
+        fair = MinMaxPCA(2, solver="multiplicative_weights", eta=0.1, n_iter=T)
+        fair.fit(X, sensitive_features=groups)
+        gaps.append(fair.group_losses_.max() - exact)
+        assert fair.duality_gap_ >= gaps[-1] - 1e-12 >= -2e-12
+    assert gaps[0] > gaps[1] > gaps[2]
+    large = MinMaxPCA(2, solver="multiplicative_weights", eta=1e6)  # exp would overflow
+    assert np.isfinite(large.fit(X, sensitive_features=groups).components_).all()
+
+
+def test_least_largest_error_is_parity_while_that_improves_the_harmed_group():
+    seen = set()
+    for seed in range(12):
+        X, groups = made(seed, d=4)
+        parity = FairPCA(2, constraint=None).fit(X, sensitive_features=groups)
+        fair = MinMaxPCA(2, criterion="error").fit(X, sensitive_features=groups)
+        seen.add(fair.status_)
+        if fair.status_ == "groups equal":
+            np.testing.assert_allclose(fair.group_errors_, parity.group_errors_, rtol=1e-9)
+            assert fair.alpha_ == pytest.approx(parity.alpha_)
+        else:
+            own = GroupMoments.from_data(X, groups).second_moments()
+            g = int(fair.group_errors_.argmax())
+            assert fair.group_errors_[g] == pytest.approx(np.linalg.eigvalsh(own[g])[:-2].sum())
+            assert fair.group_losses_[g] == pytest.approx(0, abs=1e-12)
+    assert seen == {"groups equal", "one group decides"}
+
+
+def family_of(a, b, rank):
+    C = np.array([np.diag(a), np.diag(b)], dtype=float)
+    return DenseFamily(C, np.array([0.4, 0.6]), np.trace(C, axis1=1, axis2=2), rank)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_eigenvalues_that_cross(criterion, rank):
+    # Each group varies along its own axes, so U(t) jumps and the answer lies between both sides.
+    family = family_of([4.0, 0, 0, 3, 0], [0, 4.0, 0, 0, 3], rank)
+    solution = solve_minmax(family, criterion)
+    assert solution.losses[0] == pytest.approx(solution.losses[1], abs=1e-12)
+    assert abs(solution.gap) < 1e-12
+    assert solution.weights == pytest.approx([0.5, 0.5])
+    if rank == 1:
+        assert np.abs(solution.basis[:2, 0]) == pytest.approx([np.sqrt(0.5)] * 2)
+
+
+def test_ties_go_to_the_other_group_when_one_decides():
+    # Group 0 varies along the first axis only: the second component is free, and group 1 gets it.
+    solution = solve_minmax(family_of([9.0, 0, 0, 0], [1.0, 0, 2, 0.5], 2), "loss")
+    assert solution.losses == pytest.approx([0, 0], abs=1e-12)
+    decided = solve_minmax(family_of([9.0, 8, 7, 0], [0.1, 0, 0, 0.2], 1), "error")
+    assert decided.status == "one group decides"
+    assert decided.basis[:, 0] == pytest.approx([1, 0, 0, 0], abs=1e-12)
+    assert decided.gap == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_symmetries(criterion):
+    X, groups = made(4)
+    fair = MinMaxPCA(2, criterion=criterion).fit(X, sensitive_features=groups)
+
+    def losses(X, groups, weight=None):
+        again = clone(fair).fit(X, sensitive_features=groups, sample_weight=weight)
+        assert abs(again.duality_gap_) < 1e-11 * max(1.0, np.var(X))
+        return again.group_losses_
+
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    np.testing.assert_allclose(
+        losses(X @ rotation, groups), fair.group_losses_, rtol=1e-9, atol=1e-11
+    )
+    np.testing.assert_allclose(losses(X + 1e6, groups), fair.group_losses_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(losses(3 * X, groups), 9 * fair.group_losses_, rtol=1e-9, atol=1e-11)
+    swapped = np.where(groups == "majority", "z", "a")
+    np.testing.assert_allclose(losses(X, swapped), fair.group_losses_[::-1], rtol=1e-9, atol=1e-11)
+    # About the overall mean duplicated rows move that mean; about its own they change nothing.
+    own = MinMaxPCA(2, criterion=criterion, center="group").fit(X, sensitive_features=groups)
+    twice = np.where(groups == "minority", 2.0, 1.0)
+    doubled = clone(own).fit(X, sensitive_features=groups, sample_weight=twice)
+    np.testing.assert_allclose(doubled.group_losses_, own.group_losses_, rtol=1e-9, atol=1e-11)
+
+
+def test_contract():
+    X, groups = made(5)
+    fair = MinMaxPCA(3, center="group").fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(3), atol=1e-12)
+    scores = np.cov(fair.transform(X).T)
+    np.testing.assert_allclose(scores, np.diag(fair.explained_variance_), atol=1e-10)
+    assert (np.diff(fair.explained_variance_) <= 0).all()
+    measured = group_reconstruction_errors(fair, X, groups)
+    np.testing.assert_allclose(fair.group_errors_, list(measured.values()), rtol=1e-10)
+    assert fair.group_weights_.sum() == pytest.approx(1)
+    blocks = MinMaxPCA(3, center="group")
+    for rows in np.array_split(np.arange(len(X)), 4):
+        blocks.partial_fit(X[rows], sensitive_features=groups[rows])
+    np.testing.assert_allclose(blocks.group_losses_, fair.group_losses_, rtol=1e-9)
+
+
+def test_alpha_is_that_of_fair_pca():
+    X, groups = made(6)
+    fair = MinMaxPCA(2).fit(X, sensitive_features=groups)
+    moments = GroupMoments.from_data(X, groups)
+    C = dict(zip(fair.groups_.tolist(), moments.second_moments(), strict=True))
+    overall = np.tensordot(moments.weights / moments.weights.sum(), list(C.values()), axes=1)
+    towards_parity = C[fair.harmed_group_] - C[fair.privileged_group_]
+    M = fair.alpha_ * overall + (1 - fair.alpha_) * towards_parity
+    U = np.linalg.eigh(M)[1][:, -2:]
+    np.testing.assert_allclose(U @ U.T, fair.components_.T @ fair.components_, atol=1e-9)
+
+
+def test_every_group_keeps_its_share():
+    X, groups = made(7)
+    fair = MinMaxPCA(0.8).fit(X, sensitive_features=groups)
+    assert (fair.group_explained_variance_ratio_ >= 0.8).all()
+    fewer = MinMaxPCA(fair.n_components_ - 1).fit(X, sensitive_features=groups)
+    assert (fewer.group_explained_variance_ratio_ < 0.8).any()
+
+
+def test_all_components_leave_nothing_to_lose():
+    X, groups = made(8)
+    fair = MinMaxPCA().fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(fair.group_losses_, 0, atol=1e-10)
+    np.testing.assert_allclose(fair.group_errors_, 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_growing_basis_finds_what_the_dense_solver_does(criterion):
+    d, r = 320, 3
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(500, d)) * np.geomspace(5, 0.1, d)
+    groups = np.where(np.arange(500) < 180, "a", "b")
+    X[:180] = X[:180][:, rng.permutation(d)] + 0.3
+    moments = GroupMoments.from_data(X, groups)
+    shares = moments.weights / moments.weights.sum()
+    operand = DenseOperand(moments.second_moments(), shares)
+    solver = EigenSolver(operand, r)
+    assert isinstance(solver._basis, GrowingBasis)
+    grown = solver.solve(lambda family: solve_minmax(family, criterion))
+    dense = solve_minmax(DenseFamily(operand.C, shares, operand.traces, r), criterion)
+    np.testing.assert_allclose(grown.losses, dense.losses, atol=1e-9 * operand.traces.max())
+    assert abs(grown.gap) < 1e-9 * operand.traces.max()
+
+
+@pytest.mark.parametrize("center", ["overall", "group"])
+def test_without_matrices(monkeypatch, center):
+    X, groups = made(2, d=40)
+    dense = MinMaxPCA(2, center=center).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 30)
+    fair = MinMaxPCA(2, center=center).fit(X, sensitive_features=groups)
+    assert "moments_" not in vars(fair)
+    np.testing.assert_allclose(fair.group_losses_, dense.group_losses_, atol=1e-9)
+    np.testing.assert_allclose(fair.group_errors_, dense.group_errors_, rtol=1e-7)
+    assert abs(fair.duality_gap_) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"criterion": "fair"}, "criterion"),
+        ({"center": "none"}, "center"),
+        ({"solver": "sdp"}, "solver"),
+        ({"eta": 0.0}, "eta"),
+        ({"n_iter": 0}, "n_iter"),
+    ],
+)
+def test_parameters_are_checked(parameters, message):
+    X, groups = made()
+    with pytest.raises(ValueError, match=message):
+        MinMaxPCA(1, **parameters).fit(X, sensitive_features=groups)
+
+
+def test_groups_are_asked_for_and_counted():
+    X, _ = made()
+    with pytest.raises(TypeError, match=r"MinMaxPCA\(...\).fit\(X, sensitive_features=groups\)"):
+        MinMaxPCA(1).fit(X)
+    with pytest.raises(ValueError, match="MinMaxPCA compares two groups"):
+        MinMaxPCA(1).fit(X, sensitive_features=np.arange(len(X)) % 3)
