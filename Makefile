@@ -20,3 +20,12 @@ doctest:
 
 bench:
 	$(PYTHON) -m benchmarks.core
+
+reproduce:
+	$(PYTHON) -m fairpca reproduce
+
+docs:
+	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+docs/_static/report.png: src/fairpca/report/*
+	$(PYTHON) docs/make_report_picture.py

@@ -276,11 +276,11 @@ def test_claims_on_tcred(tmp_path):
     by_start = {(v, s[:20]): c for (v, s), c in claims.items()}
     lowest = by_start["unbalanced", "u-FPCA has the lowest"[:20]]
     assert lowest.finding == "holds"
-    assert "tcred r = 1, 2 no projection" in lowest.numbers
+    assert "TCRED r = 1, 2 no projection" in lowest.numbers
     mofpca = by_start["unbalanced", "On TCRED at r = 4, 5"]
     assert mofpca.finding == "holds in part"
     assert "r = 4: 0.036 against" in mofpca.numbers
-    assert "also at tcred r = 17, 18, 19, 20" in mofpca.numbers
+    assert "also at TCRED r = 17, 18, 19, 20" in mofpca.numbers
     assert all(c.finding == "holds" for c in claims.values() if "no group is worse" in c.statement)
     for row in timing(results):
         assert row["golden_eigensolves"] > 4 * row["exact_eigensolves"]
@@ -312,12 +312,20 @@ def test_command_runs_and_resumes(tiny, tmp_path, command):
 def test_command_refuses_before_computing(tiny, tmp_path, command):
     unknown = command("--dataset", "adult", "--out", tmp_path)
     assert unknown.exit_code == 2
-    assert "choose from tcred, lfw" in " ".join(unknown.output.replace("│", " ").split())
+    assert "dataset 'adult' not known: choose from tcred, lfw" in unknown.stderr
     (tmp_path / "file").write_text("")
     refused = command("--dataset", "tiny", "--out", tmp_path / "file")
     assert refused.exit_code == 2
-    assert "cannot be written" in " ".join(refused.output.replace("│", " ").split())
+    assert f"folder '{tmp_path / 'file'}' cannot be written" in refused.stderr
     assert tiny == []
+
+
+def test_command_names_the_data_file_that_was_altered(tmp_path, monkeypatch, command):
+    (tmp_path / "lsac.csv").write_text("1,2,3")
+    monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path))
+    done = command("--dataset", "lsac", "--method", "pca", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "lsac.csv" in done.stderr
 
 
 def test_public_names():

@@ -272,13 +272,29 @@ def test_growing_basis_gives_up_where_dense_is_faster():
     X = rng.normal(size=(700, 320))
     moments = GroupMoments.from_data(X, np.arange(700) % 3 == 0)
     operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
-    assert (
-        GrowingBasis(operand, 5, limit=30).solve(lambda family: solve_exact(family, FairProblem()))
-        is None
-    )
+    basis = GrowingBasis(operand, 5, limit=30)
+    rough = basis.solve(lambda family: solve_exact(family, FairProblem()))
+    assert not basis.converged
     solution = EigenSolver(operand, 5).solve(lambda family: solve_exact(family, FairProblem()))
     dense = DenseFamily(operand.C, operand.shares, operand.traces, 5)
-    np.testing.assert_allclose(solution.errors, solve_exact(dense, FairProblem()).errors, atol=1e-9)
+    exact = solve_exact(dense, FairProblem())
+    np.testing.assert_allclose(solution.errors, exact.errors, atol=1e-9)
+    # The rough answer is as fair, its errors are exact, and its gap covers what it misses.
+    np.testing.assert_allclose(rough.errors, dense.errors(rough.basis), atol=1e-10)
+    np.testing.assert_allclose(rough.errors[0], rough.errors[1], atol=1e-10)
+    assert 0 < operand.shares @ (rough.errors - exact.errors) <= rough.gap
+
+
+def test_growing_basis_restarts_within_its_capacity():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 310)) * np.arange(1, 311) ** -0.7
+    moments = GroupMoments.from_data(X, np.arange(500) % 3 == 0)
+    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    basis = GrowingBasis(operand, 4, limit=2000, capacity=48)
+    solution = basis.solve(lambda family: solve_exact(family, FairProblem()))
+    assert basis.converged
+    exact = solve_exact(operand.family(4), FairProblem())
+    np.testing.assert_allclose(solution.errors, exact.errors, atol=1e-10)
 
 
 def test_growing_basis_needs_products_and_traces_only():

@@ -1,15 +1,39 @@
 """Fair principal component analysis: exact, certified, at the price of plain PCA."""
 
-from fairpca._fair_pca import FairPCA
-from fairpca._minmax_pca import MinMaxPCA
-from fairpca._moments import GroupMoments
-from fairpca._subset_pca import SubsetFairPCA
-from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
-from fairpca.path import TradeoffPath, tradeoff_path
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairpca._audit import Audit, audit
+    from fairpca._fair_pca import FairPCA
+    from fairpca._minmax_pca import MinMaxPCA
+    from fairpca._model_file import load_model
+    from fairpca._moments import GroupMoments
+    from fairpca._subset_pca import SubsetFairPCA
+    from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
+    from fairpca.path import TradeoffPath, tradeoff_path
 
 __version__ = "0.1.0"
 
+# Loaded when first used: `fairpca --help` must not wait a second for scikit-learn.
+_HOMES = {
+    "Audit": "_audit",
+    "DualityGapWarning": "exceptions",
+    "FairPCA": "_fair_pca",
+    "GroupMoments": "_moments",
+    "MinMaxPCA": "_minmax_pca",
+    "ParityInfeasibleWarning": "exceptions",
+    "SubsetFairPCA": "_subset_pca",
+    "TradeoffPath": "path",
+    "audit": "_audit",
+    "load_model": "_model_file",
+    "tradeoff_path": "path",
+}
+
 __all__ = [
+    "Audit",
     "DualityGapWarning",
     "FairPCA",
     "GroupMoments",
@@ -18,5 +42,19 @@ __all__ = [
     "SubsetFairPCA",
     "TradeoffPath",
     "__version__",
+    "audit",
+    "load_model",
     "tradeoff_path",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fairpca' has no attribute {name!r}")
+    value = getattr(import_module(f"fairpca.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,28 +8,41 @@ waits until a result is asked for, so a thousand blocks cost a thousand accumula
 from __future__ import annotations
 
 import math
+import os
 import warnings
+from collections.abc import Callable
+from copy import copy
+from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from fairpca._implicit import ImplicitMoments, learn, operand_of
 from fairpca._moments import GroupMoments
 from fairpca._problems import APPROXIMATE, Status
 from fairpca._small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._solvers import Solution
-from fairpca._spectral import DenseOperand, top_eigenvectors
-from fairpca._validation import FORGOTTEN_GROUPS, check_several_groups
+from fairpca._spectral import DenseOperand, Operand, top_eigenvectors
+from fairpca._streaming import StreamingMixin
+from fairpca._validation import FORGOTTEN_GROUPS, check_n_features, check_several_groups
 from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
-from fairpca.sources.in_memory import as_rows
+from fairpca.sources.array_api import DeviceRows, on_host
+from fairpca.sources.in_memory import as_rows, refuse_unusable_numbers
+from fairpca.sources.kinds import is_dask, is_device_array
 
 Array = NDArray[np.float64]
+M = TypeVar("M")
 
 _BLOCK_ENTRIES = 1 << 20
+_GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
 
 _RESULTS = frozenset(
     {
@@ -58,7 +71,12 @@ _RESULTS = frozenset(
 )
 
 
-class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FairProjection(
+    StreamingMixin,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Base of the estimators: a linear projection fitted to the moments of groups."""
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
@@ -106,10 +124,13 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self
         """
         self._check_params()
-        moments = self._accumulate(X, sensitive_features, sample_weight, "fit")
+        moments = self._learn(learn, X, sensitive_features, sample_weight, "fit")
         self._settle_groups(moments)
-        validate_data(self, X, reset=True, skip_check_array=True)
-        return self._restart(moments)._publish()
+        self._remember_features(X, moments)
+        self._restart(moments)._publish()
+        if isinstance(moments, ImplicitMoments):
+            del self.moments_  # it holds on to X
+        return self
 
     def partial_fit(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -119,16 +140,21 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The projection is computed when it is first used, so blocks are cheap, and a block may hold
         a single group.
         """
-        self._check_params()
         first = not self.__sklearn_is_fitted__()
-        if not first and "moments_" not in vars(self):
+        if first:
+            self._check_params()
+        elif "moments_" not in vars(self):
             raise ValueError(
-                f"this {type(self).__name__} was loaded without its moments and cannot be updated; "
-                "call fit, or partial_fit on a new object."
+                f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
+                "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
-        more = self._accumulate(X, sensitive_features, sample_weight, "partial_fit")
-        validate_data(self, X, reset=first, skip_check_array=True)
-        return self._restart(more if first else self.moments_.merge(more))
+        else:
+            self._check_features(X)
+        moments: Any = GroupMoments() if first else self.moments_
+        self._learn(moments.update, X, sensitive_features, sample_weight, "partial_fit")
+        if first:
+            self._remember_features(X, moments)
+        return self._restart(moments)
 
     def fit_moments(self, moments: GroupMoments) -> Self:
         """Find the projection from moments accumulated elsewhere.
@@ -149,11 +175,8 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 "make them with GroupMoments.from_data(X, groups)."
             )
         self._settle_groups(moments)
-        self.n_features_in_ = moments.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-        return self._restart(moments)._publish()
+        self._remember_features(None, moments)
+        return self._restart(moments._copy())._publish()
 
     def fit_transform(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -173,11 +196,33 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Returns
         -------
         ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
-            float32 for float32 input, else float64.
+            float32 for float32 input, else float64. A dask array, not yet computed, for dask
+            arrays and data frames; an array like X for arrays of torch, CuPy and the like.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            from fairpca.sources.dask import map_rows
+
+            n_columns = self._n_features_out  # solves after partial_fit, so that the copy need not
+            return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
+        if is_device_array(X):
+            return self._device_scores(DeviceRows(X))
+        return self._scores(X)
+
+    def _device_scores(self, rows: DeviceRows) -> Any:
+        check_n_features(self.n_features_in_, rows.n_features, "transform")
+        scores = rows.scores(self.components_, self.mean_)
+        if not np.isfinite(on_host(scores)).all():
+            refuse_unusable_numbers(rows)
+        return scores
+
+    def _scores(self, X: Any) -> Array:
         X = self._validate(X)
-        scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=X.dtype)
+        kind = X.dtype
+        if issparse(X):
+            scores = np.asarray(X @ self.components_.T - self.components_ @ self.mean_)
+            return scores.astype(kind, copy=False)
+        scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=kind)
         for rows, Z in self._centred_blocks(X):
             scores[rows] = Z @ self.components_.T
         return scores
@@ -233,6 +278,54 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         return float(self.score_samples(X).mean())
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted projection to a safetensors file; see :func:`fairpca.load_model`.
+
+        Components, mean and figures of fit are kept, the moments (and so ``partial_fit``) are not.
+        Needs ``pip install "fairpca[model]"``.
+        """
+        from fairpca._model_file import save_model
+
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a projection written by :meth:`save`; nothing in the file is ever executed."""
+        from fairpca._model_file import load_model
+
+        model = load_model(path)
+        if not isinstance(model, cls):
+            raise ValueError(
+                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
+                "read it with fairpca.load_model(path)."
+            )
+        return model
+
+    def to_sklearn(self) -> PCA:
+        """An equivalent fitted :class:`sklearn.decomposition.PCA`, which knows no groups."""
+        check_is_fitted(self)
+        pca = PCA(n_components=self.n_components_)
+        for name in ("n_components_", "noise_variance_", "n_features_in_"):
+            setattr(pca, name, getattr(self, name))
+        for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
+            setattr(pca, name, getattr(self, name).copy())
+        pca.n_samples_ = int(self.group_sizes_.sum())
+        pca.singular_values_ = np.sqrt(self.explained_variance_ * (pca.n_samples_ - 1))
+        pca._fit_svd_solver = "full"
+        if hasattr(self, "feature_names_in_"):
+            pca.feature_names_in_ = self.feature_names_in_.copy()
+        return pca
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write ``transform`` as an ONNX graph: input ``X``, output ``scores``, both float64.
+
+        Needs ``pip install "fairpca[onnx]"``.
+        """
+        from fairpca._onnx import write_projection
+
+        check_is_fitted(self)
+        write_projection(self.components_, self.mean_, path)
+
     def __sklearn_is_fitted__(self) -> bool:
         """Fitted: there is a projection, or there are moments to compute it from."""
         return "components_" in vars(self) or "moments_" in vars(self)
@@ -246,6 +339,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def __getattr__(self, name: str) -> Any:
         """Compute the results when one is asked for after ``partial_fit``."""
         if name in self._results and "moments_" in vars(self) and "components_" not in vars(self):
+            self._check_params()
             return getattr(self._publish(), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -254,7 +348,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return int(self.components_.shape[0])
 
     def _solve_rank(
-        self, operand: DenseOperand, rank: int, moments: GroupMoments
+        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
     ) -> tuple[Solution, int]:
         """The solution for one rank and the number of eigensolves it took."""
         raise NotImplementedError
@@ -262,7 +356,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _check_params(self) -> None:
         self._validate_params()
 
-    def _settle_groups(self, moments: GroupMoments) -> SettledGroups:
+    def _settle_groups(self, moments: GroupMoments | ImplicitMoments) -> SettledGroups:
         """Deal with small groups, and check that what is left can be compared."""
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
         labels = settled.moments.groups[settled.compared].tolist()
@@ -273,15 +367,45 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _check_groups(self, labels: list[Any]) -> None:
         """Refuse groups that this estimator, with its parameters, cannot compare."""
 
-    def _accumulate(
-        self, X: Any, sensitive_features: Any, sample_weight: Any, method: str
-    ) -> GroupMoments:
+    def _learn(
+        self,
+        make: Callable[[Any, Any, Any], M],
+        X: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        method: str,
+    ) -> M:
         if sensitive_features is None:
             name = type(self).__name__
             raise TypeError(FORGOTTEN_GROUPS.format(name=name, method=method, step=name.lower()))
-        return GroupMoments.from_data(X, sensitive_features, sample_weight)
+        return make(X, sensitive_features, sample_weight)
 
-    def _restart(self, moments: GroupMoments) -> Self:
+    def _check_features(self, X: Any) -> None:
+        """Refuse other columns than before; quick for arrays, of which there may be thousands."""
+        if isinstance(X, np.ndarray) and "feature_names_in_" not in vars(self):
+            fits = X.ndim == 2 and X.shape[1] == self.n_features_in_
+        else:
+            fits = is_dask(X)  # whose blocks are compared when they are merged
+        if not fits:
+            validate_data(self, X, reset=False, skip_check_array=True)
+
+    def _remember_features(self, X: Any, moments: GroupMoments | ImplicitMoments) -> None:
+        """Number and names of the columns, as scikit-learn sees X or, X unseen, by the moments."""
+        if X is not None and not is_dask(X):
+            validate_data(self, X, reset=True, skip_check_array=True)
+            return
+        self.n_features_in_ = moments.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+
+    def _without_moments(self) -> Self:
+        """A copy that can transform and is small enough to be sent about."""
+        twin = copy(self)
+        twin.__dict__.pop("moments_", None)
+        return twin
+
+    def _restart(self, moments: GroupMoments | ImplicitMoments) -> Self:
         """Forget earlier results; these moments are the state from now on."""
         for name in self._results & vars(self).keys():
             delattr(self, name)
@@ -293,7 +417,7 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         settled = self._settle_groups(self.moments_)
         moments, compared = settled.moments, settled.compared
         shares = moments.weights / moments.weights.sum()
-        operand = DenseOperand(moments.second_moments(), shares, compared)
+        operand = operand_of(moments, compared=compared)
         measured = operand.relative() if self.normalize else operand
         solution, n_eigensolves = self._solve(measured, moments)
         # Errors depend on the subspace alone: choose the basis with uncorrelated, ordered scores.
@@ -332,10 +456,10 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_eigensolves_ = n_eigensolves
         self.small_groups_ = settled.small
         self.__dict__.update(solution.extras)
-        self._warn(solution.status, float(measured.traces.max()))
+        self._warn(solution.status, measured)
         return self
 
-    def _warn(self, status: Status, largest: float) -> None:
+    def _warn(self, status: Status, operand: Operand) -> None:
         """Say aloud what a user must not overlook."""
         if status is Status.INFEASIBLE:
             warnings.warn(
@@ -345,7 +469,19 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 ParityInfeasibleWarning,
                 stacklevel=4,
             )
-        if status not in APPROXIMATE and self.duality_gap_ > self.tol * largest:
+        possible = _GAP_WORTH_A_WARNING * self.reconstruction_error_
+        largest = float(operand.traces.max())
+        if len(operand.shares) == 2 and not isinstance(operand, DenseOperand):
+            if self.duality_gap_ > possible:
+                warnings.warn(
+                    f"with {operand.n_features} features the search ended before it had converged: "
+                    f"the least error may be lower by up to {self.duality_gap_:.3g} than "
+                    f"{self.reconstruction_error_:.6g}, that of the projection found. All figures "
+                    "about this projection are exact.",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+        elif status not in APPROXIMATE and self.duality_gap_ > self.tol * largest:
             warnings.warn(
                 f"the projection onto {self.n_components_} components may be up to "
                 f"duality_gap_ = {self.duality_gap_:.3g} worse than the best one, which is more "
@@ -356,10 +492,17 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 stacklevel=4,
             )
 
-    def _solve(self, operand: DenseOperand, moments: GroupMoments) -> tuple[Solution, int]:
+    def _solve(
+        self, operand: Operand, moments: GroupMoments | ImplicitMoments
+    ) -> tuple[Solution, int]:
         """Settle the rank and solve."""
         n, d = int(moments.counts.sum()), moments.n_features
         limit, wanted = min(n, d), self.n_components
+        if not isinstance(operand, DenseOperand) and not isinstance(wanted, Integral):
+            raise ValueError(
+                f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
+                "so many features pass an integer, for example n_components=20."
+            )
         if wanted is None:
             return self._solve_rank(operand, limit, moments)
         if not isinstance(wanted, float):
@@ -395,6 +538,13 @@ class FairProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             stop = min(start + size, source.n_rows)
             block = source.block(start, stop)
             yield slice(start, stop), (block.toarray() if source.is_sparse else block) - self.mean_
+
+
+def _transform_block(estimator: FairProjection, block: Any) -> Array:
+    """Scores of a block, which unlike whole data may have no rows."""
+    if block.shape[0] == 0:
+        return np.empty((0, estimator._n_features_out))
+    return estimator._scores(block)
 
 
 def _least_rank(C: Array, fraction: float) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.console import Console
 
     from fairpca.reproduction import Claim, Job, Result, Step
@@ -41,21 +41,24 @@ def reproduce(
     from fairpca.reproduction import plan, prepare, publish, run
 
     console = Console()
-    try:
+    with _errors_as_messages():
         jobs = plan(dataset, method, variant)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    try:
         folder = prepare(out)
-    except OSError as error:
-        raise typer.BadParameter(str(error), param_hint="--out") from error
-    except ImportError as error:
-        raise typer.BadParameter(str(error)) from error
-    results = _with_progress(jobs, run(jobs, folder / "results"), console)
-    with console.status("drawing figures"):
-        report = publish(results, folder)
+        results = _with_progress(jobs, run(jobs, folder / "results"), console)
+        with console.status("drawing figures"):
+            report = publish(results, folder)
     _print_claims(report.claims, console)
     console.print(f"{len(report.files)} files written to {folder}", soft_wrap=True)
+
+
+@contextmanager
+def _errors_as_messages() -> Iterator[None]:
+    """Wrong names, folders and data files end the command with what the library says of them."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error
 
 
 def _with_progress(jobs: list[Job], steps: Iterator[Step], console: Console) -> list[Result]:

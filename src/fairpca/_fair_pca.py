@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairpca._base import FairProjection
+from fairpca._implicit import ImplicitMoments
 from fairpca._many_groups import solve_spread
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, FixedAlpha
 from fairpca._small_groups import SmallGroups
 from fairpca._solvers import Solution, solve_exact, solve_fixed, solve_golden
-from fairpca._spectral import DenseFamily, DenseOperand, EigenSolver
+from fairpca._spectral import DenseFamily, EigenSolver, Operand
 from fairpca._validation import check_two_groups
 
 
@@ -198,7 +199,7 @@ class FairPCA(FairProjection):
             check_two_groups(labels, "FairPCA(solver='golden')")
 
     def _solve_rank(
-        self, operand: DenseOperand, rank: int, moments: GroupMoments
+        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
     ) -> tuple[Solution, int]:
         solver = EigenSolver(operand, rank)
         if len(operand.shares) == 2:

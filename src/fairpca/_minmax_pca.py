@@ -8,17 +8,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairpca._base import FairProjection
+from fairpca._implicit import ImplicitMoments, operand_of
 from fairpca._many_groups import solve_worst
 from fairpca._minmax import MinMaxSolution, solve_minmax, solve_multiplicative_weights
 from fairpca._moments import GroupMoments
 from fairpca._problems import Criterion
 from fairpca._small_groups import SmallGroups
 from fairpca._solvers import Solution, solve_pca
-from fairpca._spectral import Array, DenseOperand, EigenSolver, group_errors
+from fairpca._spectral import Array, EigenSolver, Operand, group_errors
 
 
 class MinMaxPCA(FairProjection):
@@ -150,14 +150,15 @@ class MinMaxPCA(FairProjection):
         self.tol = tol
 
     def _solve_rank(
-        self, operand: DenseOperand, rank: int, moments: GroupMoments
+        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
     ) -> tuple[Solution, int]:
         about_overall = EigenSolver(operand, rank)
         pca = about_overall.solve(lambda family: solve_pca(family, operand.compared))
         if self.center == "overall":
             fair, n_eigensolves = self._solve_worst(about_overall), about_overall.n_eigensolves
         else:
-            about_own = EigenSolver(self._about_own_means(moments, operand.compared), rank)
+            own = operand_of(moments, "group", compared=operand.compared, normalize=self.normalize)
+            about_own = EigenSolver(own, rank)
             fair = self._solve_worst(about_own)
             n_eigensolves = about_overall.n_eigensolves + about_own.n_eigensolves
         solution = replace(
@@ -170,11 +171,6 @@ class MinMaxPCA(FairProjection):
             extras={"group_losses_": np.maximum(fair.losses, 0.0), "group_weights_": fair.weights},
         )
         return solution, n_eigensolves
-
-    def _about_own_means(self, moments: GroupMoments, compared: NDArray[np.bool_]) -> DenseOperand:
-        shares = moments.weights / moments.weights.sum()
-        measured = DenseOperand(moments.second_moments("group"), shares, compared)
-        return measured.relative() if self.normalize else measured
 
     def _solve_worst(self, solver: EigenSolver) -> MinMaxSolution:
         compared = solver.operand.compared

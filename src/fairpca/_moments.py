@@ -21,7 +21,7 @@ symmetric) in blocks that stay in cache, each worker thread with a single-thread
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Literal
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from fairpca._threads import blas_threads, single_threaded_blas
 from fairpca._validation import (
+    CodedLabels,
     check_feature_names,
     check_n_features,
     check_sample_weight,
@@ -39,12 +40,17 @@ from fairpca._validation import (
     label_vector,
     sort_labels,
 )
-from fairpca.sources.in_memory import Rows, as_rows, refuse_non_finite
+from fairpca.sources.array_api import DeviceRows
+from fairpca.sources.columns import Block
+from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
+from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
+FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
 
 _BLOCK_ROWS = 4096
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
+_LARGEST_GRAMS = 1 << 33  # bytes
 _ROWS_FOR_SHIFT = 64
 _WORK_WORTH_A_THREAD = 5e7  # multiplications, some milliseconds
 
@@ -65,7 +71,9 @@ class GroupMoments:
     n_features : int
         Number of columns, 0 while empty.
     feature_names : list of str or None
-        Column names, when the rows came from data frames.
+        Column names, when the rows came from data frames or files.
+    n_dropped : int
+        Number of rows left out because of missing values, where that was asked for.
 
     Examples
     --------
@@ -88,6 +96,7 @@ class GroupMoments:
         self.groups: NDArray[Any] = label_vector([])
         self.n_features: int = 0
         self.feature_names: list[str] | None = None
+        self.n_dropped: int = 0
         self._rows = np.zeros(0, np.int64)
         self._weights: Array = np.zeros(0)
         self._shifts: Array = np.zeros((0, 0))
@@ -101,7 +110,9 @@ class GroupMoments:
         Parameters
         ----------
         X : array, memory map, sparse matrix or data frame of shape (n_samples, n_features)
-            Real numbers without missing values. Neither modified nor copied whole.
+            Real numbers without missing values. Neither modified nor copied whole. A dask array or
+            data frame is reduced block by block where its blocks are, an array of torch, CuPy and
+            the like on its own device.
         groups : array-like of shape (n_samples,)
             The group of each row: strings, numbers, booleans or categoricals.
         sample_weight : array-like of shape (n_samples,), optional
@@ -113,33 +124,131 @@ class GroupMoments:
         """
         return cls().update(X, groups, sample_weight)
 
+    @classmethod
+    def from_files(
+        cls,
+        paths: Any,
+        *,
+        group: str,
+        columns: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        drop_missing: bool = False,
+        file_format: FileFormat | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> GroupMoments:
+        r"""Moments of the rows of files, read block by block in constant memory.
+
+        Needs the extra ``fairpca[files]``.
+
+        Parameters
+        ----------
+        paths : str, path or list of them
+            CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder of one of these kinds; its
+            ``key=value`` subfolders count as columns.
+        group : str
+            The column of group labels: strings, categories, integers, booleans.
+        columns : list of str, optional
+            The features, numbers or booleans; by default all such columns of the first file but
+            ``group`` and ``sample_weight``.
+        sample_weight : str, optional
+            A column of non-negative weights.
+        drop_missing : bool, default=False
+            Leave out rows with missing values and count them in ``n_dropped``. By default they are
+            an error that names the file and the row.
+        file_format : {"csv", "tsv", "parquet", "arrow"}, optional
+            By default told from the file names.
+        progress : callable, optional
+            Called in this thread with the fraction done, rising to 1.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from fairpca import GroupMoments
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "people.csv")
+        ...     _ = file.write_text("height,weight,sex\n1.7,65,f\n1.8,80,m\n1.6,55,f\n")
+        ...     moments = GroupMoments.from_files(file, group="sex")
+        >>> moments
+        GroupMoments({'f': 2, 'm': 1}, n_features=2)
+        >>> moments.feature_names
+        ['height', 'weight']
+        """
+        from fairpca.sources.files import FileTable
+
+        table = FileTable(paths, columns, group, sample_weight, file_format=file_format)
+        moments = cls()
+        for part in table.map(_decoded_moments, drop_missing, progress):
+            moments._absorb(part)
+        return moments._refuse_empty(str(paths))
+
+    @classmethod
+    def from_spark(
+        cls,
+        frame: Any,
+        *,
+        group: str,
+        columns: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        drop_missing: bool = False,
+    ) -> GroupMoments:
+        """Moments of the rows of a Spark data frame; only moments reach the driver.
+
+        Needs the extra ``fairpca[spark]``, and fairpca and pyarrow where the workers run. Workers
+        use the Python that ``PYSPARK_PYTHON`` names: in one machine, ``sys.executable``.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        group, columns, sample_weight, drop_missing
+            As for :meth:`from_files`.
+
+        Returns
+        -------
+        GroupMoments
+        """
+        from fairpca.sources.spark import reduce_partitions
+
+        moments = reduce_partitions(
+            frame,
+            columns,
+            group,
+            sample_weight,
+            drop_missing,
+            make=_decoded_moments,
+            merge=GroupMoments.merge,
+            nothing=cls(),
+        )
+        return moments._refuse_empty("the Spark frame")
+
     def update(self, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
         """Add the rows of X, in place, and return self; arguments as in :meth:`from_data`.
 
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
+        if is_dask(X):
+            from fairpca.sources.dask import reduce_blocks
+
+            part = reduce_blocks(X, groups, sample_weight, block_moments, GroupMoments.merge)
+            self._absorb(part._refuse_empty("X"))
+            return self
         rows = as_rows(X)
         codes, labels = encode_groups(groups, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        block = _accumulate(rows, codes, labels, weights)
-        merged = self.merge(block) if self.n_features else block
-        self.__dict__.update(merged.__dict__)
+        self._absorb(_accumulate(rows, codes, labels, weights, self._shifts_of(labels)))
         return self
 
     def merge(self, other: GroupMoments) -> GroupMoments:
         """Moments of both sets of rows together, as a new object; neither operand changes."""
-        if not self.n_features or not other.n_features:
-            return (self if self.n_features else other)._copy()
-        check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
-        check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
-        labels = sort_labels(list(dict.fromkeys([*self.groups.tolist(), *other.groups.tolist()])))
-        merged = _empty(labels, self.n_features, self.feature_names or other.feature_names)
-        for part in (self, other):
-            for g, label in enumerate(part.groups.tolist()):
-                merged._add(labels.index(label), part, g)
+        merged = self._copy()
+        merged._absorb(other._copy() if not self.n_features else other)
         return merged
 
     def relabel(self, names: Mapping[Any, Any]) -> GroupMoments:
@@ -170,10 +279,47 @@ class GroupMoments:
             )
         new = [names.get(label, label) for label in known]
         labels = sort_labels(list(dict.fromkeys(new)))
-        renamed = _empty(labels, self.n_features, self.feature_names)
+        renamed = _empty(label_vector(labels), self.n_features, self.feature_names)
+        renamed.n_dropped = self.n_dropped
         for g, label in enumerate(new):
             renamed._add(labels.index(label), self, g)
         return renamed
+
+    def _absorb(self, other: GroupMoments) -> None:
+        """Add ``other`` in place, or nothing at all when it does not fit; it may be taken over."""
+        n_dropped = self.n_dropped + other.n_dropped
+        if not self.n_features:
+            self.__dict__.update(other.__dict__)
+        elif other.n_features:
+            check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
+            check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
+            known = self.groups.tolist()
+            labels = sort_labels(list(dict.fromkeys([*known, *other.groups.tolist()])))
+            if labels != known:
+                wider = _empty(label_vector(labels), self.n_features, self.feature_names)
+                for g, label in enumerate(known):
+                    wider._add(labels.index(label), self, g)
+                self.__dict__.update(wider.__dict__)
+            self.feature_names = self.feature_names or other.feature_names
+            for g, label in enumerate(other.groups.tolist()):
+                self._add(labels.index(label), other, g)
+        self.n_dropped = n_dropped
+
+    def _refuse_empty(self, source: str) -> GroupMoments:
+        if self.n_features:
+            return self
+        raise ValueError(
+            f"there are no rows of positive weight to learn from in {source} ({self.n_dropped} "
+            "were dropped because of missing values); pass complete rows."
+        )
+
+    def _shifts_of(self, labels: NDArray[Any]) -> Array | None:
+        """Shifts of these groups, or None where one is new."""
+        known = {label: g for g, label in enumerate(self.groups.tolist())}
+        wanted = labels.tolist()
+        if not all(label in known for label in wanted):
+            return None
+        return self._shifts[[known[label] for label in wanted]]
 
     def _add(self, here: int, other: GroupMoments, there: int) -> None:
         """Add one group of ``other``, moved to the shift of ours."""
@@ -253,6 +399,36 @@ class GroupMoments:
                 C[g] += np.outer(from_overall[g], from_overall[g])
         return C
 
+    def standardize(self) -> tuple[GroupMoments, Array]:
+        """Moments of the rows with each column divided by its standard deviation over all rows.
+
+        Returns
+        -------
+        moments : GroupMoments
+            A new object.
+        scale : ndarray of shape (n_features,)
+            The divisors, with n - 1 as in the paper; 1 for columns that do not vary.
+
+        Examples
+        --------
+        >>> from fairpca import GroupMoments
+        >>> moments = GroupMoments.from_data([[0, 7], [2, 7], [4, 7]], ["a", "a", "b"])
+        >>> moments, scale = moments.standardize()
+        >>> scale
+        array([2., 1.])
+        >>> moments.means
+        array([[0.5, 7. ],
+               [2. , 7. ]])
+        """
+        p, n = self._positive_weights() / self._weights.sum(), int(self._rows.sum())
+        variances = p @ np.diagonal(self.second_moments(), axis1=1, axis2=2) * n / max(n - 1, 1)
+        std = np.sqrt(np.maximum(variances, 0.0))
+        scale = np.where(std > 1e-14 * np.abs(self.mean), std, 1.0)
+        twin = self._copy()
+        twin._shifts, twin._sums = self._shifts / scale, self._sums / scale
+        twin._grams = self._grams / np.outer(scale, scale)
+        return twin, scale
+
     def _positive_weights(self) -> Array:
         if not self.n_features:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
@@ -272,57 +448,81 @@ class GroupMoments:
         return f"GroupMoments({{{sizes}}}, n_features={self.n_features})"
 
 
-def _empty(labels: Sequence[Any], d: int, feature_names: list[str] | None) -> GroupMoments:
-    moments, k = GroupMoments(), len(labels)
-    moments.groups, moments.n_features, moments.feature_names = (
-        label_vector(labels),
-        d,
-        feature_names,
-    )
+def block_moments(X: Any, groups: Any, sample_weight: Any, n_dropped: int = 0) -> GroupMoments:
+    """Moments of one of many blocks, which unlike whole data may be empty or weigh nothing."""
+    n_labels = len(groups.codes if isinstance(groups, CodedLabels) else groups)
+    empty = X.shape[0] == n_labels == 0
+    weightless = sample_weight is not None and not np.any(sample_weight)
+    moments = GroupMoments()
+    if not empty and not weightless:
+        moments.update(X, groups, sample_weight)
+    moments.n_dropped = n_dropped
+    return moments
+
+
+def _decoded_moments(block: Block) -> GroupMoments:
+    return block_moments(block.rows, block.groups, block.weights, block.n_dropped)
+
+
+def _empty(
+    groups: NDArray[Any], d: int, feature_names: list[str] | None, shifts: Array | None = None
+) -> GroupMoments:
+    moments, k = GroupMoments(), len(groups)
+    moments.groups, moments.n_features, moments.feature_names = groups, d, feature_names
     moments._rows, moments._weights = np.zeros(k, np.int64), np.zeros(k)
-    moments._shifts, moments._sums = np.zeros((k, d)), np.zeros((k, d))
-    moments._grams = np.zeros((k, d, d))
+    moments._shifts = np.zeros((k, d)) if shifts is None else shifts.copy()
+    moments._sums, moments._grams = np.zeros((k, d)), np.zeros((k, d, d))
     return moments
 
 
 def _accumulate(
-    rows: Rows, codes: NDArray[np.intp], labels: NDArray[Any], weights: Array | None
+    rows: Rows,
+    codes: NDArray[np.intp],
+    labels: NDArray[Any],
+    weights: Array | None,
+    shifts: Array | None,
 ) -> GroupMoments:
     """One pass over the rows, split over threads in contiguous ranges (so results repeat)."""
     k, d = len(labels), rows.n_features
-    moments = _empty(labels.tolist(), d, rows.feature_names)
-    moments.groups = labels
-    if not rows.is_sparse:
-        moments._shifts = _provisional_shifts(rows, codes, k)
+    if k * d * d * 8 > _LARGEST_GRAMS:
+        raise ValueError(
+            f"the {d} x {d} matrices of {k} groups need {k * d * d * 8 / 2**30:.0f} GiB; call "
+            "fit(X, sensitive_features=groups) with all of X at once (a sparse matrix or memory "
+            "map, say), which forms none, or pass fewer columns."
+        )
+    if rows.is_sparse:
+        shifts = np.zeros((k, d))
+    elif shifts is None:
+        shifts = _provisional_shifts(rows, codes, k)
     if k <= 256:
         codes = codes.astype(np.uint8)  # radix sort within the blocks
+    threaded = rows.n_rows * d * d > _WORK_WORTH_A_THREAD and not isinstance(rows, DeviceRows)
+    n_threads = blas_threads() if threaded else 1
+    pieces = [_empty(labels, d, rows.feature_names, shifts) for _ in range(n_threads)]
 
-    def part(start: int, stop: int) -> GroupMoments:
-        piece = _empty(labels.tolist(), d, None)
-        piece._shifts = moments._shifts
-        add = _add_sparse_rows if rows.is_sparse else _add_dense_rows
+    def add(piece: GroupMoments, start: int, stop: int) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
-            add(piece, rows, codes, weights, start, stop)
-        return piece
+            if isinstance(rows, DeviceRows):
+                _add_device_rows(piece, rows, codes, weights)
+            elif rows.is_sparse:
+                _add_sparse_rows(piece, rows, codes, weights, start, stop)
+            else:
+                _add_dense_rows(piece, rows, codes, weights, start, stop)
 
-    n_threads = blas_threads() if rows.n_rows * d * d > _WORK_WORTH_A_THREAD else 1
-    if n_threads == 1:
-        pieces = [part(0, rows.n_rows)]
-    else:
-        edges = np.linspace(0, rows.n_rows, n_threads + 1).astype(int).tolist()
-        with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
-            pieces = list(pool.map(part, edges[:-1], edges[1:]))
-    for name in ("_rows", "_weights", "_sums", "_grams"):
-        total = getattr(pieces[0], name)
-        for piece in pieces[1:]:
+    with single_threaded_blas():
+        if n_threads == 1:
+            add(pieces[0], 0, rows.n_rows)
+        else:
+            edges = np.linspace(0, rows.n_rows, n_threads + 1).astype(int).tolist()
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(add, pieces, edges[:-1], edges[1:]))
+    moments, *others = pieces
+    for piece in others:
+        for name in ("_rows", "_weights", "_sums", "_grams"):
+            total = getattr(moments, name)
             total += getattr(piece, name)
-        setattr(moments, name, total)
     if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
-        refuse_non_finite(rows)
-        raise ValueError(
-            "X has values so large that their squares overflow float64; "
-            "rescale it, for example with sklearn.preprocessing.StandardScaler."
-        )
+        refuse_unusable_numbers(rows)
     return moments
 
 
@@ -366,7 +566,7 @@ def _add_dense_rows(
     ones = np.ones(len(buffer))
     for low in range(start, stop, size):
         high = min(low + size, stop)
-        order, edges = _by_group(codes[low:high], k)
+        order, edges = by_group(codes[low:high], k)
         Z = buffer[: high - low]
         block = rows.block(low, high)
         if block.dtype == np.float64:
@@ -406,7 +606,7 @@ def _add_sparse_rows(
     for low in range(start, stop, size):
         high = min(low + size, stop)
         block = rows.block(low, high)
-        order, edges = _by_group(codes[low:high], len(piece.groups))
+        order, edges = by_group(codes[low:high], len(piece.groups))
         for g, (a, b) in enumerate(pairwise(edges)):
             if a == b:
                 continue
@@ -418,7 +618,17 @@ def _add_sparse_rows(
             piece._grams[g] += (Z_g.T @ sp.diags_array(w) @ Z_g).toarray()
 
 
-def _by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:
+def _add_device_rows(
+    piece: GroupMoments, rows: DeviceRows, codes: NDArray[Any], weights: Array | None
+) -> None:
+    k = len(piece.groups)
+    counted = codes if weights is None else codes[weights > 0]
+    piece._rows += np.bincount(counted, minlength=k)
+    piece._weights += np.bincount(codes, weights, minlength=k)
+    piece._sums, piece._grams = rows.sums_and_grams(codes, weights, piece._shifts)
+
+
+def by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:
     """The order that puts the rows of a block group by group, and where each group starts."""
     edges = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=k))]).tolist()
     return np.argsort(codes, kind="stable"), edges

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._implicit import ImplicitMoments
 from fairpca._moments import GroupMoments
 
 SmallGroups = Literal["error", "merge", "ignore"]
@@ -21,20 +22,20 @@ class SettledGroups:
 
     Attributes
     ----------
-    moments : GroupMoments
+    moments : GroupMoments or ImplicitMoments
     compared : ndarray of bool, shape (k,)
         False for groups that count in the overall error only.
     small : list
         Labels of the groups that were merged or left out.
     """
 
-    moments: GroupMoments
+    moments: GroupMoments | ImplicitMoments
     compared: NDArray[np.bool_]
     small: list[Any]
 
 
 def settle_small_groups(
-    moments: GroupMoments, min_group_size: int, small_groups: SmallGroups
+    moments: GroupMoments | ImplicitMoments, min_group_size: int, small_groups: SmallGroups
 ) -> SettledGroups:
     """Do with groups of fewer than ``min_group_size`` rows what ``small_groups`` says."""
     is_small = moments.counts < min_group_size

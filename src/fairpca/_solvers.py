@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from fairpca._crossings import cross_slack
 from fairpca._problems import FairProblem, FixedAlpha, Status
 from fairpca._roots import Sample
-from fairpca._spectral import DenseFamily, Point
+from fairpca._spectral import DenseFamily, Mask, Point, ThinFamily
 
 Array = NDArray[np.float64]
 
@@ -60,10 +60,10 @@ class Solution:
     decisive: tuple[Point, ...]
     extras: Mapping[str, Any] = field(default_factory=dict)
 
-    def lift(self, V: Array) -> Solution:
-        """The same solution after the change of coordinates ``x -> V x``."""
+    def lift(self, V: Array, slack: float) -> Solution:
+        """The same solution after ``x -> V x``, its gap known up to ``slack``."""
         pca = replace(self.pca, basis=V @ self.pca.basis)
-        return replace(self, basis=V @ self.basis, pca=pca, decisive=())
+        return replace(self, basis=V @ self.basis, pca=pca, gap=self.gap + slack, decisive=())
 
 
 class Frontier:
@@ -116,7 +116,7 @@ class Frontier:
         )
 
 
-def solve_pca(family: DenseFamily, compared: NDArray[np.bool_]) -> Solution:
+def solve_pca(family: DenseFamily | ThinFamily, compared: Mask) -> Solution:
     """Plain PCA, and which of the groups compared it serves best and worst."""
     pca = family.top(family.shares)
     members, errors = np.flatnonzero(compared), pca.errors[compared]

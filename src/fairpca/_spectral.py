@@ -28,9 +28,11 @@ from scipy.linalg import eigh
 from fairpca._threads import single_threaded_blas
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 _FULL_DRIVER_UP_TO = 64  # below, computing all eigenvectors is as fast as computing some
 _GROWING_BASIS_FROM = 300  # features
+_BASIS_BYTES = 1 << 29  # of a growing basis without matrices to fall back on
 _BASIS_PER_RANK = 25  # the growing basis ends with about half as many columns per component
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
@@ -50,11 +52,8 @@ class Point:
     bound: float
 
 
-class Operand(Protocol):
-    """What a solver may ask of the data: shares, traces, and products with thin matrices.
-
-    A source that never forms d x d matrices need offer nothing more.
-    """
+class Products(Protocol):
+    """Matrices known by their traces and by products with thin matrices."""
 
     shares: Array
     traces: Array
@@ -64,13 +63,25 @@ class Operand(Protocol):
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
 
 
-class DenseOperand:
-    """Second moments that are there as matrices, of shape (k, d, d).
+class Operand(Products, Protocol):
+    """What a solver may ask of the data; sources that never form d x d matrices have it too.
 
     ``compared`` says which groups are to be treated alike; the others count in ``C`` only.
     """
 
-    def __init__(self, C: Array, shares: Array, compared: NDArray[np.bool_] | None = None) -> None:
+    compared: Mask
+
+    def weighted(self, weights: Array) -> Products:
+        """``M(w)`` as the second moments of a single group."""
+
+    def relative(self) -> Operand:
+        """The same groups, with each error a share of the group's own total variance."""
+
+
+class DenseOperand:
+    """Second moments that are there as matrices, of shape (k, d, d)."""
+
+    def __init__(self, C: Array, shares: Array, compared: Mask | None = None) -> None:
         self.C = C
         self.shares = shares
         self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
@@ -78,20 +89,32 @@ class DenseOperand:
         self.n_features = C.shape[1]
 
     def relative(self) -> DenseOperand:
-        """The same groups, with each error a share of the group's own total variance.
-
-        ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add
-        up to ``C / tr C``: plain PCA stays the best overall, and the overall error becomes the
-        share of all variance that is lost. A group without variance loses nothing.
-        """
-        units = np.where(self.traces > 0, self.traces, 1.0)
-        total = max(float(self.shares @ self.traces), _TINY)
-        shares = self.shares * self.traces / total
+        """The same groups, with each error a share of the group's own total variance."""
+        units, shares = relative_units(self)
         return DenseOperand(self.C / units[:, None, None], shares, self.compared)
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group."""
         return np.asarray(self.C @ V)
+
+    def weighted(self, weights: Array) -> DenseOperand:
+        """``M(w)`` as the second moments of a single group."""
+        return DenseOperand(np.tensordot(weights, self.C, axes=1)[np.newaxis], np.ones(1))
+
+    def family(self, rank: int) -> DenseFamily:
+        """All eigenspaces of this rank."""
+        return DenseFamily(self.C, self.shares, self.traces, rank)
+
+
+def relative_units(operand: Operand) -> tuple[Array, Array]:
+    """What to divide each ``C_g`` by for relative errors, and the shares that go with it.
+
+    ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add up to
+    ``C / tr C``: plain PCA stays the best overall, and the overall error becomes the share of all
+    variance that is lost. A group without variance loses nothing.
+    """
+    weights = operand.shares * operand.traces
+    return np.where(operand.traces > 0, operand.traces, 1.0), weights / max(weights.sum(), _TINY)
 
 
 def group_errors(traces: Array, products: Array, basis: Array) -> Array:
@@ -218,8 +241,11 @@ class HasDecisivePoints(Protocol):
     def decisive(self) -> tuple[Point, ...]:
         """The eigenspaces that must be right for the solution to be right."""
 
-    def lift(self, V: Array) -> Any:
-        """The same solution with every basis multiplied by V from the left."""
+    def lift(self, V: Array, slack: float) -> Any:
+        """The same solution with every basis multiplied by V from the left.
+
+        Outside of V there may be projections that are better by ``slack``.
+        """
 
 
 S = TypeVar("S", bound=HasDecisivePoints)
@@ -236,62 +262,129 @@ class GrowingBasis:
     early one stops; the residual e only leaves an optimality gap of order ``e^2``. Each round costs
     k products ``C_g V`` of r or 2r columns. The basis may be used for several problems in turn.
 
-    ``solve`` returns None when the basis has grown past ``limit`` columns: then a dense
-    decomposition is the faster way.
+    ``solve`` gives up when it would multiply more than ``limit`` columns: ``converged`` is False
+    then. A basis of more than ``capacity`` columns is replaced by the eigenspaces found so far.
     """
 
-    tolerance = 1e-9  # of the residual, relative to the largest eigenvalue of C
+    tolerance = 1e-9  # of the residual, relative to the norm of C
 
-    def __init__(self, operand: Operand, rank: int, limit: int, start: Array | None = None) -> None:
+    def __init__(
+        self,
+        operand: Products,
+        rank: int,
+        limit: int,
+        capacity: int | None = None,
+        start: Array | None = None,
+    ) -> None:
         self.operand = operand
         self.rank = rank
         self.limit = limit
         self.n_eigensolves = 0
-        k, d = len(operand.shares), operand.n_features
+        self.converged = False
+        d, k = operand.n_features, len(operand.shares)
+        most = limit + 2 * (rank + 8)
+        room = most if capacity is None else min(capacity, most)
+        self._size = 0
+        # One row per basis vector: appending touches nothing else, and unused rows cost no memory.
+        self._V = np.empty((room, d))
+        self._CV = np.empty((k, room, d))
+        self._H = np.zeros((k, 0, 0))
         random = np.random.default_rng(0).standard_normal((d, min(d, rank + 8)))
-        self._V, self._CV, self._H = np.zeros((d, 0)), np.zeros((k, d, 0)), np.zeros((k, 0, 0))
         self._expand(random if start is None else np.hstack([start, random[:, start.shape[1] :]]))
-        self._expand(np.tensordot(operand.shares, self._CV, axes=1))
+        self._expand(self._residual(operand.shares, np.eye(self._size)))
 
-    def solve(self, problem: Callable[[DenseFamily], S]) -> S | None:
-        """Solve ``problem`` for the family of all eigenspaces, or return None past the limit."""
+    def solve(self, problem: Callable[[DenseFamily], S]) -> S:
+        """Solve ``problem`` for the family of all eigenspaces, as far as the limit allows."""
         shares, traces = self.operand.shares, self.operand.traces
         precision = 1e-3  # as rough as the basis at first, then as good as the arithmetic
-        while self._V.shape[1] <= self.limit:
+        left = self.limit
+        while True:
             family = DenseFamily(self._H, shares, traces, self.rank, precision)
             solution = problem(family)
             self.n_eigensolves += family.n_eigensolves
-            residuals = np.hstack([self._residual(point) for point in solution.decisive])
-            scale = max(float(np.linalg.norm(np.tensordot(shares, self._H, axes=1), 2)), _TINY)
-            lengths = np.linalg.norm(residuals, axis=0) / scale
-            if self._expand(residuals[:, lengths > self.tolerance]):
+            points = {id(point): point for point in solution.decisive}.values()
+            residuals = [self._residual(point.weights, point.basis) for point in points]
+            scale = max(float(np.linalg.norm(np.tensordot(shares, self._H, axes=1))), _TINY)
+            lengths = np.linalg.norm(np.hstack(residuals), axis=0) / scale
+            new = np.hstack(residuals)[:, lengths > self.tolerance]
+            left -= new.shape[1]
+            if left < 0 and precision:
+                precision = 0.0
+                continue
+            if left < 0:
+                # Each eigenvalue is known to within its residual, and their sums so far.
+                slack = max(float(np.linalg.norm(e, axis=0).sum()) for e in residuals)
+                self.converged = False
+                return self._lift(solution, slack)
+            if self._size + new.shape[1] > len(self._V):
+                self._restart([point.basis for point in points])
+                new = new[:, : len(self._V) - self._size]
+            if self._expand(new):
                 precision = min(precision, 0.1 * float(lengths.max())) if precision else 0.0
                 precision = precision if precision > 1e-6 else 0.0
             elif precision:
                 precision = 0.0
             else:
-                return solution.lift(self._V)  # type: ignore[no-any-return]
-        return None
+                self.converged = True
+                return self._lift(solution, 0.0)
 
-    def _residual(self, point: Point) -> Array:
-        M_U = np.tensordot(point.weights, self._CV, axes=1) @ point.basis
-        return np.asarray(M_U - self._V @ (self._V.T @ M_U))
+    def _lift(self, solution: S, slack: float) -> S:
+        return solution.lift(self._V[: self._size].T, slack)  # type: ignore[no-any-return]
+
+    def _residual(self, weights: Array, basis: Array) -> Array:
+        """``M(w) U - V V' M(w) U`` for U = V basis."""
+        within = np.tensordot(weights, self._H, axes=1) @ basis
+        outside = self._V[: self._size].T @ -within
+        for w, C_V in zip(weights, self._CV[:, : self._size], strict=True):
+            outside += C_V.T @ (w * basis)
+        return outside
 
     def _expand(self, block: Array) -> bool:
-        """Append what is new in ``block``; False when nothing is."""
-        lengths = np.linalg.norm(block, axis=0)
-        block = block[:, lengths > 0] / lengths[lengths > 0]
-        for _ in range(2):  # twice is enough
-            block = block - self._V @ (self._V.T @ block)
-            block, triangle = np.linalg.qr(block)
-            block = block[:, np.abs(np.diag(triangle)) > 1e-8]
+        """Append what is new in ``block``, roughly orthogonal to V; False when nothing is."""
+        m, V = self._size, self._V[: self._size]
+        block = _orthonormalize(block)
+        block = _orthonormalize(block - V.T @ (V @ block))  # twice is enough
         if not block.shape[1]:
             return False
         products = self.operand.products(block)
-        self._H = bordered(self._H, self._V, block, products)
-        self._V = np.hstack([self._V, block])
-        self._CV = np.concatenate([self._CV, products], axis=2)
+        self._H = bordered(self._H, V.T, block, products)
+        self._size += block.shape[1]
+        self._V[m : self._size] = block.T
+        self._CV[:, m : self._size] = products.transpose(0, 2, 1)
         return True
+
+    def _restart(self, bases: list[Array]) -> None:
+        """Keep the span of these subspaces of the basis only."""
+        Q = np.linalg.qr(np.hstack(bases))[0].T
+        self._V[: len(Q)] = Q @ self._V[: self._size]
+        for C_V in self._CV:
+            C_V[: len(Q)] = Q @ C_V[: self._size]
+        self._H = Q @ self._H @ Q.T
+        self._size = len(Q)
+
+
+def _orthonormalize(block: Array) -> Array:
+    """An orthonormal basis of the columns, without those that others nearly span.
+
+    By the eigenvectors of their Gram matrix, ten times as fast as a QR decomposition of thin
+    matrices; orthonormal to rounding when applied to columns that nearly are so already.
+    """
+    lengths = np.linalg.norm(block, axis=0)
+    block = block[:, lengths > 0] / lengths[lengths > 0]
+    values, vectors = np.linalg.eigh(block.T @ block)
+    new = values > 1e-12 * max(len(values), 1)
+    return np.asarray(block @ (vectors[:, new] / np.sqrt(values[new])))
+
+
+def _growing_basis(operand: Products, rank: int, start: Array | None = None) -> GrowingBasis | None:
+    """A growing basis where that is the faster way, or the only one."""
+    d, k = operand.n_features, len(operand.shares)
+    if not isinstance(operand, DenseOperand):
+        capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
+        return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity, start)
+    if d >= _GROWING_BASIS_FROM and _BASIS_PER_RANK * rank <= d:
+        return GrowingBasis(operand, rank, limit=d // 2, start=start)
+    return None
 
 
 @dataclass(frozen=True)
@@ -304,67 +397,81 @@ class _Eigenspace:
     def decisive(self) -> tuple[Point, ...]:
         return (self.point,)
 
-    def lift(self, V: Array) -> _Eigenspace:
-        return _Eigenspace(replace(self.point, basis=V @ self.point.basis))
+    def lift(self, V: Array, slack: float) -> _Eigenspace:
+        point = replace(self.point, basis=V @ self.point.basis, bound=self.point.bound - slack)
+        return _Eigenspace(point)
 
 
-class ThinFamily(DenseFamily):
+class ThinFamily:
     """A family of many features: each eigenspace in a growing basis of its own.
 
     The basis starts from the eigenspace found last and needs products with ``M(w)`` only, so its
-    cost does not rise with the number of groups.
+    cost does not rise with the number of groups where ``M(w)`` is formed.
     """
 
-    def __init__(self, operand: DenseOperand, rank: int) -> None:
-        super().__init__(operand.C, operand.shares, operand.traces, rank)
+    def __init__(self, operand: Operand, rank: int) -> None:
+        self.operand = operand
+        self.shares = operand.shares
+        self.traces = operand.traces
+        self.rank = rank
+        self.n_features = operand.n_features
+        self.n_eigensolves = 0
         self._last = np.zeros((operand.n_features, 0))
 
-    def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
-        """As for dense families; a tiebreak needs a dense decomposition."""
-        one = np.ones(1)
-        operand = DenseOperand(self._matrix(weights)[np.newaxis], one)
-        basis = GrowingBasis(operand, self.rank, self.n_features // 2, start=self._last)
-        found = basis.solve(lambda small: _Eigenspace(small.top(one)))
-        if tiebreak is not None or found is None:
-            return super().top(weights, tiebreak)
+    def top(self, weights: Array) -> Point:
+        """``U(w)``."""
         self.n_eigensolves += 1
-        self._last = found.point.basis
-        return replace(found.point, weights=weights, errors=self.errors(self._last))
+        one = np.ones(1)
+        operand = self.operand.weighted(weights)
+        basis = _growing_basis(operand, self.rank, self._last)
+        if basis is not None:
+            point = basis.solve(lambda small: _Eigenspace(small.top(one))).point
+        if isinstance(operand, DenseOperand) and not (basis and basis.converged):
+            point = operand.family(self.rank).top(one)
+        self._last = point.basis
+        errors = group_errors(self.traces, self.products(self._last), self._last)
+        return replace(point, weights=weights, errors=errors)
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+        return self.operand.products(V)
 
 
 class EigenSolver:
     """Solves problems for one operand and rank the faster way: dense, or in a growing basis.
 
-    A basis grown for one problem serves the next.
+    A basis grown for one problem serves the next. An operand that has no matrices gets the best
+    that the growing basis finds.
     """
 
-    def __init__(self, operand: DenseOperand, rank: int) -> None:
+    def __init__(self, operand: Operand, rank: int) -> None:
         self.operand = operand
         self.rank = rank
         self.n_eigensolves = 0
         self._basis: GrowingBasis | None = None
-        d = operand.n_features
-        if d >= _GROWING_BASIS_FROM and _BASIS_PER_RANK * rank <= d:
-            self._basis = GrowingBasis(operand, rank, limit=d // 2)
 
     def solve(self, problem: Callable[[DenseFamily], S]) -> S:
-        """Solve ``problem`` and count its eigensolves."""
-        if self._basis is not None:
-            before = self._basis.n_eigensolves
-            with single_threaded_blas():
+        """Solve ``problem``, which says what it rests on, and count its eigensolves."""
+        with single_threaded_blas():
+            self._basis = self._basis or _growing_basis(self.operand, self.rank)
+            if self._basis is not None:
+                before = self._basis.n_eigensolves
                 solution = self._basis.solve(problem)
-            self.n_eigensolves += self._basis.n_eigensolves - before
-            if solution is not None:
-                return solution
-            self._basis = None
-        return self.solve_whole(problem)
+                self.n_eigensolves += self._basis.n_eigensolves - before
+                if self._basis.converged or not isinstance(self.operand, DenseOperand):
+                    return solution
+            assert isinstance(self.operand, DenseOperand)
+            family = self.operand.family(self.rank)
+            solution = problem(family)
+        self.n_eigensolves += family.n_eigensolves
+        return solution
 
-    def solve_whole(self, problem: Callable[[DenseFamily], T]) -> T:
-        """Solve with all features at once: for problems that find a small basis themselves."""
+    def solve_whole(self, problem: Callable[[DenseFamily | ThinFamily], T]) -> T:
+        """Solve ``problem``, which needs eigenspaces of all features but few of them."""
         operand = self.operand
-        family = DenseFamily(operand.C, operand.shares, operand.traces, self.rank)
-        if self._basis is not None:
-            family = ThinFamily(operand, self.rank)
+        family: DenseFamily | ThinFamily = ThinFamily(operand, self.rank)
+        if isinstance(operand, DenseOperand) and operand.n_features < _GROWING_BASIS_FROM:
+            family = operand.family(self.rank)
         with single_threaded_blas():
             solution = problem(family)
         self.n_eigensolves += family.n_eigensolves

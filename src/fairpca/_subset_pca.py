@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from fairpca._base import FairProjection
+from fairpca._implicit import ImplicitMoments
 from fairpca._moments import GroupMoments
 from fairpca._problems import Status
 from fairpca._solvers import Solution
-from fairpca._spectral import DenseOperand, Point, group_errors
+from fairpca._spectral import DenseOperand, Operand, Point, group_errors
 from fairpca._subset import EXACT_LIMIT, RULES, Rule, exact_front, select, spea2_front
 from fairpca._threads import single_threaded_blas
 from fairpca._validation import check_two_groups
@@ -118,8 +119,13 @@ class SubsetFairPCA(FairProjection):
         check_two_groups(labels, "SubsetFairPCA")
 
     def _solve_rank(
-        self, operand: DenseOperand, rank: int, moments: GroupMoments
+        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
     ) -> tuple[Solution, int]:
+        if not isinstance(operand, DenseOperand):
+            raise ValueError(
+                f"SubsetFairPCA chooses among all principal components, too many to compute with "
+                f"{operand.n_features} features; use FairPCA({rank}), or fit to fewer features."
+            )
         exact = self._enumerates(operand.n_features, rank)
         with single_threaded_blas():
             lambdas, V = np.linalg.eigh(np.tensordot(operand.shares, operand.C, axes=1))

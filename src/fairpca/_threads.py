@@ -7,11 +7,18 @@ blocks are spread over Python threads instead.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @cache
@@ -19,13 +26,59 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def single_threaded_blas() -> AbstractContextManager[Any]:
+class _SharedLimit:
+    """Limit BLAS to one thread while anybody holds this.
+
+    The limit belongs to the whole process: the first thread that enters sets it and the last that
+    leaves lifts it, otherwise one would restore what another had limited.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._holders = 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._holders == 0:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+            self._holders += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._limiter.restore_original_limits()
+
+
+_shared_limit = _SharedLimit()
+
+
+def single_threaded_blas() -> AbstractContextManager[None]:
     """A context in which BLAS uses one thread."""
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
+    return _shared_limit
 
 
 def blas_threads() -> int:
     """As many threads as BLAS would use now, so that the usual limits on it hold here too."""
     libraries = _controller().select(user_api="blas").info()
     return max([library["num_threads"] for library in libraries], default=1)
+
+
+def ordered_map(
+    work: Callable[[T], R], items: Iterable[T], n_threads: int | None = None
+) -> Iterator[R]:
+    """``work`` of every item, in their order, by default on as many threads as BLAS would use.
+
+    Items are drawn in the calling thread, only a few ahead of the results, so that a stream of
+    large blocks needs memory for a few of them.
+    """
+    n_threads = n_threads or blas_threads()
+    pending = deque[Future[R]]()
+    with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
+        for item in items:
+            pending.append(pool.submit(work, item))
+            if len(pending) > n_threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()

@@ -5,14 +5,15 @@ Every message says what was passed, what is allowed, and the call that fixes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._intersections import cross_labels
+from fairpca.sources.array_api import on_host
 
 FORGOTTEN_GROUPS = (
     "sensitive_features is missing: {name}.{method} needs one group label per row. "
@@ -22,9 +23,26 @@ FORGOTTEN_GROUPS = (
 )
 
 
+class CodedLabels(NamedTuple):
+    """Labels that are coded already: row i has the label ``labels[codes[i]]``, none missing."""
+
+    codes: NDArray[np.integer[Any]]
+    labels: Sequence[Any]
+
+
 def name_of(column: int, feature_names: Sequence[str] | None) -> str:
     """How an error message calls a column: by its name where there is one."""
     return f"column {column}" if feature_names is None else f"column {feature_names[column]!r}"
+
+
+def refuse_unusable_columns(source: str, types: Mapping[str, Any]) -> NoReturn:
+    """Columns that are neither numbers nor booleans, with their types, cannot be features."""
+    named = [f"{name!r} ({kind})" for name, kind in types.items()]
+    raise TypeError(
+        f"{source} has columns that are not numbers: {', '.join(named[:5])}"
+        f"{' and others' if len(named) > 5 else ''}; drop them or encode them, for "
+        "example with sklearn.preprocessing.OneHotEncoder."
+    )
 
 
 def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
@@ -32,26 +50,39 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[A
 
     Several columns are crossed: each combination that occurs is a group.
     """
-    columns, names = _label_columns(groups)
+    columns, names = ([groups], None) if isinstance(groups, CodedLabels) else _label_columns(groups)
     if len(columns) > 1:
         codes, labels = cross_labels([encode_groups(c, n_rows) for c in columns], names)
         return codes, label_vector(labels)
-    values = _label_array(columns[0])
+    values = groups.codes if isinstance(groups, CodedLabels) else _label_array(columns[0])
     if len(values) != n_rows:
         raise ValueError(
             f"sensitive_features has {len(values)} labels but X has {n_rows} rows; "
             "pass exactly one label per row of X."
         )
+    if isinstance(groups, CodedLabels):
+        return _sort_codes(groups)
     if values.dtype == bool or np.issubdtype(values.dtype, np.integer):
         return _encode_integers(values)
     return _encode_hashables(values)
+
+
+def _sort_codes(groups: CodedLabels) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes for the sorted labels that occur; dictionaries may hold more, and repeat themselves."""
+    present = np.bincount(groups.codes, minlength=len(groups.labels)) > 0
+    ordered = sort_labels(list({v for v, here in zip(groups.labels, present, strict=True) if here}))
+    position = {label: code for code, label in enumerate(ordered)}
+    codes = np.array([position.get(label, 0) for label in groups.labels], np.intp)
+    return codes[groups.codes], label_vector(ordered)
 
 
 def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
     """The columns of a data frame or 2-D array, with their names; anything else is one column."""
     columns: list[Any]
     names: list[str] | None
-    native = nw.from_native(groups, eager_only=True, pass_through=True)
+    native = groups = on_host(groups)
+    if not isinstance(groups, (np.ndarray, list)):
+        native = nw.from_native(groups, eager_only=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
         columns, names = list(native.iter_columns()), list(native.columns)
     else:
@@ -70,12 +101,12 @@ def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
 
 def _label_array(groups: Any) -> NDArray[Any]:
     """Labels as a 1-D array; missing ones are refused."""
-    native = nw.from_native(groups, series_only=True, pass_through=True)
+    native = groups
+    if not isinstance(groups, (np.ndarray, list)):
+        native = nw.from_native(groups, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         if native.is_null().any():
             _refuse_missing(native.is_null().to_numpy())
-        if native.dtype == nw.Categorical or native.dtype == nw.Enum:
-            native = native.cast(nw.String)
         values = native.to_numpy()
     else:
         values = np.asarray(groups)
@@ -152,7 +183,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(on_host(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"sample_weight must be numbers, one per row of X, but could not be read: {error}"

@@ -11,13 +11,57 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairpca._validation import check_n_features, check_sample_weight, encode_groups
 from fairpca.sources.in_memory import as_rows, refuse_non_finite
 
-__all__ = ["fairness_measure", "group_reconstruction_errors", "reconstruction_disparity"]
+__all__ = [
+    "fairness_measure",
+    "group_reconstruction_errors",
+    "reconstruction_disparity",
+    "row_reconstruction_errors",
+]
 
 _BLOCK_ENTRIES = 1 << 20
+
+
+def row_reconstruction_errors(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """Squared reconstruction error of each row.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted, with ``components_`` and ``mean_``.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from fairpca.metrics import row_reconstruction_errors
+    >>> X = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0], [-2.0, 0.0]])
+    >>> row_reconstruction_errors(PCA(1).fit(X), X)
+    array([1., 1., 0., 0.])
+    """
+    components, mean = _projection(estimator)
+    rows = as_rows(X)
+    check_n_features(len(mean), rows.n_features, "row_reconstruction_errors")
+    squares = np.empty(rows.n_rows)
+    size = max(64, _BLOCK_ENTRIES // rows.n_features)
+    for start in range(0, rows.n_rows, size):
+        stop = min(start + size, rows.n_rows)
+        block = rows.block(start, stop)
+        Z = (block.toarray() if rows.is_sparse else block) - mean
+        if not np.isfinite(Z).all():
+            refuse_non_finite(rows)
+        Z -= (Z @ components.T) @ components
+        np.einsum("ij,ij->i", Z, Z, out=squares[start:stop])
+    return squares
 
 
 def group_reconstruction_errors(
@@ -59,25 +103,12 @@ def group_reconstruction_errors(
     >>> group_reconstruction_errors(pca, X + [0.0, 1.0], ["a", "a", "b", "b"], normalize=True)
     {'a': 1.0, 'b': 0.2}
     """
-    components, mean = _projection(estimator)
-    rows = as_rows(X)
-    check_n_features(len(mean), rows.n_features, "group_reconstruction_errors")
-    codes, labels = encode_groups(sensitive_features, rows.n_rows)
-    weights = check_sample_weight(sample_weight, rows.n_rows)
-    k = len(labels)
-    errors, totals = np.zeros(k), np.zeros(k)
-    size = max(64, _BLOCK_ENTRIES // rows.n_features)
-    for start in range(0, rows.n_rows, size):
-        stop = min(start + size, rows.n_rows)
-        block = rows.block(start, stop)
-        Z = (block.toarray() if rows.is_sparse else block) - mean
-        if not np.isfinite(Z).all():
-            refuse_non_finite(rows)
-        Z -= (Z @ components.T) @ components
-        squares = np.einsum("ij,ij->i", Z, Z)
-        w = np.ones(stop - start) if weights is None else weights[start:stop]
-        errors += np.bincount(codes[start:stop], w * squares, minlength=k)
-        totals += np.bincount(codes[start:stop], w, minlength=k)
+    squares = row_reconstruction_errors(estimator, X)
+    codes, labels = encode_groups(sensitive_features, len(squares))
+    weights = check_sample_weight(sample_weight, len(squares))
+    weights = np.ones(len(squares)) if weights is None else weights
+    errors = np.bincount(codes, weights * squares, minlength=len(labels))
+    totals = np.bincount(codes, weights, minlength=len(labels))
     if not totals.all():
         raise ValueError(
             f"groups {labels[totals == 0].tolist()} have total weight zero; leave their rows out, "

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._implicit import ImplicitMoments, learn, operand_of
 from fairpca._many_groups import solve_spread
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, Status
 from fairpca._solvers import Solution, solve_exact
-from fairpca._spectral import DenseOperand, EigenSolver
+from fairpca._spectral import EigenSolver
 from fairpca._validation import check_several_groups
 from fairpca.exceptions import DualityGapWarning
 
@@ -109,14 +110,14 @@ def tradeoff_path(
     array([0.333, 0.6  , 0.867])
     """
     if isinstance(X_or_moments, GroupMoments):
-        moments = X_or_moments
+        moments: GroupMoments | ImplicitMoments = X_or_moments
     elif sensitive_features is None:
         raise TypeError(
             "sensitive_features is missing: pass tradeoff_path(X, sensitive_features=groups, ...) "
             "with one group label per row, or GroupMoments instead of X."
         )
     else:
-        moments = GroupMoments.from_data(X_or_moments, sensitive_features, sample_weight)
+        moments = learn(X_or_moments, sensitive_features, sample_weight)
     check_several_groups(moments.groups.tolist(), int(moments.counts.sum()))
     if not 1 <= n_components <= moments.n_features or int(n_components) != n_components:
         raise ValueError(
@@ -125,9 +126,7 @@ def tradeoff_path(
         )
     if n_points < 2 or int(n_points) != n_points:
         raise ValueError(f"n_points={n_points}: pass an integer of at least 2.")
-    shares = moments.weights / moments.weights.sum()
-    operand = DenseOperand(moments.second_moments(), shares)
-    operand = operand.relative() if normalize else operand
+    operand = operand_of(moments, normalize=normalize)
     solver = EigenSolver(operand, int(n_components))
     two = len(operand.shares) == 2
 

@@ -12,9 +12,9 @@ from statistics import median
 
 import numpy as np
 
-from fairpca import FairPCA
+from fairpca import FairPCA, GroupMoments
 from fairpca.datasets import make_two_groups
-from fairpca.reproduction.experiments import METHODS, PAPER_DATASETS
+from fairpca.reproduction.experiments import DATASETS, METHODS, PAPER_DATASETS
 from fairpca.reproduction.results import Result
 
 NEGLIGIBLE = 1e-6
@@ -76,11 +76,12 @@ Verdict = tuple[str, str]
 def check_theorem() -> Claim:
     """Theorem 1 as printed, with ``C_A - C_B``, on the data of the illustration, r = 1."""
     made = make_two_groups(random_state=0)
+    moments = GroupMoments.from_data(made.data, made.sensitive_features)
     alpha = 0.8
-    pca = FairPCA(1, alpha=1.0).fit(made.data, sensitive_features=made.sensitive_features)
-    corrected = FairPCA(1, alpha=alpha).fit_moments(pca.moments_)
+    pca = FairPCA(1, alpha=1.0).fit_moments(moments)
+    corrected = FairPCA(1, alpha=alpha).fit_moments(moments)
     A, B = (pca.groups_.tolist().index(g) for g in (pca.privileged_group_, pca.harmed_group_))
-    C_g = pca.moments_.second_moments()
+    C_g = moments.second_moments()
     C = np.tensordot(pca.group_sizes_ / pca.group_sizes_.sum(), C_g, axes=1)
     u = np.linalg.eigh(alpha * C + (1 - alpha) * (C_g[A] - C_g[B])).eigenvectors[:, -1]
     printed = np.trace(C_g, axis1=1, axis2=2) - u @ C_g @ u
@@ -102,11 +103,11 @@ def _verdict(holds: int, of: int) -> str:
 
 
 def _where(cases: Iterable[Case]) -> str:
-    """Datasets and numbers of components, written shortly: ``tcred r = 1, 2; lsac r = 3``."""
+    """Datasets and numbers of components, written shortly: ``TCRED r = 1, 2; LSAC r = 3``."""
     ranks: dict[str, list[str]] = {}
     for case in cases:
         any_result = next(iter(case.values()))
-        ranks.setdefault(any_result.dataset, []).append(str(any_result.r))
+        ranks.setdefault(DATASETS[any_result.dataset].title, []).append(str(any_result.r))
     return "; ".join(f"{name} r = {', '.join(values)}" for name, values in ranks.items()) or "none"
 
 

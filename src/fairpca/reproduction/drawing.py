@@ -76,7 +76,8 @@ def grid(rows: int, columns: int, width: float, height: float, **share: Any) -> 
 
 def count_axis(axes: Axes, ranks: NDArray[Any]) -> None:
     """The axis of the number of components: whole numbers only."""
-    axes.set_xlim(ranks.min() - 0.6, ranks.max() + 0.6)
+    margin = min(0.9, 0.3 + 0.04 * float(np.ptp(ranks)))  # no room for r = 0
+    axes.set_xlim(ranks.min() - margin, ranks.max() + margin)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8, steps=[1, 2, 5, 10]))
 
 
@@ -110,6 +111,7 @@ def line(
         color=look.color,
         marker=look.marker,
         linestyle="--" if second else "-",
+        clip_on=False,
         **(RING if second else {}),
         **more,
     )

@@ -6,14 +6,17 @@ integers, float32, memory maps and data frames cost one block of extra memory.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import narwhals.stable.v1 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fairpca._validation import name_of
+from fairpca._validation import name_of, refuse_unusable_columns
+from fairpca.sources.array_api import DeviceRows
+from fairpca.sources.columns import ColumnRows
+from fairpca.sources.kinds import is_device_array
 
 _BLOCK_ENTRIES = 1 << 20
 
@@ -72,17 +75,13 @@ class FrameRows:
     is_sparse = False
 
     def __init__(self, frame: nw.DataFrame[Any]) -> None:
-        unusable = [
-            f"{name!r} ({dtype})"
+        unusable = {
+            name: dtype
             for name, dtype in frame.schema.items()
             if not (dtype.is_numeric() or dtype == nw.Boolean)
-        ]
+        }
         if unusable:
-            raise TypeError(
-                f"X has columns that are not numbers: {', '.join(unusable[:5])}"
-                f"{' and others' if len(unusable) > 5 else ''}; drop them or encode them, for "
-                "example with sklearn.preprocessing.OneHotEncoder."
-            )
+            refuse_unusable_columns("X", unusable)
         self._frame = frame
         self.n_rows, self.n_features = frame.shape
         self.feature_names: list[str] | None = [str(name) for name in frame.columns]
@@ -105,8 +104,14 @@ def as_rows(X: Any) -> Rows:
     array([[3., 4.],
            [5., 6.]])
     """
-    if sp.issparse(X):
-        rows: Rows = SparseRows(_real(X))
+    if isinstance(X, ColumnRows):
+        rows: Rows = X
+    elif isinstance(X, np.ndarray):
+        rows = ArrayRows(_two_dimensional(X))
+    elif sp.issparse(X):
+        rows = SparseRows(_real(X))
+    elif is_device_array(X):
+        rows = DeviceRows(X)
     else:
         table = nw.from_native(X, eager_only=True, pass_through=True)
         if isinstance(table, nw.DataFrame):
@@ -165,3 +170,12 @@ def refuse_non_finite(rows: Rows) -> None:
                 f"Input X contains {what} in {name_of(j, rows.feature_names)}, first in row "
                 f"{start + i}; drop such rows, or fill them with sklearn.impute.SimpleImputer."
             )
+
+
+def refuse_unusable_numbers(rows: Rows) -> NoReturn:
+    """Explain why sums of squares came out infinite."""
+    refuse_non_finite(rows)
+    raise ValueError(
+        "X has values so large that their squares overflow float64; "
+        "rescale it, for example with sklearn.preprocessing.StandardScaler."
+    )

@@ -1,0 +1,49 @@
+"""Sphinx settings; `make docs` builds the site with warnings as errors."""
+
+import re
+
+import fairpca
+
+project = "fairpca"
+author = "The fairpca developers"
+copyright = author
+version = release = fairpca.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+autosummary_generate = True
+autosummary_filename_map = {"fairpca.audit": "fairpca.audit-function"}  # beside fairpca.Audit
+numpydoc_show_class_members = False
+autodoc_typehints = "none"  # the docstrings name the types
+
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_show_sourcelink = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+}
+
+
+def escape_fitted_names(app, what, name, obj, options, lines):
+    """Keep ``(n_components_, n_features_in_)`` in a type from being read as links."""
+    lines[:] = [re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line) for line in lines]
+
+
+def setup(app):
+    """Run before numpydoc, which reads the same lines."""
+    app.connect("autodoc-process-docstring", escape_fitted_names, priority=1)

@@ -1,0 +1,50 @@
+"""
+Big files
+=========
+
+All that fitting needs from the data are counts, means and second moments of each group. They are
+accumulated a batch at a time, so a file may be larger than the memory.
+"""
+
+# %%
+# A file to work on: here small, so that this page builds quickly; the code does not care.
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fairpca import FairPCA, GroupMoments, load_model
+
+rng = np.random.default_rng(0)
+n, d = 60_000, 20
+site = np.where(rng.random(n) < 0.2, "small", "large")
+X = rng.normal(size=(n, d)) * np.where(site[:, None] == "small", np.arange(d), np.arange(d)[::-1])
+folder = Path(tempfile.mkdtemp())
+table = pa.table({f"x{j}": X[:, j] for j in range(d)} | {"site": site})
+pq.write_table(table, folder / "data.parquet", row_group_size=10_000)
+
+# %%
+# One pass. Batches may be read on different machines; ``merge`` puts moments together in any order.
+
+moments = GroupMoments()
+for batch in pq.ParquetFile(folder / "data.parquet").iter_batches(batch_size=8192):
+    rows = pa.Table.from_batches([batch])
+    moments.update(rows.drop_columns("site"), rows["site"])
+print(moments)
+
+# %%
+# Fit, as often as needed, without touching the file again.
+
+for r in (2, 5, 10):
+    fair = FairPCA(r).fit_moments(moments)
+    print(r, fair.pca_group_errors_.round(1), fair.group_errors_.round(1), fair.status_)
+
+# %%
+# Keep the model, not the data. The command ``fairpca transform model.safetensors data.parquet
+# --out scores.parquet`` streams a file through it.
+
+fair.save(folder / "model.safetensors")
+load_model(folder / "model.safetensors")

@@ -1,0 +1,262 @@
+"""Very many features: the solver works from X itself, and no d x d matrix is ever formed.
+
+With ``c`` the centre (the overall mean, or the group's own) and ``W_g`` the weights of group g, a
+product with a thin V is
+
+    C_g V = (X_g - 1 c')' W_g ((X_g - 1 c') V) / n_g
+
+which takes 4 n_g d m operations for m columns (over the non-zeros only where X is sparse) and
+memory of order d m. Dense rows are centred block by block, so that large offsets lose no digits;
+sparse ones by a correction of rank one, so that zeros stay zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._moments import GroupMoments, by_group
+from fairpca._spectral import DenseOperand, Mask, Operand, relative_units
+from fairpca._threads import blas_threads, ordered_map
+from fairpca._validation import CodedLabels, check_sample_weight, encode_groups
+from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
+from fairpca.sources.kinds import is_dask
+
+Array = NDArray[np.float64]
+Center = Literal["overall", "group"]
+
+_GRAMS_UP_TO = 5000  # features
+_BLOCK_ENTRIES = 1 << 21
+
+
+def learn(X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments | ImplicitMoments:
+    """What there is to learn from X: moments, or with very many features X itself, by group."""
+    if not is_dask(X):
+        rows = as_rows(X)
+        if rows.n_features > _GRAMS_UP_TO:
+            return ImplicitMoments(rows, groups, sample_weight)
+    return GroupMoments.from_data(X, groups, sample_weight)
+
+
+def operand_of(
+    moments: GroupMoments | ImplicitMoments,
+    center: Center = "overall",
+    *,
+    compared: Mask | None = None,
+    normalize: bool = False,
+) -> Operand:
+    """Second moments as a solver wants them, as they are or relative to each group's own."""
+    operand: Operand
+    if isinstance(moments, ImplicitMoments):
+        operand = moments.operand(center, compared)
+    else:
+        shares = moments.weights / moments.weights.sum()
+        operand = DenseOperand(moments.second_moments(center), shares, compared)
+    return operand.relative() if normalize else operand
+
+
+class ImplicitMoments:
+    """Counts and means of each group, and the rows, from which products are formed when needed.
+
+    Stands in for :class:`GroupMoments` where these would be too large; it cannot be merged.
+
+    Attributes
+    ----------
+    groups, counts, weights, means, mean, n_features, feature_names
+        As in :class:`GroupMoments`.
+    """
+
+    def __init__(self, rows: Rows, groups: Any, sample_weight: Any = None) -> None:
+        codes, self.groups = encode_groups(groups, rows.n_rows)
+        self._origin = rows, codes, sample_weight
+        weights = check_sample_weight(sample_weight, rows.n_rows)
+        k = len(self.groups)
+        self.n_features, self.feature_names = rows.n_features, rows.feature_names
+        self.counts = np.bincount(codes[weights > 0] if weights is not None else codes, minlength=k)
+        self.weights = np.bincount(codes, weights, minlength=k).astype(np.float64)
+        if not self.weights.all():
+            raise ValueError(
+                f"groups {self.groups[self.weights == 0].tolist()} have total weight zero; give at "
+                "least one of their rows a positive sample_weight, or leave these rows out."
+            )
+        split = _SparseGroups if rows.is_sparse else _DenseGroups
+        self._rows = split(rows, codes, k, weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.means = self._rows.sums() / self.weights[:, None]
+            self.mean = self.weights @ self.means / self.weights.sum()
+            squares = self._rows.squares(self._centers("overall"))
+        if not np.isfinite(squares).all():
+            refuse_unusable_numbers(rows)
+
+    def operand(self, center: Center = "overall", compared: Mask | None = None) -> ImplicitOperand:
+        """Products of the second moments about the overall mean, or each group's own."""
+        return ImplicitOperand(self._rows, self.weights, self._centers(center), compared)
+
+    def relabel(self, names: Mapping[Any, Any]) -> ImplicitMoments:
+        """The same rows with some groups renamed, as in :meth:`GroupMoments.relabel`."""
+        rows, codes, sample_weight = self._origin
+        new = [names.get(label, label) for label in self.groups.tolist()]
+        return ImplicitMoments(rows, CodedLabels(codes, new), sample_weight)
+
+    def _centers(self, center: Center) -> Array:
+        return self.means if center == "group" else np.tile(self.mean, (len(self.groups), 1))
+
+
+class ImplicitOperand:
+    """Second moments known by their products only."""
+
+    def __init__(
+        self,
+        rows: _SparseGroups | _DenseGroups,
+        weights: Array,
+        centers: Array,
+        compared: Mask | None = None,
+    ) -> None:
+        self._rows = rows
+        self._weights = weights
+        self._centers = centers
+        self.shares = weights / weights.sum()
+        self.n_features = centers.shape[1]
+        self.traces = np.maximum(rows.squares(centers) / weights, 0.0)
+        self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
+
+    def relative(self) -> ImplicitOperand:
+        """The same groups, with each error a share of the group's own total variance."""
+        units, shares = relative_units(self)
+        twin = copy(self)
+        twin._weights, twin.traces, twin.shares = self._weights * units, self.traces / units, shares
+        return twin
+
+    def weighted(self, weights: Array) -> _WeightedOperand:
+        """``M(w)`` as the second moments of a single group."""
+        return _WeightedOperand(self, weights)
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group."""
+        products = self._rows.products(np.ascontiguousarray(V), self._centers)
+        products /= self._weights[:, None, None]
+        return products
+
+
+class _WeightedOperand:
+    """``M(w)``, known by its products only."""
+
+    def __init__(self, operand: ImplicitOperand, weights: Array) -> None:
+        self._operand = operand
+        self._w = weights
+        self.shares = np.ones(1)
+        self.traces = np.array([weights @ operand.traces])
+        self.n_features = operand.n_features
+
+    def products(self, V: Array) -> Array:
+        """``M(w) V``, as that of one group."""
+        return np.asarray(np.tensordot(self._w, self._operand.products(V), axes=1)[np.newaxis])
+
+
+class _DenseGroups:
+    """Dense rows in blocks, each put into the order of the groups and centred."""
+
+    def __init__(self, rows: Rows, codes: NDArray[Any], k: int, weights: Array | None) -> None:
+        self._source = rows
+        self._codes = codes
+        self._k = k
+        self._weights = weights
+        self._n_threads = blas_threads()
+
+    def sums(self) -> Array:
+        """Weighted sum of each group, of shape (k, d)."""
+        origin = np.asarray(self._source.block(0, 1)[0], dtype=np.float64)
+        total = self._reduce(lambda g, Z, w: w @ Z, np.tile(origin, (self._k, 1)), 1)[:, 0]
+        weights = np.bincount(self._codes, self._weights, minlength=self._k)
+        return np.asarray(total + weights[:, None] * origin)
+
+    def squares(self, centers: Array) -> Array:
+        """Weighted sum of squared distances to the centre, of each group."""
+        squares = self._reduce(lambda g, Z, w: np.einsum("ij,ij,i->j", Z, Z, w), centers, 1)
+        return np.asarray(squares.sum(axis=(1, 2)))
+
+    def products(self, V: Array, centers: Array) -> Array:
+        """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
+
+        def product(g: int, Z: Array, w: Array) -> Array:
+            return np.asarray((w[:, None] * (Z @ V)).T @ Z)
+
+        return np.ascontiguousarray(self._reduce(product, centers, V.shape[1]).transpose(0, 2, 1))
+
+    def _reduce(
+        self, function: Callable[[int, Array, Array], Array], centers: Array, m: int
+    ) -> Array:
+        """The sum of ``function(g, Z, w)``, m x d, over all blocks: Z of group g, centred."""
+        n, d = self._source.n_rows, self._source.n_features
+        size = max(64, _BLOCK_ENTRIES // d)
+
+        def part(edges: tuple[int, int]) -> Array:
+            total = np.zeros((self._k, m, d))
+            for low in range(*edges, size):
+                high = min(low + size, edges[1])
+                order, bounds = by_group(self._codes[low:high], self._k)
+                block = self._source.block(low, high)[order]
+                w = np.ones(high - low) if self._weights is None else self._weights[low:high][order]
+                for g, (a, b) in enumerate(pairwise(bounds)):
+                    if a < b:
+                        total[g] += function(g, block[a:b] - centers[g], w[a:b])
+            return total
+
+        edges = np.linspace(0, n, self._n_threads + 1).astype(int).tolist()
+        return _sum(ordered_map(part, pairwise(edges), self._n_threads))
+
+
+class _SparseGroups:
+    """Sparse rows, copied group by group once; each group in as many parts as there are threads."""
+
+    def __init__(self, rows: Rows, codes: NDArray[Any], k: int, weights: Array | None) -> None:
+        X = rows.block(0, rows.n_rows)
+        self._n_threads = blas_threads()
+        self._parts: list[tuple[int, Any, Array]] = []
+        for g in range(k):
+            for members in np.array_split(np.flatnonzero(codes == g), self._n_threads):
+                w = np.ones(len(members)) if weights is None else weights[members]
+                self._parts.append((g, X[members], w))
+        self._k = k
+        self._totals = np.bincount(codes, weights, minlength=k)
+        self._sums = self._per_group(lambda part, w: part.T @ w)
+
+    def sums(self) -> Array:
+        """Weighted sum of each group, of shape (k, d)."""
+        return self._sums
+
+    def squares(self, centers: Array) -> Array:
+        """Weighted sum of squared distances to the centre, of each group."""
+        raw = self._per_group(lambda part, w: (part.multiply(part).T @ w).sum())
+        crossed = (centers * (self._totals[:, None] * centers - 2 * self._sums)).sum(axis=1)
+        return np.asarray(raw + crossed)
+
+    def products(self, V: Array, centers: Array) -> Array:
+        """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
+        products = self._per_group(lambda part, w: part.T @ (w[:, None] * (part @ V)))
+        for g, c in enumerate(centers):
+            c_V = c @ V
+            products[g] -= np.outer(self._sums[g], c_V)
+            products[g] -= np.outer(c, self._sums[g] @ V - self._totals[g] * c_V)
+        return products
+
+    def _per_group(self, function: Callable[[Any, Array], Any]) -> Array:
+        results = ordered_map(lambda item: function(item[1], item[2]), self._parts, self._n_threads)
+        total: Any = None
+        for (g, _, _), result in zip(self._parts, results, strict=True):
+            if total is None:
+                total = np.zeros((self._k, *np.shape(result)))
+            total[g] += result
+        return np.asarray(total)
+
+
+def _sum(arrays: Iterable[Array]) -> Array:
+    first, *others = arrays
+    for other in others:
+        first += other
+    return first

@@ -1,0 +1,135 @@
+"""Fitting to and transforming tables that are read as a stream: files and Spark frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from fairpca._moments import FileFormat, GroupMoments
+from fairpca._validation import check_n_features
+from fairpca.sources.columns import Block
+
+
+class StreamingMixin:
+    """Methods of the estimators for data that stay in files or on a cluster."""
+
+    n_features_in_: int
+    components_: Any
+    mean_: Any
+    fit_moments: Callable[[GroupMoments], Self]
+    get_feature_names_out: Callable[[], Any]
+    _check_params: Callable[[], None]
+
+    def fit_files(
+        self,
+        paths: Any,
+        *,
+        group: str,
+        columns: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        drop_missing: bool = False,
+        file_format: FileFormat | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> Self:
+        """Find the projection for the rows of files, read once in constant memory.
+
+        Parameters are those of :meth:`GroupMoments.from_files`.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        moments = GroupMoments.from_files(
+            paths,
+            group=group,
+            columns=columns,
+            sample_weight=sample_weight,
+            drop_missing=drop_missing,
+            file_format=file_format,
+            progress=progress,
+        )
+        return self.fit_moments(moments)
+
+    def transform_files(
+        self,
+        paths: Any,
+        output: str | os.PathLike[str],
+        *,
+        columns: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        drop_missing: bool = False,
+        file_format: FileFormat | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> Path:
+        """Write the scores of the rows of files to another file, in row order.
+
+        Parameters
+        ----------
+        paths : str, path or list of them
+            As for :meth:`fit_files`.
+        output : str or path
+            Ends in ``.parquet``, ``.csv`` or ``.tsv``. Appears, or replaces an older file, only
+            when it is complete.
+        columns : list of str, optional
+            The features; by default those of the fit, by name.
+        keep : list of str, optional
+            Columns to be carried along in front of the scores, such as row identifiers.
+        drop_missing, file_format, progress
+            As for :meth:`fit_files`.
+
+        Returns
+        -------
+        Path
+            ``output``.
+        """
+        from fairpca.sources.files import FileTable, ScoreFile
+
+        names = self.get_feature_names_out().tolist()
+        if columns is None:
+            columns = getattr(self, "feature_names_in_", None)
+        table = FileTable(paths, columns, keep=keep, file_format=file_format)
+        check_n_features(self.n_features_in_, len(table.layout.columns), "transform_files")
+        schema = [*table.kept_schema, *((name, "float64") for name in names)]
+
+        def scores(block: Block) -> tuple[Any, Any]:
+            return block.kept, block.scores(self.components_, self.mean_)
+
+        with ScoreFile(output, schema) as file:
+            for kept, block_scores in table.map(scores, drop_missing, progress):
+                file.write(kept, block_scores)
+        return file.path
+
+    def transform_spark(
+        self,
+        frame: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        drop_missing: bool = False,
+    ) -> Any:
+        """Scores of the rows of a Spark data frame, as another one, computed by its workers.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        columns : list of str, optional
+            The features; by default those of the fit, by name.
+        keep : list of str, optional
+            Columns to be carried along in front of the scores.
+        drop_missing : bool, default=False
+            Leave out rows with missing values, which are an error otherwise.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame
+            Not yet computed.
+        """
+        from fairpca.sources.spark import map_scores
+
+        names = self.get_feature_names_out().tolist()
+        if columns is None:
+            columns = getattr(self, "feature_names_in_", None)
+        return map_scores(frame, columns, keep, drop_missing, names, self.components_, self.mean_)

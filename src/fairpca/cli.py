@@ -1,0 +1,657 @@
+"""The ``fairpca`` command: it parses, calls the library and prints.
+
+Numerical libraries are imported inside the commands, so that ``--help`` does not wait for them.
+Exit codes: 0 done, 1 a disparity above ``--max-disparity``, 2 wrong use or unusable data,
+130 interrupted, 141 the reader of our output went away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from fairpca._cli_reproduce import reproduce
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fairpca._audit import Audit
+    from fairpca._base import FairProjection
+    from fairpca._preparation import Choices, Prepared
+
+T = TypeVar("T")
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Fair principal component analysis: audit a PCA for unequal treatment of groups, and "
+    "fit one that treats them alike.",
+)
+
+DataFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="CSV, TSV, Parquet, Arrow or Feather file; - for CSV from standard input.",
+    ),
+]
+OptionalDataFile = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[DATA]",
+        help="CSV, TSV, Parquet, Arrow or Feather file; - for CSV "
+        "from standard input. Left out: the bundled diabetes data, grouped by sex.",
+        show_default=False,
+    ),
+]
+Group = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        "-g",
+        help="Column that names the groups; twice for intersections.",
+        show_default=False,
+    ),
+]
+Rank = Annotated[
+    str,
+    typer.Option(
+        "--components",
+        "-r",
+        help="Number of components, or the share of its variance that every group must keep.",
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        help="Use only these columns (repeat, or separate by commas).",
+        show_default=False,
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        help="Leave these columns out (repeat, or separate by commas).",
+        show_default=False,
+    ),
+]
+Label = Annotated[str | None, typer.Option("--label", help="Column to predict later: left out.")]
+Positive = Annotated[
+    str | None, typer.Option("--positive", help="Compare this value of --group with all others.")
+]
+Encode = Annotated[
+    bool, typer.Option("--encode", help="Turn the values of text columns into columns.")
+]
+DropMissing = Annotated[
+    bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
+]
+Standardize = Annotated[
+    bool,
+    typer.Option(
+        "--standardize/--no-standardize", help="Divide columns by their standard deviation."
+    ),
+]
+Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of text files.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        help="Write all numbers to this file; - prints them instead of the table.",
+        show_default=False,
+    ),
+]
+Parity = Annotated[
+    bool,
+    typer.Option(
+        "--parity",
+        help="Make the groups equal even if both get worse than the harmed one was (u-FPCA).",
+    ),
+]
+
+_DEFAULT_RANK = "0.7"
+_UsageError: Any = typer.BadParameter.__base__  # click's, wherever typer keeps its click
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from fairpca import __version__
+
+        typer.echo(f"fairpca {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def report(
+    data: OptionalDataFile = None,
+    group: Group = None,
+    components: Rank = _DEFAULT_RANK,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    json_file: Json = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    label: Label = None,
+    positive: Positive = None,
+    encode: Encode = False,
+    drop_missing: DropMissing = False,
+    standardize: Standardize = True,
+    parity: Parity = False,
+    encoding: Encoding = "utf-8",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of folds and resamples.")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Compare PCA with fair PCA and write one self-contained page about it."""
+    from fairpca._files import replacing
+
+    rank = _rank(components)
+    choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
+    with replacing(out) as page, _json_output(json_file) as numbers, _progress(quiet) as follow:
+        from fairpca._audit import audit_steps
+        from fairpca.report import Provenance, render
+
+        prepared, source = _prepared(data, choices, encoding)
+        result = follow(
+            audit_steps(
+                prepared.frame,
+                prepared.groups,
+                _estimator(rank, parity),
+                standardize=standardize,
+                random_state=seed,
+            )
+        )
+        call = (
+            f"result = audit(X, groups, {result.estimator}, "
+            f"standardize={standardize}, random_state={seed})"
+        )
+        command = shlex.join(["fairpca", *sys.argv[1:]])
+        provenance = Provenance.of_file(data, source, prepared, choices, command, call)
+        page.write_text(render(result, provenance), encoding="utf-8")
+        if numbers is not None:
+            json.dump(result.to_dict() | {"data": provenance.to_dict()}, numbers, indent=1)
+    if not quiet and json_file != "-":
+        console = _console()
+        _print_notes(console, prepared)
+        _print_audit(console, result, prepared.group_name)
+        console.print(_plain(f"written to {out}"), style="dim")
+
+
+@app.command()
+def audit(
+    data: OptionalDataFile = None,
+    group: Group = None,
+    components: Annotated[
+        int | None,
+        typer.Option(
+            "--components", "-r", help="Look at this number of components only.", show_default="all"
+        ),
+    ] = None,
+    max_disparity: Annotated[
+        float | None,
+        typer.Option(
+            "--max-disparity",
+            help="Exit with code 1 when the difference between the group errors exceeds this.",
+            show_default=False,
+        ),
+    ] = None,
+    json_file: Json = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    label: Label = None,
+    positive: Positive = None,
+    encode: Encode = False,
+    drop_missing: DropMissing = False,
+    standardize: Standardize = True,
+    encoding: Encoding = "utf-8",
+    quiet: Quiet = False,
+) -> None:
+    """Show the group errors of plain PCA for every number of components."""
+    choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
+    with _json_output(json_file) as numbers, _progress(quiet):
+        from fairpca._audit import pca_errors_by_rank
+        from fairpca._moments import GroupMoments
+
+        prepared, _ = _prepared(data, choices, encoding)
+        moments = GroupMoments.from_data(prepared.frame, prepared.groups)
+        if standardize:
+            moments, _ = moments.standardize()
+        errors = pca_errors_by_rank(moments)
+        ranks = list(range(1, len(errors) + 1))
+        if components is not None:
+            if components not in ranks:
+                raise ValueError(
+                    f"-r {components}: pass a number of components from 1 to {len(errors)}."
+                )
+            ranks = [components]
+        rows = [
+            {
+                "n_components": r,
+                "group_errors": errors[r - 1].tolist(),
+                "disparity": float(errors[r - 1].max() - errors[r - 1].min()),
+            }
+            for r in ranks
+        ]
+        too_large = [
+            row for row in rows if max_disparity is not None and row["disparity"] > max_disparity
+        ]
+        labels = moments.groups.tolist()
+        if numbers is not None:
+            plain = {
+                "groups": labels,
+                "group_sizes": moments.counts.tolist(),
+                "standardized": standardize,
+                "max_disparity": max_disparity,
+                "exceeded": bool(too_large),
+                "pca": rows,
+            }
+            json.dump(plain, numbers, indent=1)
+    if not quiet and json_file != "-":
+        console = _console()
+        _print_notes(console, prepared)
+        _print_ranks(console, labels, rows, [row["n_components"] for row in too_large])
+    if too_large:
+        worst = max(row["disparity"] for row in too_large)
+        _say(f"disparity {worst:.4g} exceeds --max-disparity {max_disparity:g}.")
+        raise typer.Exit(1)
+
+
+@app.command()
+def fit(
+    data: DataFile,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write.")],
+    group: Group = None,
+    components: Rank = _DEFAULT_RANK,
+    columns: Columns = None,
+    drop: Drop = None,
+    label: Label = None,
+    positive: Positive = None,
+    encode: Encode = False,
+    drop_missing: DropMissing = False,
+    standardize: Standardize = True,
+    parity: Parity = False,
+    encoding: Encoding = "utf-8",
+    quiet: Quiet = False,
+) -> None:
+    """Fit fair PCA and save it as a safetensors file."""
+    from fairpca._files import replacing
+
+    rank = _rank(components)
+    choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
+    with replacing(out) as temporary, _progress(quiet):
+        from fairpca._model_file import save_model, with_scaler
+        from fairpca._moments import GroupMoments
+        from fairpca._resampling import fit_quietly
+
+        prepared, _ = _prepared(data, choices, encoding)
+        moments = GroupMoments.from_data(prepared.frame, prepared.groups)
+        scale = None
+        if standardize:
+            moments, scale = moments.standardize()
+        model = fit_quietly(_estimator(rank, parity), moments)
+        extra = {
+            "columns": prepared.features.columns,
+            "categories": prepared.features.categories,
+            "group": list(choices.groups),
+        }
+        save_model(model if scale is None else with_scaler(model, scale), temporary, extra)
+    if not quiet:
+        console = _console()
+        _print_notes(console, prepared)
+        _print_model(console, model)
+        console.print(_plain(f"written to {out}"), style="dim")
+
+
+@app.command()
+def transform(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by fairpca fit.")],
+    data: DataFile,
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="CSV or Parquet file for the scores; - prints CSV.")
+    ],
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            help="Columns to copy unchanged, such as an id (repeat, or separate by commas).",
+            show_default=False,
+        ),
+    ] = None,
+    encoding: Encoding = "utf-8",
+    quiet: Quiet = False,
+) -> None:
+    """Project the rows of a file onto the components of a model, in order, as a stream."""
+    from fairpca._files import replacing
+
+    with replacing(out) if out != "-" else nullcontext() as target, _progress(quiet) as follow:
+        from fairpca._transform_file import transform_steps
+
+        n_rows = follow(transform_steps(model, data, out, target, _split(keep), encoding))
+    if not quiet and out != "-":
+        _console().print(_plain(f"{n_rows} rows written to {out}"), style="dim")
+
+
+@app.command()
+def inspect(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by fairpca fit.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what is in a model file."""
+    from sklearn.pipeline import Pipeline
+
+    from fairpca._model_file import load_model, read_extra
+
+    loaded, extra = load_model(model), read_extra(model)
+    standardized = isinstance(loaded, Pipeline)
+    projection: FairProjection = loaded[-1] if isinstance(loaded, Pipeline) else loaded
+    if as_json:
+        names = getattr(projection, "feature_names_in_", None)
+        plain = {
+            "model": repr(projection),
+            "standardized": standardized,
+            "n_components": projection.n_components_,
+            "feature_names": None if names is None else list(names),
+            "groups": projection.groups_.tolist(),
+            "group_sizes": projection.group_sizes_.tolist(),
+            "pca_group_errors": projection.pca_group_errors_.tolist(),
+            "group_errors": projection.group_errors_.tolist(),
+            "status": projection.status_,
+            "duality_gap": projection.duality_gap_,
+            **extra,
+        }
+        typer.echo(json.dumps(plain, indent=1))
+        return
+    console = _console()
+    _print_model(console, projection)
+    d = projection.n_features_in_
+    console.print(
+        _plain(
+            f"{projection!r}: {projection.n_components_} components of {d} features"
+            f"{', standardised' if standardized else ''}"
+        )
+    )
+
+
+app.command()(reproduce)
+
+
+def _estimator(rank: int | float, parity: bool) -> FairProjection:
+    from fairpca import FairPCA
+
+    return FairPCA(rank, constraint=None if parity else "no_worse")
+
+
+def _rank(text: str) -> int | float:
+    """``3`` as a number of components, ``0.7`` as a share."""
+    try:
+        rank = int(text)
+    except ValueError:
+        pass
+    else:
+        if rank >= 1:
+            return rank
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise ValueError(
+            f"-r {text!r}: pass a number of components such as 3, or a share such as 0.8."
+        )
+    return share
+
+
+def _split(names: list[str] | None) -> list[str]:
+    """Names given repeatedly or with commas between them."""
+    return [part.strip() for name in names or [] for part in name.split(",") if part.strip()]
+
+
+def _choices(
+    group: list[str] | None,
+    columns: list[str] | None,
+    drop: list[str] | None,
+    label: str | None,
+    positive: str | None,
+    encode: bool,
+    drop_missing: bool,
+) -> Choices:
+    from fairpca._preparation import Choices
+
+    return Choices(
+        group or [], _split(columns), _split(drop), label, encode, drop_missing, positive
+    )
+
+
+def _prepared(data: str | None, choices: Choices, encoding: str) -> tuple[Prepared, str]:
+    """The features and groups of a file, or of the bundled data, and what to call the source."""
+    from dataclasses import replace
+
+    from fairpca._preparation import bundled_table, missing_group, prepare
+    from fairpca.sources.tables import TableFile
+
+    if data is None:
+        source, table = bundled_table()
+        return prepare(table, replace(choices, groups=choices.groups or ["sex"]), source), source
+    file = TableFile(data, encoding)
+    table = file.read(as_text=choices.groups)
+    if not choices.groups:
+        raise missing_group(table, file.name)
+    return prepare(table, choices, file.name), file.name
+
+
+@contextmanager
+def _json_output(path: str | None) -> Iterator[Any]:
+    """A text file for the numbers, standard output for ``-``, or None."""
+    from fairpca._files import replacing
+
+    if path is None:
+        yield None
+    elif path == "-":
+        yield sys.stdout
+        sys.stdout.write("\n")
+    else:
+        with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
+            yield stream
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Any]:
+    """A function that runs steps to their end; a bar shows what they say after a second."""
+    from threading import Timer
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    bar = Progress(
+        BarColumn(bar_width=20),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task("reading", total=None)
+    after_a_second = Timer(1.0, bar.start)
+
+    def follow(steps: Generator[str, None, T]) -> T:
+        while True:
+            try:
+                bar.update(task, description=next(steps))
+            except StopIteration as end:
+                result: T = end.value
+                return result
+
+    if console.is_terminal and not quiet:
+        after_a_second.start()
+    try:
+        yield follow
+    finally:
+        after_a_second.cancel()
+        if bar.live.is_started:
+            bar.stop()
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    class _Console(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return _Console(highlight=False)
+
+
+def _plain(text: object) -> Any:
+    """Text from the data: no markup, nothing that moves the terminal's cursor."""
+    from rich.text import Text
+
+    return Text("".join(c if c.isprintable() else "�" for c in str(text)))
+
+
+def _short(text: object, limit: int = 40) -> Any:
+    words = str(text)
+    return _plain(words if len(words) <= limit else words[: limit - 1] + "…")
+
+
+def _print_notes(console: Console, prepared: Prepared) -> None:
+    """What was left out, and why."""
+
+    def listed(names: list[str]) -> str:
+        shown = ", ".join(str(_short(name, 24)) for name in names[:6])
+        return f"{shown}{f' and {len(names) - 6} more' if len(names) > 6 else ''}"
+
+    if prepared.not_numbers:
+        console.print(_plain(f"left out, not numbers: {listed(prepared.not_numbers)} (--encode)"))
+    if prepared.constant:
+        console.print(_plain(f"does not vary: {listed(prepared.constant)}"))
+    if prepared.n_dropped:
+        console.print(f"left out, missing values: {prepared.n_dropped} of {prepared.n_read} rows")
+
+
+def _error_table(labels: list[Any], sizes: Any, before: Any, after: Any) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("group")
+    for name in ("size", "PCA", "fair PCA", "change"):
+        table.add_column(name, justify="right")
+    for label, size, old, new in zip(labels, sizes, before, after, strict=True):
+        change = f"{(new / old - 1) * 100:+.2f} %" if old > 0 else ""
+        table.add_row(_short(label), str(size), f"{old:.4g}", f"{new:.4g}", change)
+    return table
+
+
+def _print_audit(console: Console, result: Audit, group_name: str) -> None:
+    r = result.n_components
+    console.print(
+        _plain(
+            f"average squared reconstruction error, {r} component{'s' if r > 1 else ''}, "
+            f"groups by {_short(group_name)}"
+        )
+    )
+    table = _error_table(
+        result.groups, result.group_sizes, result.pca.group_errors, result.fair.group_errors
+    )
+    table.add_section()
+    table.add_row(
+        "overall",
+        str(sum(result.group_sizes)),
+        f"{result.pca.overall:.4g}",
+        f"{result.fair.overall:.4g}",
+        f"{result.cost * 100:+.2f} %",
+    )
+    table.add_row("disparity", "", f"{result.pca.disparity:.4g}", f"{result.fair.disparity:.2g}")
+    if result.cross_validation is not None and result.bootstrap is not None:
+        held_out, interval = result.cross_validation, result.bootstrap
+        table.add_row(
+            "  held out", "", f"{held_out.pca.disparity:.4g}", f"{held_out.fair.disparity:.4g}"
+        )
+        table.add_row(
+            f"  {interval.level:.0%} interval",
+            "",
+            *(f"{low:.3g} to {high:.3g}" for low, high in (interval.pca, interval.fair)),
+        )
+    console.print(table)
+    console.print(f"{result.status}; certificate: optimal to {abs(result.duality_gap):.1g}")
+
+
+def _print_ranks(
+    console: Console, labels: list[Any], rows: list[dict[str, Any]], marked: list[int]
+) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("components", justify="right")
+    for label in labels:
+        table.add_column(_short(label, 24), justify="right")
+    table.add_column("disparity", justify="right")
+    for row in rows:
+        over = row["n_components"] in marked
+        table.add_row(
+            str(row["n_components"]),
+            *(f"{error:.4g}" for error in row["group_errors"]),
+            f"{row['disparity']:.4g}{' !' if over else ''}",
+            style="bold red" if over else None,
+        )
+    console.print(table)
+
+
+def _print_model(console: Console, model: FairProjection) -> None:
+    console.print(
+        _error_table(
+            model.groups_.tolist(),
+            model.group_sizes_.tolist(),
+            model.pca_group_errors_,
+            model.group_errors_,
+        )
+    )
+    console.print(f"{model.status_}; certificate: optimal to {abs(model.duality_gap_):.1g}")
+
+
+def _say(line: str) -> None:
+    print(f"fairpca: {' '.join(line.split())}", file=sys.stderr)
+
+
+def run() -> int:
+    """Run the command and turn every ending into one line and an exit code."""
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("fairpca", sys.argv[1:]) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except typer.Exit as end:
+        return int(end.exit_code)
+    except KeyboardInterrupt:
+        _say("interrupted; nothing was written.")
+        return 130
+    except BrokenPipeError:
+        # Nobody reads what we print; also keep Python from trying again on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        _say(f"{name}{error.strerror or error}")
+        return 2
+    except (ValueError, TypeError, ImportError, MemoryError) as error:
+        _say(str(error) or type(error).__name__)
+        return 2
+    except _UsageError as error:
+        _say(f"{error.format_message()} See fairpca --help.")
+        return 2
+    return 0

@@ -1,0 +1,274 @@
+"""Figures of fitted projections, as display objects in scikit-learn's manner.
+
+Each display holds the numbers it draws. Make one with ``from_estimator`` or ``from_data``, draw it
+with ``plot(ax=...)``. matplotlib is imported when something is drawn, not before
+(``pip install "fairpca[plot]"``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._audit import RankCurve, agreeing_signs, curve_steps
+from fairpca._base import FairProjection
+from fairpca._fair_pca import FairPCA
+from fairpca._moments import GroupMoments
+from fairpca._palette import GROUP_COLORS, GROUP_MARKERS
+from fairpca._steps import finish
+from fairpca._validation import encode_groups
+from fairpca.path import TradeoffPath, tradeoff_path
+
+__all__ = ["GroupErrorDisplay", "LoadingsDisplay", "ScoresDisplay", "TradeoffDisplay"]
+
+Array = NDArray[np.float64]
+
+
+class TradeoffDisplay:
+    """The frontier of overall error against disparity.
+
+    Parameters
+    ----------
+    path : TradeoffPath
+    chosen : (float, float), optional
+        Disparity and overall error of a projection to mark.
+
+    Examples
+    --------
+    >>> from fairpca.datasets import make_two_groups
+    >>> from fairpca.plotting import TradeoffDisplay
+    >>> made = make_two_groups(random_state=0)
+    >>> display = TradeoffDisplay.from_data(made.data, made.sensitive_features, n_components=1)
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(self, path: TradeoffPath, chosen: tuple[float, float] | None = None) -> None:
+        self.path = path
+        self.chosen = chosen
+
+    @classmethod
+    def from_estimator(cls, estimator: FairProjection, *, n_points: int = 41) -> Self:
+        """Frontier at the rank of a fitted estimator, with the estimator marked on it."""
+        moments = _moments_of(estimator)
+        path = tradeoff_path(moments, n_components=estimator.n_components_, n_points=n_points)
+        return cls(path, (estimator.disparity_, estimator.reconstruction_error_))
+
+    @classmethod
+    def from_data(
+        cls, X: Any, sensitive_features: Any, *, n_components: int, n_points: int = 41
+    ) -> Self:
+        """Frontier of the rows of X; arguments as for :func:`fairpca.tradeoff_path`."""
+        return cls(
+            tradeoff_path(X, sensitive_features, n_components=n_components, n_points=n_points)
+        )
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
+        self.ax_ = ax = _axes(ax)
+        path = self.path
+        end = "parity" if path.parity_reached else "least disparity"
+        ax.plot(path.disparity, path.reconstruction_error, color="black", label="best possible")
+        for i, name, marker in ((0, "PCA", "o"), (-1, end, "s")):
+            at = path.disparity[i], path.reconstruction_error[i]
+            ax.plot(*at, marker, color="black", label=name)
+        if self.chosen is not None:
+            ax.plot(*self.chosen, "*", markersize=13, color=GROUP_COLORS[1], label="this fit")
+        ax.set_xlabel(f"disparity: error of {path.harmed_group} minus {path.privileged_group}")
+        ax.set_ylabel("overall error")
+        ax.legend(frameon=False)
+        return self
+
+
+class GroupErrorDisplay:
+    """Group errors against the number of components, PCA dashed and fair PCA solid.
+
+    Parameters
+    ----------
+    curve : RankCurve
+    groups : sequence of labels
+
+    Examples
+    --------
+    >>> from fairpca.datasets import make_two_groups
+    >>> from fairpca.plotting import GroupErrorDisplay
+    >>> made = make_two_groups(n_features=4, random_state=0)
+    >>> display = GroupErrorDisplay.from_data(made.data, made.sensitive_features)
+    >>> display.curve.n_components
+    array([1, 2, 3, 4])
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(self, curve: RankCurve, groups: Sequence[Any]) -> None:
+        self.curve = curve
+        self.groups = list(groups)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: FairProjection, *, ranks: Sequence[int] | None = None
+    ) -> Self:
+        """Refit a fitted estimator at many ranks, from its moments."""
+        moments = _moments_of(estimator)
+        return cls(finish(curve_steps(moments, estimator, ranks)), moments.groups.tolist())
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        sensitive_features: Any,
+        *,
+        estimator: FairProjection | None = None,
+        ranks: Sequence[int] | None = None,
+    ) -> Self:
+        """Fit ``estimator`` (``FairPCA()`` by default) to X at many ranks."""
+        moments = GroupMoments.from_data(X, sensitive_features)
+        model = FairPCA(n_components=1) if estimator is None else estimator
+        return cls(finish(curve_steps(moments, model, ranks)), moments.groups.tolist())
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
+        self.ax_ = ax = _axes(ax)
+        r = self.curve.n_components
+        for g, label in enumerate(self.groups):
+            color, marker = _style(g)
+            ax.plot(r, self.curve.pca[:, g], marker, ls="--", mfc="none", color=color,
+                    label=f"{label}, PCA")  # fmt: skip
+            ax.plot(r, self.curve.fair[:, g], marker, ls="-", color=color, label=f"{label}, fair")
+        ax.set_xlabel("components")
+        ax.set_ylabel("average squared error")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.legend(frameon=False)
+        return self
+
+
+class LoadingsDisplay:
+    """Weights of the features in one component of one or several projections.
+
+    Parameters
+    ----------
+    loadings : dict of str to ndarray of shape (n_components, n_features)
+        By name of the projection. Components of the later ones are turned to agree in sign with
+        those of the first.
+    feature_names : sequence of str
+
+    Examples
+    --------
+    >>> from fairpca import FairPCA
+    >>> from fairpca.datasets import load_diabetes_by_sex
+    >>> from fairpca.plotting import LoadingsDisplay
+    >>> diabetes = load_diabetes_by_sex()
+    >>> fair = FairPCA(2).fit(diabetes.data, sensitive_features=diabetes.sensitive_features)
+    >>> display = LoadingsDisplay.from_estimator(fair, feature_names=diabetes.feature_names)
+    >>> sorted(display.loadings)
+    ['PCA', 'fair PCA']
+    >>> display.plot(component=1)  # doctest: +SKIP
+    """
+
+    def __init__(self, loadings: dict[str, Array], feature_names: Sequence[str]) -> None:
+        first = next(iter(loadings.values()))
+        self.loadings = {
+            name: values * agreeing_signs(values, first)[:, None]
+            for name, values in loadings.items()
+        }
+        self.feature_names = list(feature_names)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: FairProjection, *, feature_names: Sequence[str] | None = None
+    ) -> Self:
+        """Loadings of a fitted estimator beside those of PCA on the same rows."""
+        pca = FairPCA(estimator.n_components_, alpha=1.0).fit_moments(_moments_of(estimator))
+        if feature_names is None:
+            d = estimator.n_features_in_
+            feature_names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(d)])
+        return cls({"fair PCA": estimator.components_, "PCA": pca.components_}, feature_names)
+
+    def plot(self, ax: Any = None, *, component: int = 0, n_features: int = 15) -> Self:
+        """Draw the ``n_features`` largest weights of one component (0 is the first)."""
+        self.ax_ = ax = _axes(ax)
+        weights = {name: values[component] for name, values in self.loadings.items()}
+        largest = np.max([np.abs(values) for values in weights.values()], axis=0)
+        shown = np.argsort(largest, kind="stable")[-n_features:]
+        ax.axvline(0, color="0.7", lw=0.8)
+        for i, (name, values) in enumerate(weights.items()):
+            ax.plot(values[shown], range(len(shown)), _style(i)[1], color=_style(i)[0], label=name)
+        ax.set_yticks(range(len(shown)), [self.feature_names[j] for j in shown])
+        ax.set_xlabel(f"weight in component {component + 1}")
+        ax.legend(frameon=False)
+        return self
+
+
+class ScoresDisplay:
+    """Scores of the rows on two components, by group.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_components)
+    sensitive_features : array-like of shape (n_samples,)
+
+    Examples
+    --------
+    >>> from fairpca import FairPCA
+    >>> from fairpca.datasets import load_diabetes_by_sex
+    >>> from fairpca.plotting import ScoresDisplay
+    >>> diabetes = load_diabetes_by_sex()
+    >>> X, sex = diabetes.data, diabetes.sensitive_features
+    >>> fair = FairPCA(2).fit(X, sensitive_features=sex)
+    >>> ScoresDisplay.from_estimator(fair, X, sex).plot()  # doctest: +SKIP
+    """
+
+    def __init__(self, scores: Array, sensitive_features: Any) -> None:
+        self.scores = scores
+        self.codes, self.groups = encode_groups(sensitive_features, len(scores))
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, sensitive_features: Any) -> Self:
+        """Scores of X under any fitted projection, scikit-learn's PCA too."""
+        return cls(np.asarray(estimator.transform(X)), sensitive_features)
+
+    def plot(self, ax: Any = None, *, components: tuple[int, int] = (0, 1)) -> Self:
+        """Draw two components (0 is the first) against each other."""
+        r = self.scores.shape[1]
+        if max(components) >= r:
+            raise ValueError(
+                f"components={components} but the projection has {r}; pass two of 0 to {r - 1}, "
+                "or fit more components."
+            )
+        self.ax_ = ax = _axes(ax)
+        for g, label in enumerate(self.groups.tolist()):
+            color, marker = _style(g)
+            rows = self.scores[self.codes == g][:, list(components)]
+            ax.plot(*rows.T, marker, ls="none", ms=4, alpha=0.5, color=color, label=str(label))
+        ax.set_xlabel(f"component {components[0] + 1}")
+        ax.set_ylabel(f"component {components[1] + 1}")
+        ax.legend(frameon=False)
+        return self
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            'drawing needs matplotlib; install it with pip install "fairpca[plot]".'
+        ) from error
+    return plt.subplots()[1]
+
+
+def _style(i: int) -> tuple[str, str]:
+    return GROUP_COLORS[i % len(GROUP_COLORS)], GROUP_MARKERS[i % len(GROUP_MARKERS)]
+
+
+def _moments_of(estimator: FairProjection) -> GroupMoments:
+    moments = getattr(estimator, "moments_", None)
+    if moments is None:
+        raise ValueError(
+            f"this {type(estimator).__name__} holds no moments (not fitted, or loaded from a "
+            "file); fit it, or use from_data with the rows."
+        )
+    assert isinstance(moments, GroupMoments)
+    return moments

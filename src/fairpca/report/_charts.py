@@ -1,0 +1,369 @@
+"""The charts of the page, as Vega-Lite specifications.
+
+Names from the data are values in the charts' data, never names of fields, titles or expressions,
+so whatever they contain is drawn as text. Colours come from the page, which knows light and dark.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import vl_convert
+
+from fairpca._audit import Audit
+from fairpca.report._view import MOST_COMPONENTS, display_names
+
+_MOST_FEATURES = 12
+METHOD_COLORS = ["var(--pca)", "var(--fair)"]  # of the page, unlike those of the groups
+Rows = list[dict[str, Any]]
+
+
+def javascript() -> str:
+    """Vega, Vega-Lite and Vega-Embed, from the installed package."""
+    wanted = alt.SCHEMA_VERSION.lstrip("v").split(".")
+    known = [version.split(".") for version in vl_convert.get_vegalite_versions()]
+    same = [version for version in known if version[0] == wanted[0]]
+    best = max(same or known, key=lambda version: [int(part) for part in version])
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=".".join(best))
+
+
+def charts(audit: Audit) -> dict[str, Any]:
+    """Specification of every chart, by the id of its place on the page."""
+    made = {
+        "frontier": _frontier(audit),
+        "convergence": _convergence(audit),
+        "ranks": _ranks(audit),
+        "gaps": _gaps(audit),
+        "loadings": _loadings(audit),
+        "features": _features(audit),
+        **_scores(audit),
+    }
+    if audit.bootstrap is not None:
+        made["intervals"] = _intervals(audit)
+    by_feature = 24 * min(len(audit.feature_names), _MOST_FEATURES)
+    heights = {"intervals": 90, "loadings": by_feature, "features": by_feature}
+    return {name: _finished(chart, heights.get(name, 280)) for name, chart in made.items()}
+
+
+def _finished(chart: Any, height: int) -> dict[str, Any]:
+    chart = chart.properties(
+        width="container",
+        height=height,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+    )
+    spec: dict[str, Any] = chart.to_dict()
+    spec.pop("config", None)  # the page brings its own, light or dark
+    return spec
+
+
+def _data(rows: Rows) -> Any:
+    return alt.Chart(alt.InlineData(values=[_rounded(row) for row in rows]))
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """Six figures are enough to draw, and dust around zero is zero."""
+    return {k: float(f"{round(v, 12):.6g}") if isinstance(v, float) else v for k, v in row.items()}
+
+
+def _number(field: str, title: str | None, **more: Any) -> dict[str, Any]:
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def _path_rows(audit: Audit) -> Rows:
+    path, R = audit.path, float(audit.path.reconstruction_error[0])
+    return [
+        {
+            "i": i,
+            "disparity": float(path.disparity[i]),
+            "overall": float(path.reconstruction_error[i]),
+            "cost": (float(path.reconstruction_error[i]) / R - 1) * 100 if R > 0 else 0.0,
+        }
+        for i in range(len(path.alpha))
+    ]
+
+
+def _position(audit: Audit) -> Any:
+    return alt.param(
+        name="position", value=int(abs(audit.path.disparity - audit.fair.disparity).argmin())
+    )
+
+
+def _disparity_axis() -> Any:
+    return alt.X(**_number("disparity", "disparity left", sort="descending"))
+
+
+def _frontier(audit: Audit) -> Any:
+    base = _data(_path_rows(audit)).encode(
+        x=_disparity_axis(),
+        y=alt.Y(**_number("cost", "overall error, % above PCA")),
+        tooltip=[
+            alt.Tooltip(**_number("disparity", "disparity", format=".4g")),
+            alt.Tooltip(**_number("overall", "overall error", format=".5g")),
+            alt.Tooltip(**_number("cost", "% above PCA", format=".3f")),
+        ],
+    )
+    here = base.mark_point(filled=True, size=160, opacity=1).transform_filter("datum.i == position")
+    return alt.layer(base.mark_line(strokeWidth=2.5), here).add_params(_position(audit))
+
+
+def _convergence(audit: Audit) -> Any:
+    labels = display_names(audit.groups)
+    rows = [
+        {**row, "group": label, "error": float(audit.path.group_errors[row["i"], g])}
+        for row in _path_rows(audit)
+        for g, label in enumerate(labels)
+    ]
+    base = _data(rows).encode(
+        x=_disparity_axis(),
+        y=alt.Y(**_number("error", "group error", scale=alt.Scale(zero=False))),
+        color=_by_group(labels),
+        tooltip=[
+            alt.Tooltip(field="group", type="nominal"),
+            alt.Tooltip(**_number("error", "error", format=".4g")),
+        ],
+    )
+    here = base.mark_point(filled=True, size=120, opacity=1).transform_filter("datum.i == position")
+    rule = base.mark_rule(strokeDash=[3, 3], opacity=0.5).transform_filter("datum.i == position")
+    rule = rule.encode(y=alt.Undefined, color=alt.Undefined, tooltip=alt.Undefined)
+    return alt.layer(base.mark_line(strokeWidth=2.5), rule, here).add_params(_position(audit))
+
+
+def _legend() -> Any:
+    return alt.Legend(title=None, orient="top")
+
+
+def _by_group(labels: list[str]) -> Any:
+    return alt.Color(
+        field="group", type="nominal", scale=alt.Scale(domain=labels), legend=_legend()
+    )
+
+
+def _by_method() -> dict[str, Any]:
+    return {"field": "method", "type": "nominal", "sort": ["PCA", "fair PCA"]}
+
+
+def _method_color(legend: Any) -> Any:
+    scale = alt.Scale(domain=["PCA", "fair PCA"], range=METHOD_COLORS)
+    return alt.Color(**_by_method(), scale=scale, legend=legend)
+
+
+def _method_shape() -> Any:
+    scale = alt.Scale(domain=["PCA", "fair PCA"], range=["circle", "square"])
+    return alt.Shape(**_by_method(), scale=scale, legend=_legend())
+
+
+def _ranks(audit: Audit) -> Any:
+    labels = display_names(audit.groups)
+    curve = audit.ranks
+    rows = [
+        {"r": int(r), "group": label, "method": method, "error": float(errors[i, g])}
+        for method, errors in (("PCA", curve.pca), ("fair PCA", curve.fair))
+        for i, r in enumerate(curve.n_components)
+        for g, label in enumerate(labels)
+    ]
+    base = _data(rows).encode(
+        x=alt.X(**_rank_axis()),
+        y=alt.Y(**_number("error", "average squared error")),
+        color=_by_group(labels),
+        tooltip=[
+            alt.Tooltip(field="method", type="nominal"),
+            alt.Tooltip(field="group", type="nominal"),
+            alt.Tooltip(**_number("r", "components")),
+            alt.Tooltip(**_number("error", "error", format=".4g")),
+        ],
+    )
+    lines = base.mark_line(point=alt.OverlayMarkDef(size=30), strokeWidth=2).encode(
+        strokeDash=alt.StrokeDash(
+            **_by_method(),
+            scale=alt.Scale(domain=["PCA", "fair PCA"], range=[[5, 4], [1, 0]]),
+            legend=None,
+        )
+    )
+    return alt.layer(_chosen_rank(audit), lines)
+
+
+def _rank_axis() -> dict[str, Any]:
+    axis = alt.Axis(tickMinStep=1, format="d")
+    return _number(
+        "r", "components", axis=axis, scale=alt.Scale(zero=False, nice=False, padding=12)
+    )
+
+
+def _chosen_rank(audit: Audit) -> Any:
+    chosen = alt.Chart(alt.InlineData(values=[{"r": audit.n_components}]))
+    return chosen.mark_rule(strokeDash=[2, 3], opacity=0.5).encode(x=alt.X(**_rank_axis()))
+
+
+def _gaps(audit: Audit) -> Any:
+    """How far apart the groups are at each rank, relative to the overall error of PCA."""
+    curve, sizes = audit.ranks, np.array(audit.group_sizes)
+    overall = curve.pca @ (sizes / sizes.sum())
+    rows = [
+        {"r": int(r), "method": method, "gap": 100 * float(np.ptp(errors[i])) / float(overall[i])}
+        for method, errors in (("PCA", curve.pca), ("fair PCA", curve.fair))
+        for i, r in enumerate(curve.n_components)
+        if overall[i] > 1e-9 * audit.group_variances.max()
+    ]
+    bars = _data(rows).mark_line(point=alt.OverlayMarkDef(size=40, filled=True), strokeWidth=2)
+    return alt.layer(
+        _chosen_rank(audit),
+        bars.encode(
+            x=alt.X(**_rank_axis()),
+            y=alt.Y(**_number("gap", "gap, % of overall error")),
+            color=_method_color(_legend()),
+            tooltip=[
+                alt.Tooltip(field="method", type="nominal"),
+                alt.Tooltip(**_number("r", "components")),
+                alt.Tooltip(**_number("gap", "% of overall", format=".3g")),
+            ],
+        ),
+    )
+
+
+def _scores(audit: Audit) -> dict[str, Any]:
+    """One chart for PCA and one for fair PCA, on the same axes."""
+    labels = display_names(audit.groups)
+    both = np.concatenate([audit.scores.pca, audit.scores.fair])
+    low, high = both.min(axis=0).tolist(), both.max(axis=0).tolist()
+    made = {}
+    for name, scores in (("scores-pca", audit.scores.pca), ("scores-fair", audit.scores.fair)):
+        rows = [
+            {"group": labels[g], **{f"c{j + 1}": float(value) for j, value in enumerate(score)}}
+            for g, score in zip(audit.scores.group.tolist(), scores, strict=True)
+        ]
+        x = alt.X(**_number("c1", "component 1", scale=alt.Scale(domain=[low[0], high[0]])))
+        tooltip = [alt.Tooltip(field="group", type="nominal")]
+        chart = _data(rows).encode(x=x, color=_by_group(labels), tooltip=tooltip)
+        if len(low) == 1:
+            y = alt.Y(field="group", type="nominal", title=None, sort=labels)
+            made[name] = chart.mark_tick(opacity=0.4).encode(y=y)
+        else:
+            y = alt.Y(**_number("c2", "component 2", scale=alt.Scale(domain=[low[1], high[1]])))
+            shape = alt.Shape(
+                field="group", type="nominal", scale=alt.Scale(domain=labels), legend=_legend()
+            )
+            points = chart.mark_point(filled=True, size=28, opacity=0.55)
+            made[name] = points.encode(y=y, shape=shape)
+    return made
+
+
+def _loadings(audit: Audit) -> Any:
+    names = display_names(audit.feature_names)
+    rows = []
+    for c in range(min(audit.n_components, MOST_COMPONENTS)):
+        weights = {"PCA": audit.loadings.pca[c], "fair PCA": audit.loadings.fair[c]}
+        largest = np.max([np.abs(values) for values in weights.values()], axis=0)
+        for rank, j in enumerate(np.argsort(-largest, kind="stable")[:_MOST_FEATURES].tolist()):
+            ends = {
+                "low": min(w[j] for w in weights.values()),
+                "high": max(w[j] for w in weights.values()),
+            }
+            for method, values in weights.items():
+                rows.append(
+                    {
+                        "component": c + 1,
+                        "order": rank,
+                        "feature": names[j],
+                        "method": method,
+                        "weight": float(values[j]),
+                        "low": float(ends["low"]),
+                        "high": float(ends["high"]),
+                    }
+                )
+    return (
+        _dumbbells(rows, "weight", "weight in the component")
+        .transform_filter("datum.component == component")
+        .add_params(alt.param(name="component", value=1))
+    )
+
+
+def _features(audit: Audit) -> Any:
+    names = display_names(audit.feature_names)
+    harmed = audit.groups.index(audit.harmed_group)
+    privileged = audit.groups.index(audit.privileged_group)
+    before, after = audit.feature_errors.pca[harmed], audit.feature_errors.fair[harmed]
+    excess = before - audit.feature_errors.pca[privileged]
+    rows = []
+    for rank, j in enumerate(np.argsort(-excess, kind="stable")[:_MOST_FEATURES].tolist()):
+        for method, values in (("PCA", before), ("fair PCA", after)):
+            rows.append(
+                {
+                    "order": rank,
+                    "feature": names[j],
+                    "method": method,
+                    "weight": float(values[j]),
+                    "low": float(min(before[j], after[j])),
+                    "high": float(max(before[j], after[j])),
+                    "other": float(audit.feature_errors.pca[privileged][j]),
+                }
+            )
+    base = _dumbbells(rows, "weight", "average squared error of the harmed group")
+    ticks = (
+        _data(rows)
+        .mark_tick(thickness=2, opacity=0.6)
+        .encode(
+            y=_feature_axis(),
+            x=alt.X(**_number("other", "average squared error of the harmed group")),
+        )
+    )
+    return alt.layer(ticks, base)
+
+
+def _feature_axis() -> Any:
+    return alt.Y(
+        field="feature",
+        type="nominal",
+        sort={"field": "order", "op": "min", "order": "ascending"},
+        title=None,
+    )
+
+
+def _dumbbells(rows: Rows, field: str, title: str) -> Any:
+    """PCA and fair PCA as two marks on one line for each feature."""
+    base = _data(rows).encode(y=_feature_axis())
+    between = base.mark_rule(opacity=0.4).encode(
+        x=alt.X(**_number("low", title)), x2=alt.X2(field="high")
+    )
+    marks = base.mark_point(filled=True, size=80, opacity=1).encode(
+        x=alt.X(**_number(field, title, axis=alt.Axis(tickCount=6))),
+        color=_method_color(_legend()),
+        shape=_method_shape(),
+        tooltip=[
+            alt.Tooltip(field="feature", type="nominal"),
+            alt.Tooltip(field="method", type="nominal"),
+            alt.Tooltip(**_number(field, title, format=".4g")),
+        ],
+    )
+    return alt.layer(between, marks)
+
+
+def _intervals(audit: Audit) -> Any:
+    assert audit.bootstrap is not None
+    assert audit.cross_validation is not None
+    held_out = audit.cross_validation
+    rows = [
+        {"method": name, "low": low, "high": high, "estimate": estimate}
+        for name, (low, high), estimate in (
+            ("PCA", audit.bootstrap.pca, held_out.pca.disparity),
+            ("fair PCA", audit.bootstrap.fair, held_out.fair.disparity),
+        )
+    ]
+    title = "disparity on rows not used for fitting"
+    base = _data(rows).encode(
+        y=alt.Y(**_by_method(), title=None),
+        color=_method_color(None),
+        tooltip=[
+            alt.Tooltip(field="method", type="nominal"),
+            *(alt.Tooltip(**_number(k, k, format=".4g")) for k in ("low", "estimate", "high")),
+        ],
+    )
+    zero = alt.Chart(alt.InlineData(values=[{"x": 0}])).mark_rule(strokeDash=[3, 3])
+    return alt.layer(
+        zero.encode(x=alt.X(**_number("x", title))),
+        base.mark_rule(strokeWidth=3).encode(x=alt.X(**_number("low", title)), x2="high"),
+        base.mark_point(filled=True, size=110, opacity=1).encode(
+            x=alt.X(**_number("estimate", title))
+        ),
+    )

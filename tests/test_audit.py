@@ -1,0 +1,211 @@
+"""The audit's figures against their definitions, and the coverage of its intervals."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA, audit
+from fairpca._resampling import assign_folds, cross_fit, disparity_interval
+from fairpca._steps import finish
+from fairpca.datasets import load_diabetes_by_sex, make_two_groups
+from fairpca.metrics import group_reconstruction_errors
+
+QUICK = {"n_points": 5, "n_folds": 4, "n_resamples": 100}
+
+
+@cache
+def diabetes():
+    return load_diabetes_by_sex(prepare=False)
+
+
+@cache
+def diabetes_audit():
+    return audit(diabetes().data, diabetes().sensitive_features, FairPCA(3), **QUICK)
+
+
+def test_figures_are_those_of_a_fit_to_the_standardized_data():
+    ready, result = load_diabetes_by_sex(), diabetes_audit()
+    fair = FairPCA(3).fit(ready.data, sensitive_features=ready.sensitive_features)
+    pca = PCA(3).fit(ready.data)
+    errors = group_reconstruction_errors(pca, ready.data, ready.sensitive_features)
+    assert result.pca.group_errors == pytest.approx(list(errors.values()))
+    assert result.fair.group_errors == pytest.approx(fair.group_errors_)
+    assert result.fair.disparity == pytest.approx(0, abs=1e-12)
+    assert result.cost == pytest.approx(fair.reconstruction_error_ / pca_error(pca, ready) - 1)
+    assert result.harmed_group == fair.harmed_group_ == "male"
+    assert abs(result.duality_gap) < 1e-12
+
+
+def pca_error(pca, ready):
+    back = pca.inverse_transform(pca.transform(ready.data))
+    return ((ready.data - back) ** 2).sum(axis=1).mean()
+
+
+def test_feature_errors_sum_to_group_errors():
+    result = diabetes_audit()
+    assert result.feature_errors.pca.sum(axis=1) == pytest.approx(result.pca.group_errors)
+    assert result.feature_errors.fair.sum(axis=1) == pytest.approx(result.fair.group_errors)
+
+
+def test_feature_errors_are_mean_squared_residuals():
+    ready, result = load_diabetes_by_sex(), diabetes_audit()
+    pca = PCA(3).fit(ready.data)
+    squares = (ready.data - pca.inverse_transform(pca.transform(ready.data))) ** 2
+    male = ready.sensitive_features == "male"
+    assert result.feature_errors.pca[1] == pytest.approx(squares[male].mean(axis=0))
+
+
+def test_scores_and_loadings_are_those_of_pca_up_to_sign():
+    ready, result = load_diabetes_by_sex(), diabetes_audit()
+    pca = PCA(3).fit(ready.data)
+    assert np.abs(result.loadings.pca) == pytest.approx(np.abs(pca.components_))
+    scores = pca.transform(ready.data)[result.scores.rows, :2]
+    assert np.abs(result.scores.pca) == pytest.approx(np.abs(scores))
+    agreement = np.einsum("ij,ij->i", result.loadings.pca, result.loadings.fair)
+    assert (agreement >= 0).all()
+
+
+def test_curve_holds_the_rank_of_the_audit():
+    result = diabetes_audit()
+    at = result.ranks.n_components.tolist().index(3)
+    assert result.ranks.pca[at] == pytest.approx(result.pca.group_errors)
+    assert result.ranks.fair[at] == pytest.approx(result.fair.group_errors)
+    assert result.ranks.n_components.tolist() == list(range(1, 10))
+
+
+def test_plain_dict_survives_json():
+    plain = diabetes_audit().to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["groups"] == ["female", "male"]
+
+
+@pytest.mark.parametrize("estimator", [MinMaxPCA(3), SubsetFairPCA(3)])
+def test_other_estimators_can_be_audited(estimator):
+    result = audit(diabetes().data, diabetes().sensitive_features, estimator, **QUICK)
+    assert result.pca.group_errors == pytest.approx(diabetes_audit().pca.group_errors)
+    assert abs(result.fair.disparity) < result.pca.disparity
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_same_seed_same_audit_and_input_untouched():
+    X = diabetes().data.copy()
+    again = audit(X, diabetes().sensitive_features, FairPCA(3), **QUICK)
+    assert again.to_dict() == diabetes_audit().to_dict()
+    assert (diabetes().data == X).all()
+    other = audit(X, diabetes().sensitive_features, FairPCA(3), **QUICK, random_state=1)
+    assert other.bootstrap != again.bootstrap
+
+
+def test_units_do_not_matter_when_standardized():
+    scaled = diabetes().data * np.logspace(-6, 6, 9) + 1e3
+    result = audit(scaled, diabetes().sensitive_features, FairPCA(3), **QUICK)
+    assert result.pca.group_errors == pytest.approx(diabetes_audit().pca.group_errors)
+    assert result.bootstrap.pca == pytest.approx(diabetes_audit().bootstrap.pca)
+
+
+def test_held_out_errors_come_from_fits_without_the_row():
+    made = make_two_groups((40, 20), 4, random_state=3)
+    codes = (made.sensitive_features == "minority").astype(np.intp)
+    fold = assign_folds(codes, 5, np.random.default_rng(0))
+    assert np.bincount(fold[codes == 1]).tolist() == [4] * 5
+    errors = finish(cross_fit(made.data, codes, fold, [FairPCA(2)], standardize=True))[0]
+    for k in range(5):
+        rest = made.data[fold != k]
+        scale = rest.std(axis=0, ddof=1)
+        fit = FairPCA(2).fit(rest / scale, sensitive_features=codes[fold != k])
+        Z = made.data[fold == k] / scale
+        back = fit.inverse_transform(fit.transform(Z))
+        assert errors[fold == k] == pytest.approx(((Z - back) ** 2).sum(axis=1))
+
+
+def test_blocks_change_the_interval_little():
+    rng = np.random.default_rng(0)
+    few, many = rng.chisquare(3, 1900), rng.chisquare(3, 9999)
+    low, high = disparity_interval(many, few, 0.95, 2000, rng)
+    se = np.sqrt(few.var() / 1900 + many.var() / 9999)
+    assert low == pytest.approx(few.mean() - many.mean() - 1.96 * se, abs=0.3 * se)
+    assert high == pytest.approx(few.mean() - many.mean() + 1.96 * se, abs=0.3 * se)
+
+
+def test_tiny_group_has_no_interval_but_an_audit():
+    rng = np.random.default_rng(0)
+    result = audit(rng.normal(size=(20, 3)), ["a"] * 19 + ["b"], FairPCA(1))
+    assert result.cross_validation is None
+    assert result.bootstrap is None
+    assert result.group_sizes == [19, 1]
+
+
+def test_infeasible_parity_is_a_status_not_a_warning():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) * np.repeat([[1.0], [9.0]], [40, 20], axis=0)
+    groups = np.repeat(["calm", "wild"], [40, 20])
+    result = audit(X, groups, FairPCA(2, constraint=None), standardize=False, **QUICK)
+    assert result.status == "parity infeasible at this rank"
+    assert not result.path.parity_reached
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 95}, "between 0 and 1"),
+        ({"n_folds": 1}, "at least 2"),
+        ({"ranks": [0, 3]}, "integers from 1 to 9"),
+    ],
+)
+def test_wrong_options_are_explained(options, message):
+    with pytest.raises(ValueError, match=message):
+        audit(diabetes().data, diabetes().sensitive_features, **options)
+
+
+def test_forgotten_groups_and_constant_data_are_explained():
+    with pytest.raises(TypeError, match="sensitive_features is missing"):
+        audit(diabetes().data)
+    with pytest.raises(ValueError, match="no column of X varies"):
+        audit(np.full((10, 3), 0.1), ["a", "b"] * 5)
+
+
+def population_of_two_groups(d, shift):
+    """Covariance and mean of both groups of make_two_groups, from its description."""
+    moments = []
+    for degrees, distance in ((20.0, 0.0), (95.0, shift)):
+        turn = np.eye(d)
+        cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+        turn[:2, :2] = [[cos, sin], [-sin, cos]]
+        spread = np.diag([9.0, *[0.36] * (d - 1)])
+        moments.append((turn.T @ spread @ turn, distance * turn[0]))
+    return moments
+
+
+def population_disparity(estimator, population):
+    """Disparity that this fitted projection has on new rows, in expectation."""
+    across = np.eye(estimator.n_features_in_) - estimator.components_.T @ estimator.components_
+    errors = [
+        np.trace(across @ S) + np.sum((across @ (mean - estimator.mean_)) ** 2)
+        for S, mean in population
+    ]
+    return errors[1] - errors[0]
+
+
+@pytest.mark.parametrize(("sizes", "d", "r"), [((250, 50), 2, 1), ((120, 60), 12, 3)])
+def test_intervals_cover_the_disparity_on_new_rows(sizes, d, r):
+    """Nominal 95 %: over 200 data sets between 90 and 99 % of the intervals hold the truth."""
+    population = population_of_two_groups(d, shift=1.0)
+    covered = np.zeros(2)
+    for seed in range(200):
+        made = make_two_groups(sizes, d, random_state=seed)
+        codes = np.repeat([0, 1], sizes)
+        rng = np.random.default_rng(seed)
+        estimators = [FairPCA(r, alpha=1.0), FairPCA(r)]
+        fold = assign_folds(codes, 5, rng)
+        held_out = finish(cross_fit(made.data, codes, fold, estimators, standardize=False))
+        for i, (errors, estimator) in enumerate(zip(held_out, estimators, strict=True)):
+            low, high = disparity_interval(errors[codes == 0], errors[codes == 1], 0.95, 500, rng)
+            estimator.fit(made.data, sensitive_features=codes)
+            covered[i] += low <= population_disparity(estimator, population) <= high
+    assert (covered / 200 >= 0.90).all(), covered
+    assert (covered / 200 <= 0.99).all(), covered

@@ -1,0 +1,367 @@
+"""The command in a subprocess, on real files: answers, failures, exit codes, no partial files."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairpca
+from fairpca.datasets import load_diabetes_by_sex
+
+pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+pytest.importorskip("typer")
+import pyarrow.csv as pc  # noqa: E402
+import pyarrow.feather as feather  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+COMMAND = [sys.executable, "-W", "error", "-m", "fairpca"]
+
+
+def run(*arguments, cwd, stdin=None, code=0, text=True):
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=text,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def fails(*arguments, cwd, code=2, stdin=None):
+    """Run a command that must fail with one line, and leave the folder as it was."""
+    before = sorted(cwd.iterdir())
+    done = run(*arguments, cwd=cwd, code=code, stdin=stdin)
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("fairpca: ")
+    assert sorted(cwd.iterdir()) == before
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def diabetes(tmp_path_factory):
+    """The data as a file of each kind."""
+    folder = tmp_path_factory.mktemp("data")
+    bunch = load_diabetes_by_sex(prepare=False)
+    columns = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
+    ids = [f"{i:04d}" for i in range(len(bunch.data))]
+    ward = [("north", "south", "east")[i % 3] for i in range(len(ids))]
+    sex = bunch.sensitive_features.tolist()
+    table = pa.table({"id": ids, **columns, "ward": ward, "sex": sex, "y": bunch.target})
+    pc.write_csv(table, folder / "d.csv")
+    pc.write_csv(table, folder / "d.tsv", pc.WriteOptions(delimiter="\t"))
+    pq.write_table(table, folder / "d.parquet", row_group_size=100)
+    feather.write_feather(table, folder / "d.feather")
+    return folder
+
+
+def test_bundled_report_and_json(tmp_path):
+    done = run("report", "--json", "out.json", cwd=tmp_path)
+    assert "female" in done.stdout
+    assert "parity reached" in done.stdout
+    assert "\x1b" not in done.stdout
+    numbers = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    bunch = load_diabetes_by_sex()
+    fair = fairpca.FairPCA(3).fit(bunch.data, sensitive_features=bunch.sensitive_features)
+    assert numbers["fair"]["group_errors"] == pytest.approx(fair.group_errors_)
+    assert numbers["data"]["command"] == "fairpca report --json out.json"
+    assert (tmp_path / "report.html").stat().st_size < 1_500_000
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "feather"])
+def test_every_format_gives_the_same_numbers(diabetes, tmp_path, kind):
+    options = ["--group", "sex", "--drop", "id", "--label", "y", "--json", "-"]
+    done = run("audit", diabetes / f"d.{kind}", *options, cwd=tmp_path)
+    numbers = json.loads(done.stdout)
+    bunch = load_diabetes_by_sex()
+    fair = fairpca.FairPCA(4).fit(bunch.data, sensitive_features=bunch.sensitive_features)
+    assert numbers["pca"][3]["group_errors"] == pytest.approx(fair.pca_group_errors_)
+    assert numbers["groups"] == ["female", "male"]
+
+
+def test_standard_input_and_semicolons(diabetes, tmp_path):
+    content = (diabetes / "d.csv").read_text("utf-8").replace(",", ";")
+    options = ["-g", "sex", "--label", "y", "--drop", "id,ward"]
+    done = run("audit", "-", *options, cwd=tmp_path, stdin=content)
+    assert "2.546" in done.stdout
+
+
+def test_text_columns_are_named_or_encoded(diabetes, tmp_path):
+    options = ["-g", "sex", "--label", "y", "--drop", "id"]
+    plain = run("audit", diabetes / "d.csv", *options, cwd=tmp_path)
+    assert "left out, not numbers: ward (--encode)" in plain.stdout
+    encoded = run("audit", diabetes / "d.csv", *options, "--encode", "--json", "-", cwd=tmp_path)
+    assert len(json.loads(encoded.stdout)["pca"]) == 9 + 3
+
+
+def test_one_value_against_the_rest_and_intersections(diabetes, tmp_path):
+    options = ["--label", "y", "--drop", "id", "--json", "-"]
+    path = diabetes / "d.csv"
+    done = run("audit", path, "-g", "ward", "--positive", "east", *options, cwd=tmp_path)
+    assert json.loads(done.stdout)["groups"] == ["east", "not east"]
+    done = run("audit", path, "-g", "ward", "-g", "sex", "--positive", "east & male",
+               *options, cwd=tmp_path)  # fmt: skip
+    assert json.loads(done.stdout)["groups"] == ["east & male", "not east & male"]
+    line = fails("audit", path, "-g", "ward", cwd=tmp_path)
+    assert "3 groups" in line
+    assert "--positive 'north'" in line
+
+
+def test_max_disparity_decides_the_exit_code(diabetes, tmp_path):
+    options = ["audit", diabetes / "d.csv", "-g", "sex", "--label", "y", "--drop", "id"]
+    run(*options, "--max-disparity", "0.2", cwd=tmp_path)
+    run(*options, "-r", "2", "--max-disparity", "0.1", cwd=tmp_path)
+    done = run(*options, "--max-disparity", "0.1", cwd=tmp_path, code=1)
+    assert "disparity 0.1134 exceeds --max-disparity 0.1" in done.stderr
+
+
+def test_fit_transform_inspect(diabetes, tmp_path):
+    options = ["-g", "sex", "-r", "3", "--label", "y", "--drop", "id"]
+    run("fit", diabetes / "d.csv", *options, "--out", "m.safetensors", cwd=tmp_path)
+    bunch = load_diabetes_by_sex()
+    fair = fairpca.FairPCA(3).fit(bunch.data, sensitive_features=bunch.sensitive_features)
+    expected = fair.transform(bunch.data)
+    for data, out in (("d.csv", "s.csv"), ("d.parquet", "s.parquet"), ("d.feather", "t.csv")):
+        run("transform", "m.safetensors", diabetes / data, "--keep", "id,sex",
+            "--out", out, cwd=tmp_path)  # fmt: skip
+        read = pq.read_table if out.endswith("parquet") else pc.read_csv
+        scores = read(tmp_path / out).to_pandas()
+        assert scores.columns.tolist() == ["id", "sex", "fairpca0", "fairpca1", "fairpca2"]
+        assert scores["sex"].tolist() == bunch.sensitive_features.tolist()
+        np.testing.assert_allclose(scores.to_numpy()[:, 2:].astype(float), expected, atol=1e-9)
+    assert (tmp_path / "s.csv").read_text().splitlines()[1].startswith('"0000"')
+    shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    assert "3 components of 9 features, standardised" in shown
+    plain = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
+    assert plain["group_errors"] == pytest.approx(fair.group_errors_)
+    assert plain["columns"] == bunch.feature_names
+
+
+def test_encoded_model_transforms_and_refuses_new_values(diabetes, tmp_path):
+    options = ["-g", "sex", "-r", "3", "--label", "y", "--drop", "id", "--encode"]
+    run("fit", diabetes / "d.csv", *options, "--out", "m.safetensors", cwd=tmp_path)
+    done = run("transform", "m.safetensors", diabetes / "d.parquet", "--out", "-", cwd=tmp_path)
+    assert len(done.stdout.splitlines()) == 443
+    other = (diabetes / "d.csv").read_text("utf-8").replace("north", "moon")
+    (tmp_path / "o.csv").write_text(other, "utf-8")
+    line = fails("transform", "m.safetensors", "o.csv", "--out", "s.csv", cwd=tmp_path)
+    assert "'moon'" in line
+
+
+def test_transform_refuses_missing_columns_values_and_endings(diabetes, tmp_path):
+    run("fit", diabetes / "d.csv", "-g", "sex", "-r", "2", "--columns", "age,bmi,bp",
+        "--out", "m.safetensors", cwd=tmp_path)  # fmt: skip
+    (tmp_path / "a.csv").write_text("age,bmi,BP\n1,2,3\n")
+    (tmp_path / "b.csv").write_text("age,bmi,bp\n1,2,3\n1,,3\n")
+    (tmp_path / "c.csv").write_text("age,bmi,bp\n1,2,3\n1,x,3\n")
+    transform = ["transform", "m.safetensors"]
+    assert "did you mean 'BP'?" in fails(*transform, "a.csv", "--out", "s.csv", cwd=tmp_path)
+    line = fails(*transform, "b.csv", "--out", "s.csv", cwd=tmp_path)
+    assert "'bmi' of b.csv has a missing value in row 2" in line
+    assert "'x'" in fails(*transform, "c.csv", "--out", "s.csv", cwd=tmp_path)
+    line = fails(*transform, "a.csv", "--out", "s.xlsx", cwd=tmp_path)
+    assert "choose .csv or .parquet" in line
+    line = fails("transform", "a.csv", "a.csv", "--out", "s.csv", cwd=tmp_path)
+    assert "no fairpca model file" in line
+
+
+def test_wrong_columns_suggest_the_nearest(diabetes, tmp_path):
+    path = diabetes / "d.csv"
+    assert "did you mean 'sex'?" in fails("report", path, "--group", "Sexx", cwd=tmp_path)
+    line = fails("report", path, "--group", "sex", "--drop", "idd", cwd=tmp_path)
+    assert "did you mean 'id'" in line
+    line = fails("report", path, cwd=tmp_path)
+    assert "--group is missing" in line
+    assert "'sex'" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "is empty"),
+        (b"a,sex\n", "no rows"),
+        (b"a,sex\n1,f\n2\n3,m\n", "line 3 of bad.csv has 1 values"),
+        (b"a,sex\n1,f\n2,m,9\n", "line 3 of bad.csv has 3 values"),
+        ("a,sex\n1,f\n2,m\u00e4nnlich\n".encode("latin-1"), "not UTF-8 text (line 3)"),
+        ("\u00e4,sex\n1,f\n2,m\n".encode("latin-1"), "not UTF-8 text (line 1)"),
+        (b"a,b,sex\n1,5,f\n1,5,m\n1,5,m\n", "no column of bad.csv varies"),
+        (b"a,sex\n1,f\n2,f\n", "one group, 'f'"),
+        (b"a,sex\n1,f\n,m\n3,\n", "2 of 3 rows of bad.csv have missing values"),
+        (b"a,a,sex\n1,2,f\n", "two columns named 'a'"),
+        (b"sex,t\nf,x\nm,y\n", "no numeric columns besides 'sex'"),
+    ],
+)
+def test_bad_files_end_in_one_line(tmp_path, content, expected):
+    (tmp_path / "bad.csv").write_bytes(content)
+    assert expected in fails("report", "bad.csv", "--group", "sex", cwd=tmp_path)
+
+
+def test_latin1_with_encoding_and_dropped_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    groups = ["w", "m\u00e4nnlich", "m\u00e4nnlich"]
+    lines = [f"{rng.normal()},{rng.normal()},{groups[i % 3]}" for i in range(40)]
+    content = "a,b,g\n,1,w\n" + "\n".join(lines)
+    (tmp_path / "l.csv").write_bytes(content.encode("latin-1"))
+    done = run("audit", "l.csv", "-g", "g", "--encoding", "latin-1", "--drop-missing", cwd=tmp_path)
+    assert "m\u00e4nnlich" in done.stdout
+    assert "missing values: 1 of 41 rows" in done.stdout
+    line = fails("audit", "l.csv", "-g", "g", "--encoding", "klingon", cwd=tmp_path)
+    assert "'klingon' is not known" in line
+
+
+def test_missing_and_unreadable_files(diabetes, tmp_path):
+    shutil.copy(diabetes / "d.csv", tmp_path / "people.csv")
+    line = fails("report", "peopel.csv", "--group", "sex", cwd=tmp_path)
+    assert "did you mean 'people.csv'?" in line
+    assert "is a folder" in fails("report", ".", "--group", "sex", cwd=tmp_path)
+    (tmp_path / "x.parquet").write_bytes(b"hello")
+    assert "damaged" in fails("report", "x.parquet", "--group", "sex", cwd=tmp_path)
+    (tmp_path / "x.xlsx").write_bytes(b"hello")
+    assert "cannot tell the format" in fails("report", "x.xlsx", "--group", "sex", cwd=tmp_path)
+
+
+def test_unwritable_output_is_noticed_first(tmp_path):
+    assert "No such file" in fails("report", "--out", "nowhere/r.html", cwd=tmp_path)
+    (tmp_path / "folder").mkdir()
+    assert "is a folder" in fails("report", "--out", "folder", cwd=tmp_path)
+    assert "is a folder" in fails("report", "--json", "folder", cwd=tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("rank", ["0", "-1", "1.5", "many"])
+def test_impossible_ranks(tmp_path, rank):
+    assert "such as 3" in fails("report", f"-r={rank}", cwd=tmp_path)
+
+
+def test_more_components_than_features(tmp_path):
+    assert "from 1 to 9" in fails("report", "-r", "10", cwd=tmp_path)
+    assert "from 1 to 9" in fails("audit", "-r", "10", cwd=tmp_path)
+
+
+def test_unknown_options_and_commands_are_one_line(tmp_path):
+    assert "--grup" in fails("report", "--grup", "sex", cwd=tmp_path)
+    assert "reprot" in fails("reprot", cwd=tmp_path)
+
+
+def test_reader_that_goes_away(diabetes, tmp_path):
+    run("fit", diabetes / "d.csv", "-g", "sex", "-r", "2", "--columns", "age,bmi,bp",
+        "--out", "m.safetensors", cwd=tmp_path)  # fmt: skip
+    long = "age,bmi,bp\n" + "1,2,3\n" * 200_000
+    (tmp_path / "long.csv").write_text(long)
+    for command in (["transform", "m.safetensors", "long.csv", "--out", "-"], ["audit"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "wb") as stdout:
+            done = subprocess.run(
+                [*COMMAND, *command], cwd=tmp_path, stdout=stdout, stderr=subprocess.PIPE,
+                timeout=120, check=False,
+            )  # fmt: skip
+        assert done.returncode == 141
+        assert done.stderr == b""
+
+
+def test_interrupt_leaves_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pa.table({f"x{j}": rng.normal(size=3000) for j in range(150)})
+    table = table.append_column("g", pa.array(["a", "b", "b"] * 1000))
+    pq.write_table(table, tmp_path / "wide.parquet")
+    process = subprocess.Popen(
+        [*COMMAND, "report", "wide.parquet", "-g", "g", "-r", "40"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)  # until the temporary file shows that work has begun
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "fairpca: interrupted; nothing was written.\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["wide.parquet"]
+
+
+def test_progress_is_shown_on_a_terminal_only(tmp_path):
+    """A slow reader makes the bar appear; it is gone, and nothing is written, at the end."""
+    controller, terminal = os.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "audit", "-", "-g", "g", "--json", "out.json"], cwd=tmp_path,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal, text=True,
+    )  # fmt: skip
+    os.close(terminal)
+    time.sleep(4)
+    process.communicate("a,g\n1,x\n2,y\n5,y\n", timeout=60)
+    assert process.returncode == 0
+    shown = os.read(controller, 1 << 16).decode()
+    os.close(controller)
+    assert "reading" in shown
+    assert (tmp_path / "out.json").exists()
+
+
+def test_hostile_names_stay_text_in_the_terminal(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["[red]x[/red]", "\x1b[31mred", "n" * 5000, "\u2028\U0001f600"]
+    table = {name: rng.normal(size=30) for name in names}
+    labels = ["[bold]a", "\x1b]0;title\x07b"]
+    table = pa.table({**table, "g": [labels[i % 3 == 0] for i in range(30)]})
+    pq.write_table(table, tmp_path / "h.parquet")
+    done = run("report", "h.parquet", "-g", "g", "-r", "2", cwd=tmp_path)
+    assert "\x1b" not in done.stdout
+    assert "[bold]a" in done.stdout
+    assert "\x1b" not in fails("report", "h.parquet", "-g", "\x1b[31mre", cwd=tmp_path)
+
+
+def test_python_code_of_the_report_repeats_it(diabetes, tmp_path):
+    pytest.importorskip("pandas")
+    path = str(diabetes / "d.csv")
+    for more in (["-g", "sex"], ["-g", "ward", "--positive", "east", "--encode", "--drop-missing"]):
+        run("report", path, "-r", "3", "--label", "y", "--drop", "id", *more, "--seed", "3",
+            "--json", "out.json", cwd=tmp_path)  # fmt: skip
+        numbers = json.loads((tmp_path / "out.json").read_text("utf-8"))
+        scope: dict[str, object] = {}
+        exec(numbers["data"]["code"], scope)
+        again = scope["result"].to_dict()
+        assert again["groups"] == numbers["groups"]
+        assert again["fair"]["group_errors"] == pytest.approx(numbers["fair"]["group_errors"])
+        assert again["bootstrap"]["pca"] == pytest.approx(numbers["bootstrap"]["pca"])
+
+
+def test_help_is_fast_and_loads_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['fairpca', '--help']\n"
+        "from fairpca.cli import run\n"
+        "code = run()\n"
+        "heavy = {'numpy', 'sklearn', 'pyarrow', 'altair', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'{heavy} {code}' if heavy or code else 0)"
+    )
+    busy = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        # Processor time: other work on the machine must not decide this.
+        busy.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert done.returncode == 0, done.stderr
+    assert min(busy) < 0.5
+
+
+def test_version_and_installed_script():
+    expected = f"fairpca {fairpca.__version__}"
+    assert run("--version", cwd=Path()).stdout.strip() == expected
+    script = shutil.which("fairpca")
+    if script is None:
+        pytest.skip("the fairpca command is not on PATH")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == expected

@@ -1,0 +1,208 @@
+"""Dask collections give what the same rows in memory give, on every scheduler."""
+
+import os
+import signal
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from dask.distributed import Client, LocalCluster
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from source_data import assert_same_moments, unequal_groups
+
+from fairpca import FairPCA, GroupMoments
+
+# Of dask's own making: converting pandas' string columns to arrays, and sockets of a dying cluster.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Dask currently has limited support:UserWarning",
+    "ignore::ResourceWarning",
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+)
+
+X, SEX = unequal_groups()
+EXPECTED = GroupMoments.from_data(X, SEX)
+COLUMNS = ["a", "b", "c", "d"]
+
+
+def frame(npartitions=3):
+    return dd.from_pandas(pd.DataFrame(X, columns=COLUMNS).assign(sex=SEX), npartitions=npartitions)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@st.composite
+def chunks(draw):
+    n = len(X)
+    cuts = draw(st.lists(st.integers(1, n - 1), max_size=6, unique=True))
+    return tuple(np.diff([0, *sorted(cuts), n]).tolist())
+
+
+@settings(max_examples=20, deadline=None)
+@given(rows=chunks(), labels=chunks(), columns=st.sampled_from([(4,), (1, 3), (2, 2)]))
+def test_any_chunks(rows, labels, columns):
+    with dask.config.set(scheduler="synchronous"):
+        moments = GroupMoments.from_data(
+            da.from_array(X, chunks=(rows, columns)), da.from_array(SEX, chunks=(labels,))
+        )
+    assert_same_moments(moments, EXPECTED)
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads", "processes"])
+def test_schedulers(scheduler):
+    with dask.config.set(scheduler=scheduler, num_workers=2):
+        fair = FairPCA(2).fit(
+            da.from_array(X, chunks=(100, 2)), sensitive_features=da.from_array(SEX, chunks=300)
+        )
+        check_fit(fair, np.asarray(fair.transform(da.from_array(X, chunks=(100, 2)))))
+
+
+def check_fit(fair, scores):
+    expected = FairPCA(2).fit(X, sensitive_features=SEX)
+    np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-10)
+    np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
+    np.testing.assert_allclose(scores, expected.transform(X), atol=1e-9)
+
+
+def test_labels_and_weights_of_every_kind():
+    weights = np.arange(len(X)) % 3 * 0.5
+    weights[:250] = 0  # two whole blocks weigh nothing
+    expected = GroupMoments.from_data(X, SEX, weights)
+    array = da.from_array(X, chunks=(100, 4))
+    for labels in (
+        SEX,
+        SEX.tolist(),
+        pd.Series(SEX, dtype="category"),
+        da.from_array(SEX)[:, None],
+    ):
+        for given_weights in (weights, da.from_array(weights, chunks=90)):
+            assert_same_moments(GroupMoments.from_data(array, labels, given_weights), expected)
+    with pytest.raises(ValueError, match="no rows of positive weight"):
+        GroupMoments.from_data(array, SEX, da.zeros(len(X)))
+
+
+def test_data_frames():
+    ddf = frame()
+    fair = FairPCA(2).fit(ddf[COLUMNS], sensitive_features=ddf["sex"])
+    assert fair.feature_names_in_.tolist() == COLUMNS
+    scores = fair.transform(ddf[COLUMNS])
+    assert isinstance(scores, da.Array)
+    assert scores.shape[1] == 2
+    check_fit(fair, scores.compute())
+    with pytest.raises(ValueError, match="feature names"):
+        fair.transform(ddf[COLUMNS[::-1]]).compute()
+
+    by_block = FairPCA(2).partial_fit(ddf[COLUMNS], sensitive_features=ddf["sex"])
+    by_block.partial_fit(ddf[COLUMNS], sensitive_features=ddf["sex"])
+    np.testing.assert_allclose(by_block.components_, fair.components_, atol=1e-10)
+    with pytest.raises(ValueError, match="columns that differ"):
+        by_block.partial_fit(ddf[COLUMNS[::-1]], sensitive_features=ddf["sex"])
+    assert by_block.group_sizes_.sum() == 2 * len(X)
+
+
+def test_empty_partitions():
+    ddf = frame(4)
+    ddf = ddf[(ddf["a"] > 0) | (ddf.index > 400)]
+    kept = (X[:, 0] > 0) | (np.arange(len(X)) > 400)
+    none = ddf.partitions[0][ddf.partitions[0]["a"] > 1e9]
+    ddf = dd.concat([none, ddf], interleave_partitions=True)
+    moments = GroupMoments.from_data(ddf[COLUMNS], ddf["sex"])
+    assert_same_moments(moments, GroupMoments.from_data(X[kept], SEX[kept]))
+    fair = FairPCA(2).fit_moments(moments)
+    assert fair.transform(ddf[COLUMNS]).compute().shape == (kept.sum(), 2)
+
+
+def test_unknown_chunks():
+    ddf = frame()
+    array, labels = ddf[COLUMNS].to_dask_array(), ddf["sex"].to_dask_array()
+    assert np.isnan(array.shape[0])
+    for known in (labels, ddf["sex"]):
+        assert_same_moments(GroupMoments.from_data(array, known), EXPECTED)
+    with pytest.raises(ValueError, match=r"lengths .* not known.*compute_chunk_sizes\(\)"):
+        GroupMoments.from_data(array, SEX)
+    with pytest.raises(ValueError, match=r"to_dask_array\(lengths=True\)"):
+        GroupMoments.from_data(ddf[COLUMNS], SEX)
+    assert_same_moments(GroupMoments.from_data(array.compute_chunk_sizes(), SEX), EXPECTED)
+    with pytest.raises(ValueError, match="X has 3 blocks but sensitive_features has 5"):
+        GroupMoments.from_data(ddf[COLUMNS], frame(5)["sex"])
+
+
+def test_what_is_refused():
+    array = da.from_array(X, chunks=(100, 4))
+    with pytest.raises(ValueError, match="has 100 entries but X has 700 rows"):
+        GroupMoments.from_data(array, da.from_array(SEX[:100]))
+    with pytest.raises(ValueError, match="100 labels but X has 700 rows"):
+        GroupMoments.from_data(array, SEX[:100])
+    for column in (array[:, 0], frame()["a"]):
+        with pytest.raises(ValueError, match="Expected 2D array"):
+            GroupMoments.from_data(column, SEX)
+    broken = X.copy()
+    broken[250, 1] = np.nan
+    with pytest.raises(ValueError, match=r"block 2 of X: .*NaN in column 1, first in row 50"):
+        GroupMoments.from_data(da.from_array(broken, chunks=(100, 4)), SEX)
+    labels = da.from_array(SEX, chunks=100)
+    array, labels = array[array[:, 0] > -1e9], labels[1:][labels[1:] != "nobody"]
+    with pytest.raises(ValueError, match=r"block 0 of X: .*99 labels but X has 100 rows"):
+        GroupMoments.from_data(array, labels)
+
+
+def test_transform_is_lazy_and_keeps_single_precision():
+    fair = FairPCA(2).fit(X, sensitive_features=SEX)
+    calls = []
+
+    def block(x):
+        calls.append(len(x))
+        return x
+
+    lazy = da.from_array(X.astype(np.float32), chunks=(100, 4)).map_blocks(block, dtype="f4")
+    calls.clear()
+    scores = fair.transform(lazy)
+    assert not calls
+    assert scores.dtype == np.float32
+    assert scores.chunks == ((100,) * 7, (2,))
+    assert scores.compute(scheduler="synchronous").dtype == np.float32
+    graph = scores.__dask_graph__()
+    assert "moments_" not in str(dict(graph))
+
+
+def test_cluster(cluster):
+    ddf = frame(6)
+    fair = FairPCA(2).fit(ddf[COLUMNS], sensitive_features=ddf["sex"])
+    check_fit(fair, fair.transform(ddf[COLUMNS]).compute())
+
+
+def _slow_block(block, marker):
+    """The worker that comes first to the marked block dies there."""
+    if block[0, 0] == X[0, 0]:
+        try:
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            pass
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+def test_killed_worker_changes_nothing(cluster, tmp_path):
+    array = da.from_array(X, chunks=(50, 4))
+    dangerous = array.map_blocks(_slow_block, str(tmp_path / "died"), dtype=float)
+    before = set(cluster.scheduler_info()["workers"])
+    moments = GroupMoments.from_data(dangerous, SEX)
+    assert (tmp_path / "died").exists()
+    assert set(cluster.scheduler_info()["workers"]) != before
+    np.testing.assert_array_equal(
+        moments.second_moments(), GroupMoments.from_data(array, SEX).second_moments()
+    )
+    assert_same_moments(moments, EXPECTED)

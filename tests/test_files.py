@@ -1,0 +1,411 @@
+"""Files give what the same rows in memory give, or are refused with their name and place."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from source_data import assert_same_moments, unequal_groups
+
+from fairpca import FairPCA, GroupMoments
+from fairpca.sources import files as files_module
+
+WRITERS = {
+    "csv": pa_csv.write_csv,
+    "tsv": lambda t, path: pa_csv.write_csv(t, path, pa_csv.WriteOptions(delimiter="\t")),
+    "parquet": pq.write_table,
+    "arrow": lambda t, path: _write_ipc(t, path, pa.ipc.new_file),
+    "feather": lambda t, path: _write_ipc(t, path, pa.ipc.new_file),
+    "ipc": lambda t, path: _write_ipc(t, path, pa.ipc.new_stream),
+}
+
+
+def _write_ipc(table, path, new):
+    with pa.OSFile(str(path), "wb") as sink, new(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=100)
+
+
+@pytest.fixture
+def data():
+    return unequal_groups()
+
+
+def as_table(X, sex, **more):
+    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+    return pa.table({"id": [f"p{i}" for i in range(len(X))], **columns, "sex": sex, **more})
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_every_format_equals_memory(kind, data, tmp_path):
+    X, sex = data
+    WRITERS[kind](as_table(X, sex), tmp_path / f"d.{kind}")
+    fractions = []
+    moments = GroupMoments.from_files(
+        tmp_path / f"d.{kind}", group="sex", progress=fractions.append
+    )
+    assert_same_moments(moments, GroupMoments.from_data(X, sex))
+    assert moments.feature_names == ["x0", "x1", "x2", "x3"]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+
+    fair = FairPCA(2).fit_files(tmp_path / f"d.{kind}", group="sex")
+    expected = FairPCA(2).fit(X, sensitive_features=sex)
+    np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-10)
+    np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
+    assert fair.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
+
+
+@pytest.mark.parametrize("output", ["scores.parquet", "scores.csv", "scores.tsv"])
+def test_scores_are_written_in_row_order(output, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 64)
+    X, sex = data
+    pq.write_table(as_table(X[:300], sex[:300]), tmp_path / "a.parquet")
+    pq.write_table(as_table(X[300:], sex[300:]), tmp_path / "b.parquet")
+    paths = [tmp_path / "b.parquet", tmp_path / "a.parquet"]
+    fair = FairPCA(2).fit_files(paths, group="sex")
+    written = fair.transform_files(paths, tmp_path / output, keep=["id", "sex"])
+    assert written == tmp_path / output
+    if output.endswith("parquet"):
+        table = pq.read_table(written)
+    else:
+        separator = pa_csv.ParseOptions(delimiter="\t" if output.endswith("tsv") else ",")
+        table = pa_csv.read_csv(written, parse_options=separator)
+    assert table.column_names == ["id", "sex", "fairpca0", "fairpca1"]
+    order = np.r_[300:700, 0:300]
+    np.testing.assert_array_equal(table["sex"].to_pylist(), sex[order])
+    scores = np.column_stack([table["fairpca0"], table["fairpca1"]])
+    expected = (X[order] - fair.mean_) @ fair.components_.T
+    np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-8)
+    assert sorted(os.listdir(tmp_path)) == sorted(["a.parquet", "b.parquet", output])
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cuts=st.lists(st.integers(0, 700), max_size=5), rows=st.integers(1, 400))
+def test_any_split_into_files_and_batches(cuts, rows, data, tmp_path_factory):
+    X, sex = data
+    folder = tmp_path_factory.mktemp("split")
+    edges = [0, *sorted(cuts), len(X)]
+    table = as_table(X, sex)
+    for i, (a, b) in enumerate(pairwise(edges)):
+        pq.write_table(table.slice(a, b - a), folder / f"{i}.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files_module, "_BATCH_ROWS", rows)
+        moments = GroupMoments.from_files(folder, group="sex")
+    assert_same_moments(moments, GroupMoments.from_data(X, sex))
+
+
+def test_results_repeat_to_the_last_bit(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 32)
+    X, sex = data
+    pq.write_table(as_table(X, sex), tmp_path / "d.parquet")
+    first, second = (GroupMoments.from_files(tmp_path / "d.parquet", group="sex") for _ in range(2))
+    np.testing.assert_array_equal(first.second_moments(), second.second_moments())
+
+
+@pytest.mark.parametrize("partitioned_by", ["sex", "year"])
+def test_partitioned_folder(partitioned_by, data, tmp_path):
+    X, sex = data
+    year = np.where(np.arange(len(X)) % 3 == 0, 2020, 2021)
+    table = as_table(X, sex, year=year)
+    pq.write_to_dataset(table, tmp_path / "d", partition_cols=[partitioned_by])
+    (tmp_path / "d" / "_SUCCESS").touch()
+    features = ["x0", "x1", "x2", "x3"]
+    moments = GroupMoments.from_files(tmp_path / "d", group=partitioned_by, columns=features)
+    labels = sex if partitioned_by == "sex" else year
+    assert_same_moments(moments, GroupMoments.from_data(X, labels))
+    if partitioned_by == "year":
+        assert moments.groups.tolist() == [2020, 2021]
+        default = GroupMoments.from_files(tmp_path / "d", group="sex")
+        assert default.feature_names == features
+        chosen = GroupMoments.from_files(tmp_path / "d", group="sex", columns=["x0", "year"])
+        assert_same_moments(chosen, GroupMoments.from_data(np.column_stack([X[:, 0], year]), sex))
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (["a", "b"], pa.string()),
+        (["a", "b"], pa.large_string()),
+        (["a", "b"], pa.string_view()),
+        (["a", "b"], pa.dictionary(pa.int8(), pa.string())),
+        ([3, 7], pa.int8()),
+        ([3, 7], pa.dictionary(pa.int32(), pa.int64())),
+        ([False, True], pa.bool_()),
+        ([0.5, 1.5], pa.float64()),
+    ],
+)
+def test_label_types(labels, kind, data, tmp_path):
+    X, sex = data
+    values = [labels[0] if s == "g0" else labels[1] for s in sex]
+    table = as_table(X, sex).set_column(5, "sex", pa.array(values, kind))
+    _write_ipc(table, tmp_path / "d.arrow", pa.ipc.new_file)
+    moments = GroupMoments.from_files(tmp_path / "d.arrow", group="sex")
+    assert moments.groups.tolist() == labels
+    assert_same_moments(moments, GroupMoments.from_data(X, values))
+
+
+@pytest.mark.parametrize(
+    "kind", ["float", "double", "halffloat", "int8", "int64", "uint64", "bool", "decimal128(9, 2)"]
+)
+def test_number_types(kind, data, tmp_path):
+    X, sex = data
+    values = np.round(X[:, :2]) if "int" in kind else X[:, :2]
+    values = np.abs(values) if kind == "uint64" else values
+    values = values > 0 if kind == "bool" else values
+    arrow = pa.decimal128(9, 2) if kind.startswith("decimal") else pa.type_for_alias(kind)
+    columns = [pa.array(v).cast(arrow, safe=False) for v in values.T]
+    pq.write_table(pa.table([*columns, pa.array(sex)], ["a", "b", "sex"]), tmp_path / "d.parquet")
+    expected = np.column_stack([c.cast("float64", safe=False).to_numpy() for c in columns])
+    moments = GroupMoments.from_files(tmp_path / "d.parquet", group="sex")
+    assert moments.feature_names == ["a", "b"]
+    assert_same_moments(moments, GroupMoments.from_data(expected, sex))
+
+
+def test_weights_are_a_column(data, tmp_path):
+    X, sex = data
+    weights = np.random.default_rng(1).integers(0, 4, len(X)) * 0.5
+    weights[:100] = 0  # a whole block weighs nothing
+    table = as_table(X, sex, w=weights)
+    pq.write_table(table, tmp_path / "d.parquet", row_group_size=50)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files_module, "_BATCH_ROWS", 50)
+        moments = GroupMoments.from_files(tmp_path / "d.parquet", group="sex", sample_weight="w")
+    assert moments.feature_names == ["x0", "x1", "x2", "x3"]
+    assert_same_moments(moments, GroupMoments.from_data(X, sex, weights))
+
+
+@pytest.mark.parametrize("column", ["x1", "sex"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_missing_values(kind, column, data, tmp_path):
+    X, sex = data
+    table = as_table(X, sex)
+    gone = np.zeros(len(X), bool)
+    gone[[417, 600]] = True
+    values = pa.array(table[column].to_numpy(), mask=gone)
+    table = table.set_column(table.column_names.index(column), column, values)
+    path = tmp_path / f"d.{kind}"
+    WRITERS[kind](table, path)
+    with pytest.raises(ValueError, match=rf"{path} has a missing .*'{column}', row 417 .*drop_mis"):
+        GroupMoments.from_files(path, group="sex")
+    moments = GroupMoments.from_files(path, group="sex", drop_missing=True)
+    assert moments.n_dropped == 2
+    assert_same_moments(moments, GroupMoments.from_data(X[~gone], sex[~gone]))
+    assert moments.merge(moments).n_dropped == 4
+
+
+def test_nan_and_infinity(data, tmp_path):
+    X, sex = data
+    X[5, 2] = np.nan
+    pq.write_table(as_table(X, sex), tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="missing value in column 'x2', row 5"):
+        GroupMoments.from_files(tmp_path / "d.parquet", group="sex")
+    assert (
+        GroupMoments.from_files(tmp_path / "d.parquet", group="sex", drop_missing=True).n_dropped
+        == 1
+    )
+    X[5, 2] = np.inf
+    pq.write_table(as_table(X, sex), tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="infinity in column 'x2', row 5"):
+        GroupMoments.from_files(tmp_path / "d.parquet", group="sex", drop_missing=True)
+    pq.write_table(as_table(np.full((3, 2), np.nan), sex[:3]), tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match=r"no rows .* to learn from .*3 were dropped"):
+        GroupMoments.from_files(tmp_path / "d.parquet", group="sex", drop_missing=True)
+
+
+def test_csv_types_are_not_fixed_by_the_first_rows(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_CSV_BLOCK", 2000)
+    rows = [f"{i},{i % 2 == 0},a" for i in range(500)]
+    rows += [f"{i}.5,{i % 2 == 0},b" for i in range(500)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,flag,g", *rows, ""]))
+    moments = GroupMoments.from_files(tmp_path / "d.csv", group="g")
+    X = np.array([[i + (j * 0.5), i % 2 == 0] for j in range(2) for i in range(500)], float)
+    assert_same_moments(moments, GroupMoments.from_data(X, np.repeat(["a", "b"], 500)))
+
+
+@pytest.mark.parametrize("part", [0.03, 0.5, 0.97])
+@pytest.mark.parametrize("kind", WRITERS)
+def test_truncated_files_are_refused(kind, part, data, tmp_path):
+    X, sex = data
+    whole, cut = tmp_path / f"whole.{kind}", tmp_path / f"cut.{kind}"
+    WRITERS[kind](as_table(X, sex), whole)
+    content = whole.read_bytes()
+    cut.write_bytes(content[: int(len(content) * part)])
+    with pytest.raises(ValueError, match=str(cut)):
+        GroupMoments.from_files([whole, cut], group="sex")
+    fair = FairPCA(2).fit_files(whole, group="sex")
+    (tmp_path / "scores.csv").write_text("old")
+    with pytest.raises(ValueError, match=str(cut)):
+        fair.transform_files([whole, cut], tmp_path / "scores.csv")
+    assert (tmp_path / "scores.csv").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == sorted([whole.name, cut.name, "scores.csv"])
+
+
+def test_altered_text_is_refused_with_its_row(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_CSV_LINES_FOR_TYPES", 100)
+    X, sex = data
+    pa_csv.write_csv(as_table(X, sex), tmp_path / "d.csv")
+    lines = (tmp_path / "d.csv").read_text().split("\n")
+    lines[400] = lines[400].replace(".", "#")
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"d\.csv .*Row #401"):
+        GroupMoments.from_files(tmp_path / "d.csv", group="sex")
+    lines[400] = "1,2"
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"d\.csv .*Row #401: Expected 6 columns"):
+        GroupMoments.from_files(tmp_path / "d.csv", group="sex")
+
+
+def test_altered_pages_are_refused(data, tmp_path):
+    X, sex = data
+    path = tmp_path / "d.parquet"
+    pq.write_table(as_table(X, sex), path, write_page_checksum=True, compression="none")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"d\.parquet cannot be read past row"):
+        GroupMoments.from_files(path, group="sex")
+
+
+def test_file_changed_while_it_is_read(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 100)
+    X, sex = data
+    path = tmp_path / "d.arrow"
+    _write_ipc(as_table(X, sex), path, pa.ipc.new_file)
+
+    def touch(fraction):
+        os.utime(path, ns=(1, 1))
+
+    with pytest.raises(ValueError, match=r"d\.arrow was changed while it was being read"):
+        GroupMoments.from_files(path, group="sex", progress=touch)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"group": "gender"}, "has no column 'gender'; its columns are"),
+        ({"group": "sex", "columns": ["x0", "x9"]}, "has no column 'x9'"),
+        ({"group": "sex", "columns": ["x0", "id"]}, "not numbers: 'id'"),
+        ({"group": "sex", "columns": ["x0", "sex"]}, "leave it out of columns"),
+        ({"group": "sex", "columns": "x0"}, r"columns=\['x0'\]"),
+        ({"group": "sex", "sample_weight": "id"}, "not numbers: 'id'"),
+        ({"group": "sex", "file_format": "xlsx"}, "pass 'csv', 'tsv', 'parquet' or 'arrow'"),
+    ],
+)
+def test_wrong_arguments(arguments, message, data, tmp_path):
+    pq.write_table(as_table(*data), tmp_path / "d.parquet")
+    with pytest.raises((ValueError, TypeError), match=message):
+        GroupMoments.from_files(tmp_path / "d.parquet", **arguments)
+
+
+def test_wrong_paths(data, tmp_path):
+    table = as_table(*data)
+    with pytest.raises(FileNotFoundError, match="no file or folder"):
+        GroupMoments.from_files(tmp_path / "nowhere.csv", group="sex")
+    with pytest.raises(ValueError, match="holds no data files"):
+        GroupMoments.from_files(tmp_path, group="sex")
+    with pytest.raises(ValueError, match="no files were given"):
+        GroupMoments.from_files([], group="sex")
+    pq.write_table(table, tmp_path / "d")
+    with pytest.raises(ValueError, match="file_format="):
+        GroupMoments.from_files(tmp_path / "d", group="sex")
+    assert_same_moments(
+        GroupMoments.from_files(tmp_path / "d", group="sex", file_format="parquet"),
+        GroupMoments.from_data(*data),
+    )
+    pq.write_table(table, tmp_path / "d.parquet")
+    pq.write_table(table.drop_columns("x2"), tmp_path / "e.parquet")
+    with pytest.raises(ValueError, match=r"e\.parquet has no column 'x2'"):
+        GroupMoments.from_files(tmp_path, group="sex")
+    (tmp_path / "e.parquet").unlink()
+    pa_csv.write_csv(table, tmp_path / "d.csv")
+    with pytest.raises(ValueError, match="several formats"):
+        GroupMoments.from_files(tmp_path, group="sex")
+
+
+def test_wrong_outputs(data, tmp_path):
+    X, sex = data
+    path = tmp_path / "d.parquet"
+    pq.write_table(as_table(X, sex, fairpca0=X[:, 0]), path)
+    fair = FairPCA(2).fit_files(path, group="sex", columns=["x0", "x1", "x2"])
+    with pytest.raises(ValueError, match=r"end it in \.parquet or \.csv"):
+        fair.transform_files(path, tmp_path / "scores.xlsx")
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        fair.transform_files(path, tmp_path / "nowhere" / "scores.csv")
+    with pytest.raises(ValueError, match="same name"):
+        fair.transform_files(path, tmp_path / "scores.csv", keep=["fairpca0"])
+    with pytest.raises(ValueError, match="4 features"):
+        fair.transform_files(path, tmp_path / "scores.csv", columns=["x0", "x1", "x2", "x3"])
+
+
+_WRITE_SCORES = """
+import sys
+from fairpca import FairPCA
+model, data, output, step = sys.argv[1:]
+fair = FairPCA(2).fit_files(model, group="sex")
+fair.transform_files(
+    data, output, keep=["id"], progress=lambda f: print(f, flush=True)
+)
+"""
+
+
+def _start_writer(folder, model, data):
+    command = [sys.executable, "-c", _WRITE_SCORES, folder / model, folder / data]
+    return subprocess.Popen(
+        [*map(str, command), str(folder / "scores.parquet"), ""], stdout=subprocess.PIPE, text=True
+    )
+
+
+@pytest.fixture
+def long_file(data, tmp_path):
+    X, sex = data
+    pq.write_table(as_table(X, sex), tmp_path / "model.parquet")
+    pq.write_table(as_table(X[:, ::-1] * [1e5, 1, 1, 1], sex), tmp_path / "other.parquet")
+    schema = as_table(X, sex).schema
+    with pq.ParquetWriter(tmp_path / "long.parquet", schema) as writer:
+        for _ in range(1500):
+            writer.write_table(as_table(X, sex))
+    return tmp_path
+
+
+def test_killed_while_writing_leaves_the_old_file(long_file):
+    output = long_file / "scores.parquet"
+    output.write_text("old")
+    for rounds in (1, 4, 9):
+        writer = _start_writer(long_file, "model.parquet", "long.parquet")
+        for _ in range(rounds):
+            assert writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+        assert output.read_text() == "old"
+
+
+def test_two_writers_of_one_file_do_not_mix(long_file):
+    expected = {}
+    for model in ("model.parquet", "other.parquet"):
+        writer = _start_writer(long_file, model, "long.parquet")
+        writer.communicate()
+        expected[model] = pq.read_table(long_file / "scores.parquet")
+    first, second = expected.values()
+    assert not first.equals(second)
+    writers = [_start_writer(long_file, model, "long.parquet") for model in expected]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        table = pq.read_table(long_file / "scores.parquet")
+        seen.add(next(name for name, whole in expected.items() if whole.equals(table)))
+        time.sleep(0.05)
+    for writer in writers:
+        writer.communicate()
+        assert writer.returncode == 0
+    final = pq.read_table(long_file / "scores.parquet")
+    assert any(final.equals(whole) for whole in expected.values())
+    assert not list(long_file.glob(".*"))

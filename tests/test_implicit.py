@@ -1,0 +1,164 @@
+"""Products formed from X give what matrices give, and very many features form no matrix."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from conftest import make_groups
+from sklearn.exceptions import ConvergenceWarning
+
+from fairpca import FairPCA, GroupMoments, _base, _implicit, _spectral, tradeoff_path
+from fairpca._implicit import ImplicitMoments, operand_of
+from fairpca.sources.in_memory import as_rows
+
+D = 60
+
+
+@pytest.fixture
+def data():
+    X, groups = make_groups((190, 120), d=D)
+    X *= np.arange(1, D + 1) ** -0.8
+    X[np.abs(X) < 0.3] = 0.0
+    X[groups == "g1"] *= 0.9
+    return X, groups
+
+
+@pytest.fixture
+def no_matrices(monkeypatch):
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+
+
+def in_a_file(X, folder):
+    stored = np.memmap(folder / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    return stored
+
+
+KINDS = {
+    "array": lambda X, folder: X,
+    "columns first": lambda X, folder: np.asfortranarray(X),
+    "memory map": in_a_file,
+    "csr": lambda X, folder: sp.csr_array(X),
+    "csc matrix": lambda X, folder: sp.csc_matrix(X),
+    "frame": lambda X, folder: pd.DataFrame(X, columns=[f"c{j}" for j in range(D)]),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("center", ["overall", "group"])
+def test_products_and_traces(center, kind, weighted, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(_implicit, "_BLOCK_ENTRIES", 64 * D)
+    X, groups = data
+    weights = np.arange(len(X)) % 4 * 0.5 if weighted else None
+    expected = GroupMoments.from_data(X, groups, weights)
+    implicit = ImplicitMoments(as_rows(KINDS[kind](X, tmp_path)), groups, weights)
+    np.testing.assert_allclose(implicit.means, expected.means, atol=1e-12)
+    np.testing.assert_allclose(implicit.mean, expected.mean, atol=1e-12)
+    np.testing.assert_array_equal(implicit.counts, expected.counts)
+    np.testing.assert_allclose(implicit.weights, expected.weights)
+    assert implicit.groups.tolist() == expected.groups.tolist()
+    operand, dense = operand_of(implicit, center), operand_of(expected, center)
+    V = np.random.default_rng(0).normal(size=(D, 5))
+    np.testing.assert_allclose(operand.traces, dense.traces, rtol=1e-12)
+    np.testing.assert_allclose(operand.products(V), dense.products(V), atol=1e-10)
+    np.testing.assert_allclose(operand.shares, dense.shares)
+
+
+@pytest.mark.parametrize("constraint", ["no_worse", None])
+@pytest.mark.parametrize("kind", KINDS)
+def test_fit_equals_the_fit_with_matrices(kind, constraint, data, tmp_path, monkeypatch):
+    X, groups = data
+    given = KINDS[kind](X, tmp_path)
+    expected = FairPCA(3, constraint=constraint).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    fair = FairPCA(3, constraint=constraint).fit(given, sensitive_features=groups)
+    assert fair.status_ == expected.status_
+    assert fair.alpha_ == pytest.approx(expected.alpha_, abs=1e-6)
+    np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
+    np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-7)
+    np.testing.assert_allclose(fair.explained_variance_, expected.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(fair.transform(given), expected.transform(X), atol=1e-5)
+    assert abs(fair.duality_gap_) < 1e-9 * fair.reconstruction_error_
+
+
+@pytest.mark.usefixtures("no_matrices")
+def test_large_offsets_lose_no_digits(data):
+    X, groups = data
+    near = FairPCA(3).fit(X, sensitive_features=groups)
+    far = FairPCA(3).fit(X + 1e7, sensitive_features=groups)
+    np.testing.assert_allclose(far.group_errors_, near.group_errors_, rtol=1e-7)
+
+
+def test_tradeoff_path(data, monkeypatch):
+    X, groups = data
+    expected = tradeoff_path(X, groups, n_components=2, n_points=5)
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    path = tradeoff_path(sp.csr_array(X), groups, n_components=2, n_points=5)
+    np.testing.assert_allclose(path.group_errors, expected.group_errors, rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, lambda X: X])
+def test_chosen_by_itself_and_forms_no_matrix(make):
+    rng = np.random.default_rng(0)
+    d = 6000
+    X = sp.random_array((300, d), density=0.01, rng=rng, format="csr").toarray()
+    X[:, :3] += rng.normal(size=(300, 3)) * 5
+    groups = np.repeat(["a", "b"], [200, 100])
+    X[200:, 1] *= 0.3
+    given = make(X)
+    tracemalloc.start()
+    fair = FairPCA(2).fit(given, sensitive_features=groups)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * d * d / 2
+    np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(2), atol=1e-10)
+    R = ((X - fair.mean_ - fair.transform(X) @ fair.components_) ** 2).sum(axis=1)
+    errors = [R[groups == g].mean() for g in ("a", "b")]
+    np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-10)
+    assert len(pickle.dumps(fair)) < 8 * d * 10, "X went along"
+
+
+def test_what_very_many_features_do_not_allow():
+    X = sp.random_array((40, 40_000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    groups = np.arange(40) % 3 == 0
+    with pytest.raises(ValueError, match=r"matrices of 2 groups need 24 GiB; call fit\(X"):
+        FairPCA(2).partial_fit(X, sensitive_features=groups)
+    for n_components in (None, 0.9):
+        with pytest.raises(ValueError, match="pass an integer"):
+            FairPCA(n_components).fit(X, sensitive_features=groups)
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match="has no moments"):
+        fair.partial_fit(X, sensitive_features=groups)
+
+
+@pytest.mark.usefixtures("no_matrices")
+@pytest.mark.parametrize("make", [sp.csr_array, np.asarray])
+def test_what_is_refused(make, data):
+    X, groups = data
+    X[5, 7] = np.nan
+    with pytest.raises(ValueError, match="NaN in column 7, first in row 5"):
+        FairPCA(2).fit(make(X), sensitive_features=groups)
+    X[5, 7] = 1e200
+    with pytest.raises(ValueError, match="overflow"):
+        FairPCA(2).fit(make(X), sensitive_features=groups)
+    with pytest.raises(ValueError, match="total weight zero"):
+        FairPCA(2).fit(make(X), sensitive_features=groups, sample_weight=groups == "g0")
+
+
+@pytest.mark.usefixtures("no_matrices")
+def test_search_that_does_not_converge_says_so(monkeypatch):
+    monkeypatch.setattr(_base, "_GAP_WORTH_A_WARNING", 1e-5)
+    monkeypatch.setattr(_spectral, "_BASIS_PER_RANK", 2)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 900)) * np.linspace(1, 1.05, 900)
+    groups = np.arange(4000) % 3 == 0
+    X[groups, :300] *= 1.02
+    exact = FairPCA(2, alpha=1.0).fit_moments(GroupMoments.from_data(X, groups))
+    with pytest.warns(ConvergenceWarning, match="with 900 features the search ended before"):
+        fair = FairPCA(2, alpha=1.0).fit(X, sensitive_features=groups)
+    excess = fair.reconstruction_error_ - exact.reconstruction_error_
+    assert 0 < excess <= fair.duality_gap_

@@ -1,0 +1,195 @@
+"""Models come back as they were saved; anything else is refused with a reason."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, load_model
+from fairpca._model_file import read_extra, save_model, with_scaler
+from fairpca.datasets import load_diabetes_by_sex
+
+safetensors_numpy = pytest.importorskip("safetensors.numpy", reason="needs the model extra")
+pd = pytest.importorskip("pandas")
+
+DIABETES = load_diabetes_by_sex()
+X, SEX = DIABETES.data, DIABETES.sensitive_features
+
+
+@pytest.fixture
+def fair():
+    frame = pd.DataFrame(X, columns=DIABETES.feature_names)
+    return FairPCA(3, max_disparity=0.01).fit(frame, sensitive_features=SEX)
+
+
+def test_everything_but_the_moments_comes_back(fair, tmp_path):
+    fair.save(tmp_path / "model.safetensors")
+    again = FairPCA.load(tmp_path / "model.safetensors")
+    assert again.get_params() == fair.get_params()
+    for name, value in vars(fair).items():
+        if name.endswith("_") and name != "moments_":
+            assert type(getattr(again, name)) is type(value), name
+            np.testing.assert_array_equal(getattr(again, name), value)
+    frame = pd.DataFrame(X, columns=DIABETES.feature_names)
+    assert (again.transform(frame) == fair.transform(frame)).all()
+    with pytest.raises(ValueError, match="has no moments"):
+        again.partial_fit(frame, sensitive_features=SEX)
+    assert clone(again).fit(frame, sensitive_features=SEX).disparity_ == fair.disparity_
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [True, False], [1.5, 2.5], ["ä", "</script>"]])
+def test_labels_keep_their_type(labels, tmp_path):
+    groups = np.array(labels)[(SEX == "male").astype(int)]
+    FairPCA(2).fit(X, sensitive_features=groups).save(tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert again.groups_.dtype == np.unique(groups).dtype
+    assert set(again.groups_.tolist()) == set(labels)
+    assert again.harmed_group_ in labels
+
+
+def test_results_of_partial_fit_are_computed_before_saving(tmp_path):
+    fair = FairPCA(2).partial_fit(X, sensitive_features=SEX)
+    fair.save(tmp_path / "m")
+    assert FairPCA.load(tmp_path / "m").status_ == "parity reached"
+
+
+@pytest.mark.parametrize("estimator", [MinMaxPCA(3), SubsetFairPCA(3)])
+def test_other_estimators_come_back_too(estimator, tmp_path):
+    estimator.fit(X, sensitive_features=SEX).save(tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert type(again) is type(estimator)
+    assert (again.transform(X) == estimator.transform(X)).all()
+    assert again.status_ == estimator.status_
+
+
+def test_labels_that_json_cannot_hold_are_refused_and_nothing_is_left(tmp_path):
+    groups = np.empty(len(SEX), dtype=object)
+    groups[:] = [("a", 1) if s == "male" else ("b", 2) for s in SEX]
+    with pytest.raises(TypeError, match="tuple"):
+        FairPCA(2).fit(X, sensitive_features=groups).save(tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_pipeline_with_scaler_and_extra(tmp_path):
+    raw = load_diabetes_by_sex(prepare=False).data
+    moments, scale = GroupMoments.from_data(raw, SEX).standardize()
+    model = with_scaler(FairPCA(2).fit_moments(moments), scale)
+    save_model(model, tmp_path / "m", extra={"columns": ["a", "b"]})
+    again = load_model(tmp_path / "m")
+    assert again.transform(raw) == pytest.approx(
+        FairPCA(2).fit_transform(X, sensitive_features=SEX)
+    )
+    assert read_extra(tmp_path / "m") == {"columns": ["a", "b"]}
+    with pytest.raises(ValueError, match=r"fairpca\.load_model"):
+        FairPCA.load(tmp_path / "m")
+
+
+def test_only_our_models_are_saved(fair, tmp_path):
+    with pytest.raises(TypeError, match="StandardScaler"):
+        save_model(make_pipeline(MinMaxScaler(), fair), tmp_path / "m")
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "flipped", "text"])
+def test_damaged_files_are_refused(fair, tmp_path, damage):
+    path = tmp_path / "m.safetensors"
+    fair.save(path)
+    content = bytearray(path.read_bytes())
+    if damage == "flipped":
+        content[-9] ^= 1
+    path.write_bytes(
+        {"empty": b"", "text": b"hello " * 99, "truncated": content[:-8], "flipped": content}[
+            damage
+        ]
+    )
+    with pytest.raises(ValueError, match="damaged"):
+        load_model(path)
+
+
+def test_other_versions_and_classes_are_refused(fair, tmp_path):
+    path = tmp_path / "m.safetensors"
+    arrays = {"components_": fair.components_, "mean_": fair.mean_}
+
+    def write(header):
+        metadata = None if header is None else {"fairpca": json.dumps(header)}
+        safetensors_numpy.save_file(arrays, path, metadata=metadata)
+
+    write({"format_version": 99})
+    with pytest.raises(ValueError, match=r"format version 99.*newer fairpca"):
+        load_model(path)
+    write(None)
+    with pytest.raises(ValueError, match="not one written by fairpca"):
+        load_model(path)
+    with pytest.raises(FileNotFoundError, match="no model file"):
+        load_model(tmp_path / "absent")
+
+
+def test_unknown_class_is_refused(fair, tmp_path):
+    class Stranger(FairPCA):
+        pass
+
+    fair.__class__ = Stranger
+    fair.save(tmp_path / "m")
+    with pytest.raises(ValueError, match="'Stranger'"):
+        load_model(tmp_path / "m")
+
+
+def test_failed_save_leaves_the_old_file(fair, tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    fair.save(path)
+    before = path.read_bytes()
+
+    def fail(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(safetensors_numpy, "save_file", fail)
+    with pytest.raises(KeyboardInterrupt):
+        fair.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["m"]
+
+
+def test_no_pickle_and_safetensors_only_when_needed():
+    code = (
+        "import sys, fairpca, fairpca._base; fairpca.FairPCA; "
+        "sys.exit('safetensors' in sys.modules or 'onnx' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_to_sklearn_is_the_same_transform(fair):
+    frame = pd.DataFrame(X, columns=DIABETES.feature_names)
+    pca = fair.to_sklearn()
+    assert isinstance(pca, PCA)
+    np.testing.assert_allclose(pca.transform(frame), fair.transform(frame), atol=1e-12)
+    back = fair.inverse_transform(fair.transform(frame))
+    np.testing.assert_allclose(pca.inverse_transform(pca.transform(frame)), back, atol=1e-12)
+    assert pca.get_feature_names_out().tolist() == ["pca0", "pca1", "pca2"]
+    assert pca.score(frame) == pytest.approx(fair.score(frame))
+
+
+def test_alpha_one_to_sklearn_is_scikit_learns_fit():
+    ours = FairPCA(3, alpha=1.0).fit(X, sensitive_features=SEX).to_sklearn()
+    theirs = PCA(3).fit(X)
+    for name in ("explained_variance_", "explained_variance_ratio_", "singular_values_"):
+        assert getattr(ours, name) == pytest.approx(getattr(theirs, name))
+    assert ours.noise_variance_ == pytest.approx(theirs.noise_variance_)
+    assert ours.n_samples_ == theirs.n_samples_
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_onnx_runs_to_the_same_scores(tmp_path, offset):
+    pytest.importorskip("onnx", reason="needs the onnx extra")
+    runtime = pytest.importorskip("onnxruntime")
+    fair = FairPCA(3).fit(X + offset, sensitive_features=SEX)
+    fair.to_onnx(tmp_path / "m.onnx")
+    session = runtime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    (scores,) = session.run(None, {"X": X + offset})
+    np.testing.assert_allclose(scores, fair.transform(X + offset), atol=1e-6)

@@ -1,0 +1,94 @@
+"""Displays hold the right numbers and draw without a screen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from fairpca import FairPCA
+from fairpca.datasets import load_diabetes_by_sex, make_two_groups
+from fairpca.plotting import GroupErrorDisplay, LoadingsDisplay, ScoresDisplay, TradeoffDisplay
+
+matplotlib = pytest.importorskip("matplotlib", reason="drawing needs the plot extra")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+DIABETES = load_diabetes_by_sex()
+X, SEX = DIABETES.data, DIABETES.sensitive_features
+FAIR = FairPCA(3).fit(X, sensitive_features=SEX)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_tradeoff_starts_at_pca_and_marks_the_fit():
+    display = TradeoffDisplay.from_estimator(FAIR).plot()
+    line = display.ax_.lines[0].get_xydata()
+    assert line[0] == pytest.approx(
+        [np.diff(FAIR.pca_group_errors_)[0], FAIR.pca_reconstruction_error_]
+    )
+    assert display.ax_.lines[-1].get_xydata()[0] == pytest.approx(
+        [FAIR.disparity_, FAIR.reconstruction_error_], abs=1e-12
+    )
+    assert "male" in display.ax_.get_xlabel()
+
+
+def test_tradeoff_from_data_draws_on_given_axes():
+    _, ax = plt.subplots()
+    made = make_two_groups(random_state=0)
+    display = TradeoffDisplay.from_data(made.data, made.sensitive_features, n_components=1)
+    assert display.plot(ax=ax).ax_ is ax
+
+
+def test_group_errors_of_pca_are_scikit_learns():
+    display = GroupErrorDisplay.from_data(X, SEX, ranks=[2, 5]).plot()
+    for r, errors in zip((2, 5), display.curve.pca, strict=True):
+        pca = PCA(r).fit(X)
+        squares = ((X - pca.inverse_transform(pca.transform(X))) ** 2).sum(axis=1)
+        assert errors == pytest.approx([squares[g == SEX].mean() for g in ("female", "male")])
+    assert len(display.ax_.lines) == 4
+
+
+def test_group_errors_from_estimator_use_its_settings():
+    display = GroupErrorDisplay.from_estimator(FAIR, ranks=[3])
+    assert display.curve.fair[0] == pytest.approx(FAIR.group_errors_)
+
+
+def test_loadings_agree_in_sign_and_show_the_largest():
+    display = LoadingsDisplay.from_estimator(FAIR, feature_names=DIABETES.feature_names)
+    overlap = (display.loadings["PCA"] * display.loadings["fair PCA"]).sum(axis=1)
+    assert (overlap >= 0).all()
+    display.plot(component=1, n_features=4)
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert len(labels) == 4
+    weights = np.max([np.abs(v[1]) for v in display.loadings.values()], axis=0)
+    assert labels[-1] == DIABETES.feature_names[int(weights.argmax())]
+
+
+def test_scores_of_any_projection():
+    display = ScoresDisplay.from_estimator(PCA(3).fit(X), X, SEX).plot(components=(0, 2))
+    drawn = display.ax_.lines[0].get_xydata()
+    assert drawn == pytest.approx(PCA(3).fit_transform(X)[SEX == "female"][:, [0, 2]])
+    with pytest.raises(ValueError, match="the projection has 3"):
+        display.plot(components=(0, 3))
+
+
+def test_estimator_without_moments_is_refused_with_the_way_out():
+    with pytest.raises(ValueError, match="from_data"):
+        TradeoffDisplay.from_estimator(FairPCA(2))
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    code = (
+        "import sys, fairpca.plotting as p, numpy as np; "
+        "p.GroupErrorDisplay.from_data(np.eye(4)[[0, 1, 2, 3, 1]], list('aabbb')); "
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,262 @@
+"""The page in a real browser: offline, silent, linked, and deaf to what names contain."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from fairpca import FairPCA, MinMaxPCA, audit
+from fairpca.datasets import load_diabetes_by_sex, make_two_groups
+
+pytest.importorskip("vl_convert", reason="the report needs the cli extra")
+pytest.importorskip("jinja2")
+from fairpca.report import Provenance, render
+from fairpca.report._view import view
+
+QUICK = {"n_points": 11, "n_folds": 3, "n_resamples": 100}
+ATTACK = "</script><script>document.title='pwned'</script>"
+HOSTILE = [
+    ATTACK,
+    "\"quoted\" 'twice' `thrice` ${1+1}",
+    "<img src=x onerror=\"document.title='pwned'\">",
+    "long " * 1000,
+    "emoji 😀 \u202e rtl",
+    "a.b[0]['c']\\n",
+    "{{ 7*7 }} {% raw %}",
+    "long " * 1000 + "twin",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no chromium on PATH")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(
+            executable_path=path,
+            args=["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    """Open a page offline; fail on errors, messages and requests."""
+    contexts = []
+
+    def opened(html, width=1200, **options):
+        path = tmp_path / "page.html"
+        path.write_text(html, encoding="utf-8")
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, offline=True, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.troubles = []
+        page.on("console", lambda message: page.troubles.append(message.text))
+        page.on("pageerror", lambda error: page.troubles.append(str(error)))
+        page.on("dialog", lambda dialog: page.troubles.append("dialog"))
+        page.on("request", lambda request: page.troubles.append(request.url))
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-drawn=true]", timeout=60_000)
+        assert page.troubles == [path.as_uri()]
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def diabetes():
+    bunch = load_diabetes_by_sex(prepare=False)
+    return audit(bunch.data, bunch.sensitive_features, FairPCA(3), **QUICK)
+
+
+@pytest.fixture(scope="module")
+def page_source(diabetes):
+    return render(diabetes, Provenance(source="diabetes", group_name="sex"))
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    rng = np.random.default_rng(0)
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(rng.normal(size=(80, len(HOSTILE))), columns=HOSTILE)
+    groups = np.array([ATTACK, HOSTILE[3]])[(np.arange(80) % 3 == 0).astype(int)]
+    X.iloc[:40] *= 2
+    return audit(X, groups, FairPCA(2), **QUICK)
+
+
+def test_page_is_one_small_file_that_names_no_other(page_source):
+    assert len(page_source.encode()) < 1_500_000
+    head = page_source[: page_source.index('<script type="module">')]
+    assert not re.search(r"(src|href)\s*=", head)
+    assert "default-src 'none'" in head
+
+
+def test_every_chart_is_drawn(visit, page_source, diabetes):
+    page = visit(page_source)
+    charts = page.query_selector_all(".chart")
+    assert len(charts) == 9
+    for chart in charts:
+        marks = chart.query_selector_all("svg .mark-symbol path, svg .mark-line path")
+        assert len(marks) >= 2, chart.get_attribute("id")
+        box = chart.query_selector("svg").bounding_box()
+        assert box["width"] > 200
+        assert box["height"] > 60
+    points = page.query_selector_all("#scores-pca .mark-symbol.role-mark path")
+    assert len(points) == len(diabetes.scores.rows)
+
+
+def test_slider_moves_the_numbers_and_the_marks(visit, page_source, diabetes):
+    page = visit(page_source)
+    path = diabetes.path
+
+    def numbers():
+        cells = {
+            name: page.text_content(f"[data-show={name}]") for name in ("disparity", "overall")
+        }
+        return cells | {g: page.text_content(f"[data-group='{g}']") for g in range(2)}
+
+    def place():
+        page.wait_for_timeout(200)
+        mark = page.query_selector("#frontier .mark-symbol.role-mark path")
+        return mark.get_attribute("transform")
+
+    seen = []
+    for i in (0, 5, 10):
+        page.fill("#position", str(i))
+        shown = numbers()
+        assert float(shown["disparity"]) == pytest.approx(path.disparity[i], rel=1e-3, abs=1e-9)
+        assert float(shown["overall"]) == pytest.approx(path.reconstruction_error[i], rel=1e-3)
+        for g in range(2):
+            assert float(shown[g]) == pytest.approx(path.group_errors[i, g], rel=1e-3)
+        seen.append(place())
+    assert len(set(seen)) == 3
+    page.focus("#position")
+    page.keyboard.press("ArrowLeft")
+    assert float(numbers()["disparity"]) == pytest.approx(path.disparity[9], rel=1e-3)
+
+
+def test_choosing_a_component_changes_the_loadings(visit, page_source):
+    page = visit(page_source)
+    before = page.inner_html("#loadings")
+    page.select_option("#component", "3")
+    page.wait_for_timeout(300)
+    assert page.inner_html("#loadings") != before
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_fits_the_screen_light_and_dark(visit, page_source, width, scheme):
+    page = visit(page_source, width=width, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    dark = sum(map(int, re.findall(r"\d+", background)[:3])) < 300
+    assert dark == (scheme == "dark")
+    assert text_stands_out(page)
+
+
+def text_stands_out(page):
+    """Whether verdict and chart labels differ clearly from the background."""
+    return page.evaluate("""() => {
+      const light = (color) => {
+        const [r, g, b] = color.match(/[0-9.]+/g).map(Number);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const page = light(getComputedStyle(document.body).backgroundColor);
+      const text = [...document.querySelectorAll("#verdict, .chart text")];
+      return text.every((t) => {
+        const style = getComputedStyle(t);
+        return Math.abs(light(t.tagName === "text" ? style.fill : style.color) - page) > 70;
+      });
+    }""")
+
+
+def test_prints_light_even_when_the_screen_is_dark(visit, page_source):
+    page = visit(page_source, color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert text_stands_out(page)
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_hostile_names_stay_text(visit, hostile):
+    provenance = Provenance(
+        source=ATTACK,
+        group_name=HOSTILE[2],
+        not_numbers=HOSTILE,
+        command=f"fairpca report '{ATTACK}'",
+        code=f"print({ATTACK!r})",
+    )
+    html = render(hostile, provenance)
+    assert len(html.encode()) < 1_500_000
+    assert ATTACK not in html
+    page = visit(html)
+    assert page.title().startswith("Fair PCA report")
+    assert page.evaluate("document.images.length") == 0
+    assert page.evaluate("document.querySelectorAll('script').length") == 4
+    labels = page.text_content("#errors")
+    assert "</script><script>document.title" in labels
+    assert "7*7" in page.inner_text("#loadings") or "7*7" in page.inner_text("body")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1200
+    page.hover("#scores-pca .mark-symbol.role-mark path")
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.images.length") == 0
+    assert len(page.troubles) == 1
+
+
+def test_one_component_and_tiny_group(visit):
+    made = make_two_groups((30, 1), 3, random_state=0)
+    page = visit(render(audit(made.data, made.sensitive_features, FairPCA(1), **QUICK)))
+    assert "too few rows" in page.text_content("#evidence")
+    assert page.query_selector("#intervals") is None
+    assert page.query_selector("#component") is None
+
+
+def test_verdict_says_what_happened(diabetes):
+    said = view(diabetes, Provenance())["verdict"]
+    assert said["before"] == (
+        "Under PCA with 3 components the rows of “male” are reconstructed 4.7 % worse than those "
+        "of “female”."
+    )
+    assert said["after"] == (
+        "For these rows, fair PCA removes the difference at a cost of 1.3 % in overall error."
+    )
+
+
+@pytest.mark.parametrize(
+    ("seed", "model", "expected"),
+    [
+        (0, FairPCA(1, constraint=None), "No projection onto 1 component treats the groups alike"),
+        (3, FairPCA(1), "as far as is possible without making any group worse off"),
+        (3, FairPCA(1, max_error_increase=0.0), "(error budget spent)"),
+    ],
+)
+def test_verdict_of_other_endings(seed, model, expected):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 4))
+    X[:40] *= rng.uniform(0.1, 3, 4) if seed else 1.0
+    X[40:] *= rng.uniform(0.1, 3, 4) if seed else 5.0
+    groups = np.repeat(["calm", "wild"], [40, 20])
+    result = audit(X, groups, model, standardize=False, **QUICK)
+    assert expected in view(result, Provenance())["verdict"]["after"]
+
+
+def test_page_claims_no_certificate_it_does_not_have(page_source):
+    bunch = load_diabetes_by_sex()
+    other = audit(bunch.data, bunch.sensitive_features, MinMaxPCA(3), **QUICK)
+    assert "no projection can be better" in page_source
+    assert "no projection can be better" not in render(other)
+
+
+def test_audit_writes_the_page(diabetes, tmp_path):
+    diabetes.to_html(tmp_path / "r.html")
+    assert "4.7 % worse" in (tmp_path / "r.html").read_text("utf-8")
