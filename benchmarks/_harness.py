@@ -6,6 +6,7 @@ repeat where single timings do not. Peak memory is read in a process of its own 
 
 from __future__ import annotations
 
+import csv
 import multiprocessing
 import time
 from collections.abc import Callable
@@ -34,6 +35,15 @@ def race(competitors: dict[str, Callable[[], Any]], rounds: int = 5) -> Timing:
             run()
             best[name] = min(best[name], time.perf_counter() - start)
     return Timing(best)
+
+
+def write_table(path: Path, rows: list[dict[str, str]]) -> None:
+    """Write rows with the same keys as CSV."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def extra_memory(prepare: Callable[[], Any], run: Callable[[Any], Any]) -> float:
