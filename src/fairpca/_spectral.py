@@ -449,17 +449,20 @@ class EigenSolver:
         self.rank = rank
         self.n_eigensolves = 0
         self._basis: GrowingBasis | None = None
+        self._dense = False  # once a growing basis has not sufficed
 
     def solve(self, problem: Callable[[DenseFamily], S]) -> S:
         """Solve ``problem``, which says what it rests on, and count its eigensolves."""
         with single_threaded_blas():
-            self._basis = self._basis or _growing_basis(self.operand, self.rank)
+            if self._basis is None and not self._dense:
+                self._basis = _growing_basis(self.operand, self.rank)
             if self._basis is not None:
                 before = self._basis.n_eigensolves
                 solution = self._basis.solve(problem)
                 self.n_eigensolves += self._basis.n_eigensolves - before
                 if self._basis.converged or not isinstance(self.operand, DenseOperand):
                     return solution
+            self._basis, self._dense = None, True
             assert isinstance(self.operand, DenseOperand)
             family = self.operand.family(self.rank)
             solution = problem(family)
