@@ -21,6 +21,9 @@ doctest:
 bench:
 	$(PYTHON) -m benchmarks.core
 
+reproduce:
+	$(PYTHON) -m fairpca reproduce
+
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
 

@@ -217,7 +217,7 @@ def test_nan_and_infinity(data, tmp_path):
     with pytest.raises(ValueError, match="infinity in column 'x2', row 5"):
         GroupMoments.from_files(tmp_path / "d.parquet", group="sex", drop_missing=True)
     pq.write_table(as_table(np.full((3, 2), np.nan), sex[:3]), tmp_path / "d.parquet")
-    with pytest.raises(ValueError, match=r"no rows to learn from .*3 were dropped"):
+    with pytest.raises(ValueError, match=r"no rows .* to learn from .*3 were dropped"):
         GroupMoments.from_files(tmp_path / "d.parquet", group="sex", drop_missing=True)
 
 

@@ -9,7 +9,7 @@ from grouped import GroupsFromRows
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import FairPCA, GroupMoments, MinMaxPCA
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, _implicit
 from fairpca._minmax import solve_minmax
 from fairpca._spectral import DenseFamily, DenseOperand, EigenSolver, GrowingBasis
 from fairpca.datasets import make_two_groups
@@ -272,6 +272,18 @@ def test_growing_basis_finds_what_the_dense_solver_does(criterion):
     dense = solve_minmax(DenseFamily(operand.C, shares, operand.traces, r), criterion)
     np.testing.assert_allclose(grown.losses, dense.losses, atol=1e-9 * operand.traces.max())
     assert abs(grown.gap) < 1e-9 * operand.traces.max()
+
+
+@pytest.mark.parametrize("center", ["overall", "group"])
+def test_without_matrices(monkeypatch, center):
+    X, groups = made(2, d=40)
+    dense = MinMaxPCA(2, center=center).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 30)
+    fair = MinMaxPCA(2, center=center).fit(X, sensitive_features=groups)
+    assert "moments_" not in vars(fair)
+    np.testing.assert_allclose(fair.group_losses_, dense.group_losses_, atol=1e-9)
+    np.testing.assert_allclose(fair.group_errors_, dense.group_errors_, rtol=1e-7)
+    assert abs(fair.duality_gap_) < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import FairPCA, SubsetFairPCA
+from fairpca import FairPCA, SubsetFairPCA, _implicit
 from fairpca.datasets import load_diabetes_by_sex
 from fairpca.metrics import fairness_measure, group_reconstruction_errors
 
@@ -137,6 +137,13 @@ def test_too_many_subsets_are_refused_or_searched():
     assert np.isnan(fair.duality_gap_)
     assert len(fair.front_) >= 1
     assert fair.front_.subsets[0].tolist() == list(range(20))
+
+
+def test_all_components_must_be_computable(monkeypatch, diabetes):
+    X, groups = diabetes
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 5)
+    with pytest.raises(ValueError, match=r"with 9 features; use FairPCA\(2\)"):
+        SubsetFairPCA(2).fit(X, sensitive_features=groups)
 
 
 def test_blocks_give_the_same_as_one_pass(diabetes):

@@ -30,10 +30,11 @@ from fairpca._problems import Status
 from fairpca._solvers import Solution
 from fairpca._spectral import DenseOperand, Operand, top_eigenvectors
 from fairpca._streaming import StreamingMixin
-from fairpca._validation import FORGOTTEN_GROUPS, check_two_groups
+from fairpca._validation import FORGOTTEN_GROUPS, check_n_features, check_two_groups
 from fairpca.exceptions import ParityInfeasibleWarning
-from fairpca.sources.in_memory import as_rows
-from fairpca.sources.kinds import is_dask
+from fairpca.sources.array_api import DeviceRows, on_host
+from fairpca.sources.in_memory import as_rows, refuse_unusable_numbers
+from fairpca.sources.kinds import is_dask, is_device_array
 
 Array = NDArray[np.float64]
 M = TypeVar("M")
@@ -185,7 +186,7 @@ class FairProjection(
         -------
         ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
             float32 for float32 input, else float64. A dask array, not yet computed, for dask
-            arrays and data frames.
+            arrays and data frames; an array like X for arrays of torch, CuPy and the like.
         """
         check_is_fitted(self)
         if is_dask(X):
@@ -193,7 +194,16 @@ class FairProjection(
 
             n_columns = self._n_features_out  # solves after partial_fit, so that the copy need not
             return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
+        if is_device_array(X):
+            return self._device_scores(DeviceRows(X))
         return self._scores(X)
+
+    def _device_scores(self, rows: DeviceRows) -> Any:
+        check_n_features(self.n_features_in_, rows.n_features, "transform")
+        scores = rows.scores(self.components_, self.mean_)
+        if not np.isfinite(on_host(scores)).all():
+            refuse_unusable_numbers(rows)
+        return scores
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)

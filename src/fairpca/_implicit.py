@@ -24,7 +24,7 @@ from fairpca._spectral import DenseOperand, Operand
 from fairpca._threads import blas_threads, ordered_map
 from fairpca._validation import check_sample_weight, encode_groups
 from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
-from fairpca.sources.kinds import is_in_memory
+from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
 Center = Literal["overall", "group"]
@@ -35,7 +35,7 @@ _BLOCK_ENTRIES = 1 << 21
 
 def learn(X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments | ImplicitMoments:
     """What there is to learn from X: moments, or with very many features X itself, by group."""
-    if is_in_memory(X):
+    if not is_dask(X):
         rows = as_rows(X)
         if rows.n_features > _GRAMS_UP_TO:
             return ImplicitMoments(rows, groups, sample_weight)

@@ -40,6 +40,7 @@ from fairpca._validation import (
     label_vector,
     sort_labels,
 )
+from fairpca.sources.array_api import DeviceRows
 from fairpca.sources.columns import Block
 from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
 from fairpca.sources.kinds import is_dask
@@ -110,7 +111,8 @@ class GroupMoments:
         ----------
         X : array, memory map, sparse matrix or data frame of shape (n_samples, n_features)
             Real numbers without missing values. Neither modified nor copied whole. A dask array or
-            data frame is reduced block by block where its blocks are.
+            data frame is reduced block by block where its blocks are, an array of torch, CuPy and
+            the like on its own device.
         groups : array-like of shape (n_samples,)
             The group of each row: strings, numbers, booleans or categoricals.
         sample_weight : array-like of shape (n_samples,), optional
@@ -182,12 +184,46 @@ class GroupMoments:
         moments = cls()
         for part in table.map(_decoded_moments, drop_missing, progress):
             moments._absorb(part)
-        if not moments.n_features:
-            raise ValueError(
-                f"there are no rows to learn from in {paths} ({moments.n_dropped} were dropped "
-                "because of missing values); pass files with complete rows."
-            )
-        return moments
+        return moments._refuse_empty(str(paths))
+
+    @classmethod
+    def from_spark(
+        cls,
+        frame: Any,
+        *,
+        group: str,
+        columns: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        drop_missing: bool = False,
+    ) -> GroupMoments:
+        """Moments of the rows of a Spark data frame; only moments reach the driver.
+
+        Needs the extra ``fairpca[spark]``, and fairpca and pyarrow where the workers run. Workers
+        use the Python that ``PYSPARK_PYTHON`` names: in one machine, ``sys.executable``.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        group, columns, sample_weight, drop_missing
+            As for :meth:`from_files`.
+
+        Returns
+        -------
+        GroupMoments
+        """
+        from fairpca.sources.spark import reduce_partitions
+
+        moments = reduce_partitions(
+            frame,
+            columns,
+            group,
+            sample_weight,
+            drop_missing,
+            make=_decoded_moments,
+            merge=GroupMoments.merge,
+            nothing=cls(),
+        )
+        return moments._refuse_empty("the Spark frame")
 
     def update(self, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
         """Add the rows of X, in place, and return self; arguments as in :meth:`from_data`.
@@ -198,9 +234,7 @@ class GroupMoments:
             from fairpca.sources.dask import reduce_blocks
 
             part = reduce_blocks(X, groups, sample_weight, block_moments, GroupMoments.merge)
-            if not part.n_features:
-                raise ValueError("X has no rows with a positive weight; there is nothing to learn.")
-            self._absorb(part)
+            self._absorb(part._refuse_empty("X"))
             return self
         rows = as_rows(X)
         codes, labels = encode_groups(groups, rows.n_rows)
@@ -236,6 +270,14 @@ class GroupMoments:
             for g, label in enumerate(other.groups.tolist()):
                 self._add(labels.index(label), other, g)
         self.n_dropped = n_dropped
+
+    def _refuse_empty(self, source: str) -> GroupMoments:
+        if self.n_features:
+            return self
+        raise ValueError(
+            f"there are no rows of positive weight to learn from in {source} ({self.n_dropped} "
+            "were dropped because of missing values); pass complete rows."
+        )
 
     def _shifts_of(self, labels: NDArray[Any]) -> Array | None:
         """Shifts of these groups, or None where one is new."""
@@ -420,13 +462,18 @@ def _accumulate(
         shifts = _provisional_shifts(rows, codes, k)
     if k <= 256:
         codes = codes.astype(np.uint8)  # radix sort within the blocks
-    n_threads = blas_threads() if rows.n_rows * d * d > _WORK_WORTH_A_THREAD else 1
+    threaded = rows.n_rows * d * d > _WORK_WORTH_A_THREAD and not isinstance(rows, DeviceRows)
+    n_threads = blas_threads() if threaded else 1
     pieces = [_empty(labels, d, rows.feature_names, shifts) for _ in range(n_threads)]
 
     def add(piece: GroupMoments, start: int, stop: int) -> None:
-        add_rows = _add_sparse_rows if rows.is_sparse else _add_dense_rows
         with np.errstate(over="ignore", invalid="ignore"):
-            add_rows(piece, rows, codes, weights, start, stop)
+            if isinstance(rows, DeviceRows):
+                _add_device_rows(piece, rows, codes, weights)
+            elif rows.is_sparse:
+                _add_sparse_rows(piece, rows, codes, weights, start, stop)
+            else:
+                _add_dense_rows(piece, rows, codes, weights, start, stop)
 
     with single_threaded_blas():
         if n_threads == 1:
@@ -535,6 +582,16 @@ def _add_sparse_rows(
             piece._weights[g] += w.sum()
             piece._sums[g] += Z_g.T @ w
             piece._grams[g] += (Z_g.T @ sp.diags_array(w) @ Z_g).toarray()
+
+
+def _add_device_rows(
+    piece: GroupMoments, rows: DeviceRows, codes: NDArray[Any], weights: Array | None
+) -> None:
+    k = len(piece.groups)
+    counted = codes if weights is None else codes[weights > 0]
+    piece._rows += np.bincount(counted, minlength=k)
+    piece._weights += np.bincount(codes, weights, minlength=k)
+    piece._sums, piece._grams = rows.sums_and_grams(codes, weights, piece._shifts)
 
 
 def by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:

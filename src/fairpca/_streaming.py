@@ -1,4 +1,4 @@
-"""Fitting to and transforming tables that are read as a stream: files."""
+"""Fitting to and transforming tables that are read as a stream: files and Spark frames."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairpca.sources.columns import Block
 
 
 class StreamingMixin:
-    """Methods of the estimators for data that stay in files."""
+    """Methods of the estimators for data that stay in files or on a cluster."""
 
     n_features_in_: int
     components_: Any
@@ -95,10 +95,41 @@ class StreamingMixin:
         schema = [*table.kept_schema, *((name, "float64") for name in names)]
 
         def scores(block: Block) -> tuple[Any, Any]:
-            X = block.rows.block(0, block.rows.n_rows)
-            return block.kept, (X - self.mean_) @ self.components_.T
+            return block.kept, block.scores(self.components_, self.mean_)
 
         with ScoreFile(output, schema) as file:
             for kept, block_scores in table.map(scores, drop_missing, progress):
                 file.write(kept, block_scores)
         return file.path
+
+    def transform_spark(
+        self,
+        frame: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        drop_missing: bool = False,
+    ) -> Any:
+        """Scores of the rows of a Spark data frame, as another one, computed by its workers.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        columns : list of str, optional
+            The features; by default those of the fit, by name.
+        keep : list of str, optional
+            Columns to be carried along in front of the scores.
+        drop_missing : bool, default=False
+            Leave out rows with missing values, which are an error otherwise.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame
+            Not yet computed.
+        """
+        from fairpca.sources.spark import map_scores
+
+        names = self.get_feature_names_out().tolist()
+        if columns is None:
+            columns = getattr(self, "feature_names_in_", None)
+        return map_scores(frame, columns, keep, drop_missing, names, self.components_, self.mean_)

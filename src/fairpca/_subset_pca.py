@@ -113,8 +113,8 @@ class SubsetFairPCA(FairProjection):
     ) -> tuple[Solution, int]:
         if not isinstance(operand, DenseOperand):
             raise ValueError(
-                f"SubsetFairPCA needs all {operand.n_features} principal components, which is too "
-                "many features; use FairPCA or MinMaxPCA, or fewer features."
+                f"SubsetFairPCA chooses among all principal components, too many to compute with "
+                f"{operand.n_features} features; use FairPCA({rank}), or fit to fewer features."
             )
         exact = self._enumerates(operand.n_features, rank)
         with single_threaded_blas():

@@ -12,6 +12,8 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca.sources.array_api import on_host
+
 FORGOTTEN_GROUPS = (
     "sensitive_features is missing: {name}.{method} needs one group label per row. "
     "Pass {name}(...).{method}(X, sensitive_features=groups); inside a Pipeline pass "
@@ -68,7 +70,7 @@ def _sort_codes(groups: CodedLabels) -> tuple[NDArray[np.intp], NDArray[Any]]:
 
 def _label_array(groups: Any) -> NDArray[Any]:
     """Labels as a 1-D array; missing ones are refused, as are several columns."""
-    native = groups
+    native = groups = on_host(groups)
     if not isinstance(groups, (np.ndarray, list)):
         native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
@@ -158,7 +160,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(on_host(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"sample_weight must be numbers, one per row of X, but could not be read: {error}"

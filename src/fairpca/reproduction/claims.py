@@ -76,8 +76,8 @@ Verdict = tuple[str, str]
 def check_theorem() -> Claim:
     """Theorem 1 as printed, with ``C_A - C_B``, on the data of the illustration, r = 1."""
     made = make_two_groups(random_state=0)
-    alpha = 0.8
     moments = GroupMoments.from_data(made.data, made.sensitive_features)
+    alpha = 0.8
     pca = FairPCA(1, alpha=1.0).fit_moments(moments)
     corrected = FairPCA(1, alpha=alpha).fit_moments(moments)
     A, B = (pca.groups_.tolist().index(g) for g in (pca.privileged_group_, pca.harmed_group_))

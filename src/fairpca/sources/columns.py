@@ -6,13 +6,14 @@ imports pyarrow; whoever has a record batch has done so.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._validation import CodedLabels
+from fairpca._validation import CodedLabels, refuse_unusable_columns
 
 RecordBatch = Any
 
@@ -57,6 +58,48 @@ class Layout:
         others = [name for name in (self.group, self.weight, *self.keep) if name is not None]
         return list(dict.fromkeys([*self.columns, *others]))
 
+    @classmethod
+    def choose(
+        cls,
+        source: str,
+        types: Mapping[str, Any],
+        is_number: Callable[[Any], bool],
+        columns: Sequence[str] | None,
+        group: str | None,
+        weight: str | None,
+        keep: Sequence[str],
+    ) -> Layout:
+        """The layout asked for; without ``columns``, all columns of numbers not used otherwise."""
+        if isinstance(columns, str):
+            raise TypeError(f"columns={columns!r} is one name; pass a list, columns=[{columns!r}].")
+        if columns is None:
+            used = {name for name in (group, weight, *keep) if name is not None}
+            columns = [name for name, kind in types.items() if is_number(kind) and name not in used]
+            if not columns:
+                raise ValueError(
+                    f"{source} has no column of numbers beside {sorted(used)}; its columns are "
+                    f"{list(types)[:10]}."
+                )
+        if group in columns:
+            raise ValueError(
+                f"the group column {group!r} is among the features; leave it out of columns."
+            )
+        return cls(tuple(columns), group, weight, tuple(keep))
+
+    def check(
+        self, source: str, types: Mapping[str, Any], is_number: Callable[[Any], bool]
+    ) -> None:
+        """Refuse a table that lacks a column, or has text where numbers belong."""
+        missing = [name for name in self.all if name not in types]
+        if missing:
+            raise ValueError(
+                f"{source} has no column {', '.join(map(repr, missing[:5]))}; its columns are "
+                f"{list(types)[:10]}{'...' if len(types) > 10 else ''}."
+            )
+        unusable = {name: types[name] for name in self.numbers if not is_number(types[name])}
+        if unusable:
+            refuse_unusable_columns(source, unusable)
+
 
 @dataclass(frozen=True)
 class Block:
@@ -67,6 +110,11 @@ class Block:
     weights: NDArray[np.float64] | None
     kept: RecordBatch
     n_dropped: int
+
+    def scores(self, components: NDArray[Any], mean: NDArray[Any]) -> NDArray[np.float64]:
+        """The rows, centred and projected."""
+        X = self.rows.block(0, self.rows.n_rows)
+        return np.asarray((X - mean) @ components.T)
 
 
 def decode(

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Self, TypeVar
 from uuid import uuid4
 
 from fairpca._threads import ordered_map
-from fairpca._validation import refuse_unusable_columns
 from fairpca.sources.columns import Block, Layout, RecordBatch, decode
 from fairpca.sources.paths import DataFile, find_files
 
@@ -76,28 +75,17 @@ class FileTable:
         first = self.files[0]
         with _blaming(first.path):
             schema = _schema(first)
-        used = {name for name in (group, weight, *keep) if name is not None}
-        if columns is None:
-            used |= first.partition.keys()
-            columns = [f.name for f in schema if _is_number(f.type) and f.name not in used]
-            if not columns:
-                raise ValueError(
-                    f"{first.path} has no column of numbers beside {sorted(used)}; its columns are "
-                    f"{schema.names[:10]}."
-                )
-        elif isinstance(columns, str):
-            raise TypeError(f"columns={columns!r} is one name; pass a list, columns=[{columns!r}].")
-        if group is not None and group in columns:
-            raise ValueError(
-                f"the group column {group!r} is among the features; leave it out of columns."
-            )
-        self.layout = Layout(tuple(columns), group, weight, tuple(keep))
-        # CSV tells types by its first rows only: numbers may have fractions later on.
         self._types = {f.name: f.type for f in schema}
+        if len(self._types) < len(schema):
+            twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+            raise ValueError(f"{first.path} has several columns named {twice}; rename them.")
+        own = {name: kind for name, kind in self._types.items() if name not in first.partition}
+        self.layout = Layout.choose(str(first.path), own, _is_number, columns, group, weight, keep)
+        self.layout.check(str(first.path), self._types, _is_number)
+        # CSV tells types by its first rows only: numbers may have fractions later on.
         for name in self.layout.numbers:
-            if self._types.get(name) != pa.bool_():
+            if self._types[name] != pa.bool_():
                 self._types[name] = pa.float64()
-        self._check_columns(first, schema)
 
     @property
     def kept_schema(self) -> list[tuple[str, Any]]:
@@ -147,7 +135,8 @@ class FileTable:
     def _batches(self, file: DataFile, rows: int) -> Iterator[tuple[RecordBatch, float]]:
         names = [name for name in self.layout.all if name not in file.partition]
         if file is not self.files[0]:
-            self._check_columns(file, _schema(file))
+            types = {f.name: f.type for f in _schema(file)}
+            self.layout.check(str(file.path), types, _is_number)
         for batch, within in _READERS[file.format](file, names, rows, self._types):
             for start in range(0, batch.num_rows, rows):
                 part = batch.slice(start, rows)
@@ -156,18 +145,6 @@ class FileTable:
                         constant = pa.scalar(file.partition[name], self._types[name])
                         part = part.append_column(name, pa.repeat(constant, part.num_rows))
                 yield part, within
-
-    def _check_columns(self, file: DataFile, schema: Any) -> None:
-        missing = [name for name in self.layout.all if name not in schema.names]
-        if missing:
-            raise ValueError(
-                f"{file.path} has no column {', '.join(map(repr, missing[:5]))}; its columns are "
-                f"{schema.names[:10]}{'...' if len(schema.names) > 10 else ''}."
-            )
-        types = {name: schema.field(name).type for name in self.layout.numbers}
-        unusable = {name: kind for name, kind in types.items() if not _is_number(kind)}
-        if unusable:
-            refuse_unusable_columns(str(file.path), unusable)
 
 
 def _is_number(kind: Any) -> bool:
@@ -306,6 +283,11 @@ def _refuse_unfinished_line(path: Path, source: Any) -> None:
 
 
 _READERS = {"parquet": _read_parquet, "arrow": _read_arrow, "csv": _read_csv, "tsv": _read_csv}
+
+
+def as_batch(columns: dict[str, Any]) -> RecordBatch:
+    """A record batch of these columns, numpy arrays or Arrow ones."""
+    return pa.RecordBatch.from_pydict(columns)
 
 
 class ScoreFile:

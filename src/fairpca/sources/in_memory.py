@@ -14,7 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fairpca._validation import name_of, refuse_unusable_columns
+from fairpca.sources.array_api import DeviceRows
 from fairpca.sources.columns import ColumnRows
+from fairpca.sources.kinds import is_device_array
 
 _BLOCK_ENTRIES = 1 << 20
 
@@ -108,6 +110,8 @@ def as_rows(X: Any) -> Rows:
         rows = ArrayRows(_two_dimensional(X))
     elif sp.issparse(X):
         rows = SparseRows(_real(X))
+    elif is_device_array(X):
+        rows = DeviceRows(X)
     else:
         table = nw.from_native(X, eager_only=True, pass_through=True)
         if isinstance(table, nw.DataFrame):

@@ -1,0 +1,97 @@
+"""Spark data frames give what the same rows in memory give."""
+
+import os
+import shutil
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from source_data import assert_same_moments, unequal_groups
+
+from fairpca import FairPCA, GroupMoments
+
+pytest.importorskip("pyspark", reason="pyspark is not installed (the extra fairpca[spark])")
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
+
+# pyspark warns about newer versions of pandas, and leaves sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
+)
+
+X, SEX = unequal_groups()
+COLUMNS = ["a", "b", "c.d", "e"]
+
+
+@pytest.fixture(scope="module")
+def session():
+    from pyspark.sql import SparkSession
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        spark = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.adaptive.enabled", "false")
+            .config("spark.sql.execution.arrow.maxRecordsPerBatch", "60")
+            .getOrCreate()
+        )
+        yield spark
+        spark.stop()
+
+
+@pytest.fixture(scope="module")
+def frame(session):
+    table = pd.DataFrame(X, columns=COLUMNS).assign(
+        sex=SEX, id=np.arange(len(X)).astype(str), w=np.arange(len(X)) % 3 * 0.5
+    )
+    return session.createDataFrame(table).repartition(5)
+
+
+def test_moments_equal_those_in_memory(frame):
+    moments = GroupMoments.from_spark(frame, group="sex", columns=COLUMNS)
+    assert_same_moments(moments, GroupMoments.from_data(X, SEX))
+    assert moments.feature_names == COLUMNS
+    weighted = GroupMoments.from_spark(frame, group="sex", sample_weight="w")
+    assert weighted.feature_names == COLUMNS
+    assert_same_moments(weighted, GroupMoments.from_data(X, SEX, np.arange(len(X)) % 3 * 0.5))
+
+
+def test_scores(frame):
+    fair = FairPCA(2).fit_moments(GroupMoments.from_spark(frame, group="sex", columns=COLUMNS))
+    expected = FairPCA(2).fit(X, sensitive_features=SEX)
+    np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-10)
+    scores = fair.transform_spark(frame, keep=["id", "sex"])
+    assert scores.columns == ["id", "sex", "fairpca0", "fairpca1"]
+    rows = sorted(scores.collect(), key=lambda row: int(row["id"]))
+    assert [row["sex"] for row in rows] == SEX.tolist()
+    found = np.array([[row["fairpca0"], row["fairpca1"]] for row in rows])
+    np.testing.assert_allclose(found, expected.transform(X), atol=1e-9)
+    with pytest.raises(ValueError, match="gives 2 features, but 4 were fitted"):
+        fair.transform_spark(frame, columns=["a", "b"])
+
+
+def test_missing_values(session):
+    table = pd.DataFrame({"a": [1.0, None, 3.0, 4.0], "b": [1, 2, 3, 5], "g": ["x", "y", "y", "x"]})
+    frame = session.createDataFrame(table).coalesce(1)
+    moments = GroupMoments.from_spark(frame, group="g", drop_missing=True)
+    assert moments.n_dropped == 1
+    kept = [0, 2, 3]
+    expected = GroupMoments.from_data(table[["a", "b"]].iloc[kept], table["g"].iloc[kept])
+    assert_same_moments(moments, expected)
+    with pytest.raises(Exception, match=r"partition 0 of the Spark frame .*'a', row 1"):
+        GroupMoments.from_spark(frame, group="g")
+
+
+def test_what_is_refused(session, frame):
+    with pytest.raises(ValueError, match="the Spark frame has no column 'gender'"):
+        GroupMoments.from_spark(frame, group="gender")
+    with pytest.raises(TypeError, match=r"not numbers: 'id' \(string\)"):
+        GroupMoments.from_spark(frame, group="sex", columns=["a", "id"])
+    nothing = frame.where("a > 1e9")
+    with pytest.raises(ValueError, match="no rows of positive weight"):
+        GroupMoments.from_spark(nothing, group="sex")
