@@ -20,6 +20,7 @@ doctest:
 
 bench:
 	$(PYTHON) -m benchmarks.core
+	$(PYTHON) -m benchmarks.scale
 
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
