@@ -22,6 +22,9 @@ bench:
 	$(PYTHON) -m benchmarks.core
 	$(PYTHON) -m benchmarks.scale
 
+reproduce:
+	$(PYTHON) -m fairpca reproduce
+
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from fairpca import FairPCA, audit
+from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA, audit
 from fairpca._resampling import assign_folds, cross_fit, disparity_interval
 from fairpca._steps import finish
 from fairpca.datasets import load_diabetes_by_sex, make_two_groups
@@ -82,6 +82,14 @@ def test_plain_dict_survives_json():
     plain = diabetes_audit().to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain["groups"] == ["female", "male"]
+
+
+@pytest.mark.parametrize("estimator", [MinMaxPCA(3), SubsetFairPCA(3)])
+def test_other_estimators_can_be_audited(estimator):
+    result = audit(diabetes().data, diabetes().sensitive_features, estimator, **QUICK)
+    assert result.pca.group_errors == pytest.approx(diabetes_audit().pca.group_errors)
+    assert abs(result.fair.disparity) < result.pca.disparity
+    json.dumps(result.to_dict(), allow_nan=False)
 
 
 def test_same_seed_same_audit_and_input_untouched():

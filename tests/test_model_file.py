@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from fairpca import FairPCA, GroupMoments, load_model
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, load_model
 from fairpca._model_file import read_extra, save_model, with_scaler
 from fairpca.datasets import load_diabetes_by_sex
 
@@ -40,7 +40,7 @@ def test_everything_but_the_moments_comes_back(fair, tmp_path):
             np.testing.assert_array_equal(getattr(again, name), value)
     frame = pd.DataFrame(X, columns=DIABETES.feature_names)
     assert (again.transform(frame) == fair.transform(frame)).all()
-    with pytest.raises(ValueError, match="without its moments"):
+    with pytest.raises(ValueError, match="has no moments"):
         again.partial_fit(frame, sensitive_features=SEX)
     assert clone(again).fit(frame, sensitive_features=SEX).disparity_ == fair.disparity_
 
@@ -59,6 +59,15 @@ def test_results_of_partial_fit_are_computed_before_saving(tmp_path):
     fair = FairPCA(2).partial_fit(X, sensitive_features=SEX)
     fair.save(tmp_path / "m")
     assert FairPCA.load(tmp_path / "m").status_ == "parity reached"
+
+
+@pytest.mark.parametrize("estimator", [MinMaxPCA(3), SubsetFairPCA(3)])
+def test_other_estimators_come_back_too(estimator, tmp_path):
+    estimator.fit(X, sensitive_features=SEX).save(tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert type(again) is type(estimator)
+    assert (again.transform(X) == estimator.transform(X)).all()
+    assert again.status_ == estimator.status_
 
 
 def test_labels_that_json_cannot_hold_are_refused_and_nothing_is_left(tmp_path):

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from fairpca import FairPCA, audit
+from fairpca import FairPCA, MinMaxPCA, audit
 from fairpca.datasets import load_diabetes_by_sex, make_two_groups
 
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
@@ -248,6 +248,13 @@ def test_verdict_of_other_endings(seed, model, expected):
     groups = np.repeat(["calm", "wild"], [40, 20])
     result = audit(X, groups, model, standardize=False, **QUICK)
     assert expected in view(result, Provenance())["verdict"]["after"]
+
+
+def test_page_claims_no_certificate_it_does_not_have(page_source):
+    bunch = load_diabetes_by_sex()
+    other = audit(bunch.data, bunch.sensitive_features, MinMaxPCA(3), **QUICK)
+    assert "no projection can be better" in page_source
+    assert "no projection can be better" not in render(other)
 
 
 def test_audit_writes_the_page(diabetes, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -127,15 +128,12 @@ class Bootstrap:
     n_resamples : int
     pca, fair : (float, float)
         Low and high end for each projection.
-    reduction : (float, float)
-        The same for the disparity under PCA minus that under the fair projection, row by row.
     """
 
     level: float
     n_resamples: int
     pca: tuple[float, float]
     fair: tuple[float, float]
-    reduction: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -164,9 +162,10 @@ class Audit:
     status : str
         How the fair fit ended.
     alpha : float
-        The weighting at which the fair projection is optimal.
+        The weighting at which the fair projection is optimal; NaN where there is none.
     duality_gap : float
-        The certificate: no projection can be better by more than this.
+        The certificate, as the estimator defines it: for ``FairPCA``, no projection can be better
+        by more than this.
     ranks : RankCurve
     path : TradeoffPath
     loadings : Loadings
@@ -205,7 +204,7 @@ class Audit:
     random_state: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain lists, numbers and strings, ready for ``json.dump``."""
+        """Everything as plain lists, numbers, strings and None, ready for ``json.dump``."""
         plain: dict[str, Any] = _plain(self)
         return plain
 
@@ -353,13 +352,13 @@ def audit_steps(
             n_folds, *(_averages(errors, codes, sides) for errors in held_out)
         )
         yield "resampling"
-        before, after, change = (
+        before, after = (
             disparity_interval(
                 errors[codes == sides[0]], errors[codes == sides[1]], level, n_resamples, rng
             )
-            for errors in (*held_out, held_out[0] - held_out[1])
+            for errors in held_out
         )
-        bootstrap = Bootstrap(level, n_resamples, before, after, change)
+        bootstrap = Bootstrap(level, n_resamples, before, after)
 
     rows = _sample(codes, n_scores, rng)
     some = values[rows] / scale
@@ -496,4 +495,6 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None  # JSON has no word for it
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

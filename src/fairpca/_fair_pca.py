@@ -36,10 +36,12 @@ class FairPCA(FairProjection):
         Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
         finding it. 1 is plain PCA. The constraint does not apply.
     max_disparity : float, optional
-        Instead of parity ask for a disparity of at most this, at the least overall error.
+        Instead of parity ask for a disparity of at most this, at the least overall error. The
+        constraint does not apply.
     max_error_increase : float, optional
         Instead of parity ask for the least disparity at an overall error of at most
-        ``1 + max_error_increase`` times that of PCA; 0.01 allows one percent.
+        ``1 + max_error_increase`` times that of PCA; 0.01 allows one percent. The constraint does
+        not apply.
     solver : {"exact", "golden"}, default="exact"
         ``"golden"`` is the search printed in the paper, for comparison: slower and less exact.
 
@@ -51,7 +53,8 @@ class FairPCA(FairProjection):
     mean_ : ndarray of shape (n_features_in_,)
         Overall mean.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
-        Variance of each score (with n - 1, as in scikit-learn), and its share of the total.
+        Variance of each score, and its share of the total. As in scikit-learn with n - 1, where
+        n counts the rows of positive weight.
     noise_variance_ : float
         Mean variance across the components.
     n_components_, n_features_in_ : int
@@ -75,10 +78,12 @@ class FairPCA(FairProjection):
         The weighting at which the projection is optimal.
     duality_gap_ : float
         How far the projection can be from the best possible one: zero up to rounding. In units of
-        the overall error, or of the disparity where that is what was minimised.
+        the overall error, or of the disparity where that is what was minimised. NaN for
+        ``solver="golden"``, which proves nothing.
     status_ : str
         "parity reached", "capped" (by ``constraint``), "parity infeasible at this rank",
-        "already fair", "disparity budget met", "error budget spent", "fixed alpha".
+        "already fair", "disparity budget met", "error budget spent", "fixed alpha", "golden section
+        ended at its tolerance".
     n_eigensolves_ : int
         Number of eigendecompositions.
     moments_ : GroupMoments
@@ -167,8 +172,9 @@ class FairPCA(FairProjection):
     def _problem(self, family: DenseFamily) -> Solution:
         if self.alpha is not None:
             return solve_fixed(family, FixedAlpha(float(self.alpha)))
+        budgeted = self.max_disparity is not None or self.max_error_increase is not None
         problem = FairProblem(
-            no_worse=self.constraint == "no_worse",
+            no_worse=self.constraint == "no_worse" and not budgeted,
             max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
             max_error_increase=(
                 inf if self.max_error_increase is None else float(self.max_error_increase)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ def save_model(
     attributes: dict[str, Any] = {}
     for name, value in vars(projection).items():
         if not name.endswith("_") or name.startswith("_") or name == "moments_":
+            continue
+        if is_dataclass(value):  # a whole front of other projections
             continue
         if isinstance(value, np.ndarray) and value.dtype.kind in "fi" and name not in _LABELS:
             arrays[name] = np.ascontiguousarray(value)
