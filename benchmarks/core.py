@@ -123,7 +123,7 @@ def main() -> None:
         rows.append(compare("LFW 13232 x 1764", lfw, 10, rounds=5))
         print(rows[-1], flush=True)
         print(f"the authors' search / exact, LFW, r = 5: {compare_search(*lfw(), 5):.0f}")
-    write_table(TABLE, rows)
+    write_table(rows, TABLE)
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ def main() -> None:
     add(gap_shares("uncorrelated columns", 100, apart=1.0, diagonal=True))
     add([compare_solvers(1000, 16, 3, 1e-3)])
     add(compare_with_pca(1_000_000, 50, 10, 10, rounds=5))
-    write_table(TABLE, rows)
+    write_table(rows, TABLE)
 
 
 if __name__ == "__main__":

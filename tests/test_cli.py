@@ -288,7 +288,8 @@ def test_interrupt_leaves_nothing(tmp_path):
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    # Python may die of the signal itself when it came during an import; shells call both 130.
+    assert process.returncode in (130, -signal.SIGINT)
     assert errors == "fairpca: interrupted; nothing was written.\n"
     assert [path.name for path in tmp_path.iterdir()] == ["wide.parquet"]
 

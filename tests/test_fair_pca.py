@@ -243,6 +243,7 @@ def test_partial_fit_solves_when_asked(two_groups, monkeypatch):
     one_group = FairPCA(2).partial_fit(X, sensitive_features=["a"] * len(X))
     with pytest.raises(ValueError, match="one group only"):
         one_group.transform(X)
+    assert not hasattr(one_group, "components_")
     assert not hasattr(FairPCA(2), "components_")
     assert not hasattr(fair, "no_such_attribute_")
 
@@ -320,7 +321,27 @@ def test_golden_is_close_to_exact(two_groups):
         assert abs(exact.disparity_) <= abs(golden.disparity_) + 1e-12
         np.testing.assert_allclose(golden.group_errors_, exact.group_errors_, rtol=1e-4)
         assert golden.n_eigensolves_ == 2 * 29 + 2
+        assert np.isnan(golden.duality_gap_)
         assert exact.n_eigensolves_ < golden.n_eigensolves_
+
+
+def test_budgets_keep_their_promise():
+    """Also where the cap of ``constraint`` would bind before the budget is met."""
+    met = 0
+    for seed in range(6):
+        X, groups = make_groups(seed=seed, alike=0.9)
+        capped = fit(X, groups, 3)
+        budget = 0.5 * capped.disparity_
+        if capped.status_ != "capped":
+            continue
+        fair = fit(X, groups, 3, max_disparity=budget)
+        if fair.status_ == "disparity budget met":
+            met += 1
+            assert fair.disparity_ == pytest.approx(budget, rel=1e-9)
+        costly = fit(X, groups, 3, max_error_increase=0.005)
+        assert costly.reconstruction_error_ <= 1.005 * costly.pca_reconstruction_error_ + 1e-12
+        assert_certified(costly)
+    assert met >= 2
 
 
 def test_infeasible_parity_warns_once():
@@ -328,7 +349,7 @@ def test_infeasible_parity_warns_once():
     X = rng.normal(size=(200, 3))
     groups = np.arange(200) % 2 == 0
     X[groups] *= 4
-    with pytest.warns(ParityInfeasibleWarning, match="least possible disparity") as caught:
+    with pytest.warns(ParityInfeasibleWarning, match="least possible") as caught:
         fair = FairPCA(1, constraint=None).fit(X, sensitive_features=groups)
     assert len(caught) == 1
     assert caught[0].filename == __file__

@@ -63,8 +63,12 @@ def test_refusals(two_groups):
         group_reconstruction_errors(TruncatedSVD(2).fit(X), X, groups)
     with pytest.raises(ValueError, match="not orthonormal"):
         group_reconstruction_errors(FactorAnalysis(2).fit(X), X, groups)
-    with pytest.raises(ValueError, match=r"3 features.*had 6"):
+    with pytest.raises(ValueError, match=r"3 features, but PCA was fitted to 6"):
         group_reconstruction_errors(pca, X[:, :3], groups)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    named = PCA(2).fit(frame)
+    with pytest.raises(ValueError, match="the same names in another order"):
+        group_reconstruction_errors(named, frame[list("fedcba")], groups)
     with pytest.raises(ValueError, match="one group only"):
         reconstruction_disparity(pca, X, ["a"] * len(X))
     bad = X.copy()

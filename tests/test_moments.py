@@ -84,6 +84,26 @@ def test_offsets_lose_no_digits(offset):
     )
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e5, 1e9])
+def test_sparse_rows_far_from_zero_keep_their_digits(offset):
+    X, groups = make_groups(d=4)
+    X = np.round(X * 8) / 8
+    X[:, 1] = np.where(np.abs(X[:, 1]) < 1, 0, X[:, 1])
+    X[:, 0] += offset
+    dense, sparse = (GroupMoments.from_data(form(X), groups) for form in (np.asarray, sp.csr_array))
+    np.testing.assert_allclose(
+        sparse.second_moments(), dense.second_moments(), rtol=1e-6, atol=1e-6
+    )
+
+
+def test_a_constant_sparse_column_needs_no_shift():
+    X, groups = make_groups(d=4)
+    X[:, 2] = 1.0
+    moments = GroupMoments.from_data(sp.csr_array(X), groups)
+    assert not moments._shifts.any()
+    np.testing.assert_allclose(moments.second_moments(), by_definition(X, groups), atol=1e-13)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int64", "uint8", "bool"])
 def test_dtypes(dtype):
     rng = np.random.default_rng(0)
@@ -152,6 +172,7 @@ def test_frames(frame):
         [0.5, 1.5],
         [1, "one"],
         [pd.Timestamp("2020"), pd.Timestamp("2021")],
+        [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],
     ],
     ids=str,
 )
@@ -277,6 +298,8 @@ def test_refused_rows_add_nothing(two_groups):
         (np.array([["a", "b"]] * 3), TypeError, "must hold numbers"),
         (np.zeros((0, 2)), ValueError, r"0 sample\(s\)"),
         (np.zeros((3, 0)), ValueError, r"0 feature\(s\)"),
+        (np.array([[1, "x"]] * 3, dtype=object), ValueError, "not numbers.*OneHotEncoder"),
+        (np.ma.masked_less(np.eye(3), 0.5), ValueError, "masked entries"),
         (np.zeros(3), ValueError, "Expected 2D array, got 1D.*Reshape"),
         (np.zeros((3, 2, 2)), ValueError, "Expected 2D array, got 3D"),
         (np.diag([1e200, -1e200, 1]), ValueError, "squares overflow"),
@@ -317,6 +340,7 @@ def test_bad_X(X, error, message):
         (pd.DataFrame({"a": list("xyxy"), "b": [1, 1, 1, None]}), ValueError, "1 missing labels"),
         ([["a & b", "c"], ["a", "b & c"], ["a", "c"], ["a", "c"]], ValueError, "'a & b & c'"),
         (np.array([1j, 2, 3, 4]), TypeError, "complex"),
+        ("sex", TypeError, "'sex' is not a column of labels.*frame\\['sex'\\]"),
     ],
     ids=lambda value: str(value)[:30].replace("\n", " "),
 )
@@ -335,6 +359,7 @@ def test_bad_groups(groups, error, message):
         ([1, 1, np.inf, 1], ValueError, "row 2 has inf"),
         ([0, 0, 0, 0], ValueError, "zero in every row"),
         (["a", "b", "c", "d"], TypeError, "must be numbers"),
+        ([1j, 1, 1, 1], TypeError, "complex"),
         (np.ones((4, 1)), ValueError, r"shape \(4, 1\)"),
     ],
     ids=str,
@@ -358,6 +383,10 @@ def test_other_refusals(two_groups):
         moments.second_moments("group")
     with pytest.raises(ValueError, match=r"\['alone'\] have total weight zero"):
         GroupMoments.from_data(X, alone, (alone != "alone").astype(float)).second_moments()
+    with pytest.raises(TypeError, match=r"got ndarray; add rows with update"):
+        GroupMoments.from_data(X, groups).merge(X)
+    with pytest.raises(TypeError, match=r"LazyFrame.*X.collect\(\)"):
+        GroupMoments.from_data(pl.DataFrame(X).lazy(), groups)
     left = GroupMoments.from_data(pd.DataFrame(X, columns=list("abcdef")), groups)
     right = GroupMoments.from_data(pd.DataFrame(X, columns=list("abcdeg")), groups)
     with pytest.raises(ValueError, match=r"unexpected: \['g'\], missing: \['f'\]"):

@@ -128,15 +128,12 @@ class Bootstrap:
     n_resamples : int
     pca, fair : (float, float)
         Low and high end for each projection.
-    reduction : (float, float)
-        The same for the disparity under PCA minus that under the fair projection, row by row.
     """
 
     level: float
     n_resamples: int
     pca: tuple[float, float]
     fair: tuple[float, float]
-    reduction: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -355,13 +352,13 @@ def audit_steps(
             n_folds, *(_averages(errors, codes, sides) for errors in held_out)
         )
         yield "resampling"
-        before, after, change = (
+        before, after = (
             disparity_interval(
                 errors[codes == sides[0]], errors[codes == sides[1]], level, n_resamples, rng
             )
-            for errors in (*held_out, held_out[0] - held_out[1])
+            for errors in held_out
         )
-        bootstrap = Bootstrap(level, n_resamples, before, after, change)
+        bootstrap = Bootstrap(level, n_resamples, before, after)
 
     rows = _sample(codes, n_scores, rng)
     some = values[rows] / scale

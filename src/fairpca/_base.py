@@ -145,8 +145,8 @@ class FairProjection(
             self._check_params()
         elif "moments_" not in vars(self):
             raise ValueError(
-                f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
-                "features at once) and cannot be updated; call fit, or partial_fit on a new object."
+                f"this {type(self).__name__} is without its moments (loaded, or fitted to many "
+                "features) and cannot be updated; call fit, or partial_fit on a new object."
             )
         else:
             self._check_features(X)
@@ -199,7 +199,7 @@ class FairProjection(
             float32 for float32 input, else float64. A dask array, not yet computed, for dask
             arrays and data frames; an array like X for arrays of torch, CuPy and the like.
         """
-        check_is_fitted(self)
+        self._ready()
         if is_dask(X):
             from fairpca.sources.dask import map_rows
 
@@ -238,7 +238,7 @@ class FairProjection(
         -------
         ndarray of shape (n_samples, n_features)
         """
-        check_is_fitted(self)
+        self._ready()
         scores = check_array(X, dtype=[np.float64, np.float32])
         r = self.components_.shape[0]
         if scores.shape[1] != r:
@@ -254,7 +254,7 @@ class FairProjection(
         A Gaussian with variance ``explained_variance_`` along the components and
         ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``.
         """
-        check_is_fitted(self)
+        self._ready()
         X = self._validate(X)
         r, d = self.components_.shape
         floor = np.finfo(np.float64).eps * max(float(self.explained_variance_.sum()), 1e-300)
@@ -303,7 +303,7 @@ class FairProjection(
 
     def to_sklearn(self) -> PCA:
         """An equivalent fitted :class:`sklearn.decomposition.PCA`, which knows no groups."""
-        check_is_fitted(self)
+        self._ready()
         pca = PCA(n_components=self.n_components_)
         for name in ("n_components_", "noise_variance_", "n_features_in_"):
             setattr(pca, name, getattr(self, name))
@@ -323,8 +323,15 @@ class FairProjection(
         """
         from fairpca._onnx import write_projection
 
-        check_is_fitted(self)
+        self._ready()
         write_projection(self.components_, self.mean_, path)
+
+    def _ready(self) -> None:
+        """Refuse before a fit; compute what ``partial_fit`` has put off."""
+        check_is_fitted(self)
+        if "components_" not in vars(self):
+            self._check_params()
+            self._publish()
 
     def __sklearn_is_fitted__(self) -> bool:
         """Fitted: there is a projection, or there are moments to compute it from."""
@@ -339,8 +346,11 @@ class FairProjection(
     def __getattr__(self, name: str) -> Any:
         """Compute the results when one is asked for after ``partial_fit``."""
         if name in self._results and "moments_" in vars(self) and "components_" not in vars(self):
-            self._check_params()
-            return getattr(self._publish(), name)
+            try:
+                self._check_params()
+                return getattr(self._publish(), name)
+            except ValueError as error:  # hasattr must be able to say no
+                raise AttributeError(f"{name} cannot be computed: {error}") from error
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -463,9 +473,8 @@ class FairProjection(
         """Say aloud what a user must not overlook."""
         if status is Status.INFEASIBLE:
             warnings.warn(
-                f"no projection onto {self.n_components_} components treats the groups alike; "
-                f"this one has the least possible disparity, {self.disparity_:.6g}. More "
-                "components, or constraint='no_worse', may serve better.",
+                f"no projection onto {self.n_components_} components has the disparity asked for; "
+                f"this one has the least possible, {self.disparity_:.6g}. Pass more components.",
                 ParityInfeasibleWarning,
                 stacklevel=4,
             )

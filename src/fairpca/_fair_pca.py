@@ -41,10 +41,12 @@ class FairPCA(FairProjection):
         Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
         finding it. 1 is plain PCA. The constraint does not apply. Two groups only.
     max_disparity : float, optional
-        Instead of parity ask for a disparity of at most this, at the least overall error.
+        Instead of parity ask for a disparity of at most this, at the least overall error. The
+        constraint does not apply.
     max_error_increase : float, optional
         Instead of parity ask for the least disparity at an overall error of at most
-        ``1 + max_error_increase`` times that of PCA; 0.01 allows one percent.
+        ``1 + max_error_increase`` times that of PCA; 0.01 allows one percent. The constraint does
+        not apply.
     normalize : bool, default=False
         Divide each group's error by the group's own total variance, so that parity means the same
         share of variance kept, whatever the scale of a group's data. All errors reported are then
@@ -69,7 +71,8 @@ class FairPCA(FairProjection):
     mean_ : ndarray of shape (n_features_in_,)
         Overall mean.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
-        Variance of each score (with n - 1, as in scikit-learn), and its share of the total.
+        Variance of each score, and its share of the total. As in scikit-learn with n - 1, where
+        n counts the rows of positive weight.
     noise_variance_ : float
         Mean variance across the components.
     n_components_, n_features_in_ : int
@@ -96,12 +99,13 @@ class FairPCA(FairProjection):
         The weighting at which the projection is optimal; NaN for more than two groups.
     duality_gap_ : float
         How far the projection can be from the best possible one: zero up to rounding for two
-        groups. In units of the overall error, or of the disparity where that was minimised.
+        groups. In units of the overall error, or of the disparity where that was minimised. NaN for
+        ``solver="golden"``, which proves nothing.
     status_ : str
         "parity reached", "capped" (by ``constraint``), "parity infeasible at this rank",
-        "already fair", "disparity budget met", "error budget spent", "fixed alpha", and for more
-        than two groups "least disparity found, not proven" where parity is neither reached nor
-        known to be out of reach.
+        "already fair", "disparity budget met", "error budget spent", "fixed alpha", "golden section
+        ended at its tolerance", and for more than two groups "least disparity found, not proven"
+        where parity is neither reached nor known to be out of reach.
     n_eigensolves_ : int
         Number of eigendecompositions.
     moments_ : GroupMoments
@@ -217,8 +221,9 @@ class FairPCA(FairProjection):
 
     @property
     def _problem(self) -> FairProblem:
+        budgeted = self.max_disparity is not None or self.max_error_increase is not None
         return FairProblem(
-            no_worse=self.constraint == "no_worse",
+            no_worse=self.constraint == "no_worse" and not budgeted,
             max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
             max_error_increase=(
                 inf if self.max_error_increase is None else float(self.max_error_increase)

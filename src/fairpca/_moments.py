@@ -41,8 +41,14 @@ from fairpca._validation import (
     sort_labels,
 )
 from fairpca.sources.array_api import DeviceRows
-from fairpca.sources.columns import Block
-from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
+from fairpca.sources.columns import Block, ColumnRows
+from fairpca.sources.in_memory import (
+    DensifiedRows,
+    Rows,
+    SparseRows,
+    as_rows,
+    refuse_unusable_numbers,
+)
 from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
@@ -247,6 +253,11 @@ class GroupMoments:
 
     def merge(self, other: GroupMoments) -> GroupMoments:
         """Moments of both sets of rows together, as a new object; neither operand changes."""
+        if not isinstance(other, GroupMoments):
+            raise TypeError(
+                f"merge needs GroupMoments, got {type(other).__name__}; add rows with "
+                "update(X, groups)."
+            )
         merged = self._copy()
         merged._absorb(other._copy() if not self.n_features else other)
         return merged
@@ -523,7 +534,23 @@ def _accumulate(
             total += getattr(piece, name)
     if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
         refuse_unusable_numbers(rows)
+    if isinstance(rows, SparseRows) and _lost_digits(moments):
+        return _accumulate(DensifiedRows(rows), codes, labels, weights, None)
     return moments
+
+
+def _lost_digits(moments: GroupMoments) -> bool:
+    """Whether means far from zero, to which sparse rows are not shifted, have cost digits.
+
+    A constant column costs nothing that matters beside the variance of the others.
+    """
+    weighted = moments._weights > 0
+    n = moments._weights[weighted, None]
+    squares = (moments._sums[weighted] / n) ** 2
+    variances = np.diagonal(moments._grams[weighted], axis1=1, axis2=2) / n - squares
+    lost = 1e-15 * squares
+    total = np.abs(variances).sum(axis=1, keepdims=True)
+    return bool(((lost > 1e-9 * np.abs(variances)) & (lost > 1e-12 * total)).any())
 
 
 def _provisional_shifts(rows: Rows, codes: NDArray[np.intp], k: int) -> Array:
@@ -561,18 +588,23 @@ def _add_dense_rows(
 ) -> None:
     k, d = len(piece.groups), rows.n_features
     size = _block_rows(d)
-    buffer = np.empty((min(size, stop - start), d))
+    # Columns are gathered as columns: copying them across into rows would take longer than BLAS.
+    order_in_memory: Literal["F", "C"] = "F" if isinstance(rows, ColumnRows) else "C"
+    buffer = np.empty((min(size, stop - start), d), order=order_in_memory)
     shifted: list[bool] = [bool(shift.any()) for shift in piece._shifts]
     ones = np.ones(len(buffer))
     for low in range(start, stop, size):
         high = min(low + size, stop)
         order, edges = by_group(codes[low:high], k)
         Z = buffer[: high - low]
-        block = rows.block(low, high)
-        if block.dtype == np.float64:
-            np.take(block, order, axis=0, out=Z, mode="clip")
+        if isinstance(rows, ColumnRows):
+            rows.gather(low, high, order, Z)
         else:
-            Z[:] = block[order]
+            block = rows.block(low, high)
+            if block.dtype == np.float64:
+                np.take(block, order, axis=0, out=Z, mode="clip")
+            else:
+                Z[:] = block[order]
         w: Array | None = None if weights is None else weights[low:high][order]
         for g in range(k):
             a, b = edges[g], edges[g + 1]

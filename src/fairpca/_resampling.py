@@ -11,10 +11,11 @@ rows. With e_g the held-out errors of group g, the estimate and its standard err
 
     D = mean(e_B) - mean(e_A),        se = sqrt(var(e_A) / n_A + var(e_B) / n_B)
 
-and the interval is the bootstrap-t: rows are drawn again within each group and ``(D* - D) / se*``
-takes the place of the normal quantiles, because squared errors are skewed. It needs the errors
-only, one number per row, so a thousand resamples cost less than one fit. Above 2000 rows a group's
-rows are first put at random into 2000 blocks, and the block means are resampled.
+and the interval is ``D +- q se``, the symmetric bootstrap-t: rows are drawn again within each
+group, and the quantile q of ``|D* - D| / se*`` takes the place of the normal one, because squared
+errors are skewed. It needs the errors only, one number per row, so a thousand resamples cost less
+than one fit. Above 2000 rows a group's rows are first put at random into 2000 blocks, and the block
+means are resampled.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def cross_fit(
 def disparity_interval(
     favoured: Array, harmed: Array, level: float, n_resamples: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Bootstrap-t interval of ``mean(harmed) - mean(favoured)``.
+    """Symmetric bootstrap-t interval of ``mean(harmed) - mean(favoured)``.
 
     Examples
     --------
@@ -110,9 +111,9 @@ def disparity_interval(
     kept = squares > 1e-12 * square
     if not kept.any():
         return estimate, estimate
-    t = departures[kept] / np.sqrt(squares[kept])
-    low, high = np.quantile(t, [(1 - level) / 2, (1 + level) / 2])
-    return float(estimate - high * np.sqrt(square)), float(estimate - low * np.sqrt(square))
+    q = np.quantile(np.abs(departures[kept]) / np.sqrt(squares[kept]), level)
+    width = float(q * np.sqrt(square))
+    return estimate - width, estimate + width
 
 
 def _blocks(errors: Array, rng: np.random.Generator) -> Array:

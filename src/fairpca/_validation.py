@@ -112,6 +112,11 @@ def _label_array(groups: Any) -> NDArray[Any]:
         values = np.asarray(groups)
         if isinstance(groups, (list, tuple)) and values.ndim == 1:
             values = label_vector(groups)  # numpy would turn 1 and "one" into two strings
+    if values.ndim == 0:
+        raise TypeError(
+            f"sensitive_features={groups!r} is not a column of labels; pass one label per row, for "
+            "example sensitive_features=frame['sex']."
+        )
     if values.ndim != 1:
         raise ValueError(
             f"sensitive_features has shape {values.shape}; pass a 1-D array with one label per "
@@ -149,7 +154,7 @@ def _encode_integers(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[An
 
 def _encode_hashables(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Look labels up in a dictionary: an order faster than sorting a million strings."""
-    items = values.tolist()
+    items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
     missing = np.fromiter((v is None or v != v for v in items), bool, len(items))
     if missing.any():
         _refuse_missing(missing)
@@ -183,6 +188,8 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     if sample_weight is None:
         return None
     try:
+        if np.iscomplexobj(sample_weight):
+            raise TypeError("they are complex")
         weights = np.asarray(on_host(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(

@@ -282,7 +282,7 @@ def make_two_groups(
     >>> made.data.shape, made.groups.tolist()
     ((240, 3), ['majority', 'minority'])
     """
-    sizes = tuple(int(n) for n in n_samples)
+    sizes = tuple(int(n) for n in np.atleast_1d(n_samples))
     if len(sizes) != 2 or min(sizes) < 1:
         raise ValueError(
             f"n_samples={n_samples!r} is not a pair of positive numbers: pass the rows of the "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._validation import check_n_features, check_sample_weight, encode_groups
+from fairpca._validation import check_feature_names, check_sample_weight, encode_groups
 from fairpca.sources.in_memory import as_rows, refuse_non_finite
 
 __all__ = [
@@ -50,7 +50,13 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> NDArray[np.float64]:
     """
     components, mean = _projection(estimator)
     rows = as_rows(X)
-    check_n_features(len(mean), rows.n_features, "row_reconstruction_errors")
+    if rows.n_features != len(mean):
+        raise ValueError(
+            f"X has {rows.n_features} features, but {type(estimator).__name__} was fitted to "
+            f"{len(mean)}; pass the same columns as for fit."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    check_feature_names(names, rows.feature_names, "row_reconstruction_errors")
     squares = np.empty(rows.n_rows)
     size = max(64, _BLOCK_ENTRIES // rows.n_features)
     for start in range(0, rows.n_rows, size):

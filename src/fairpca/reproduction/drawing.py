@@ -119,7 +119,8 @@ def line(
 
 def legend_below(figure: Figure, handles: list[Line2D]) -> None:
     """One legend for all panels."""
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    fitting = max(1, int(figure.get_figwidth() / 1.1))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), fitting))
 
 
 def handle(label: str, color: str, marker: str = "", **more: Any) -> Line2D:

@@ -50,7 +50,13 @@ class ArrayRows:
         block = np.asarray(self._X[start:stop])
         if block.dtype in (np.float64, np.float32):
             return block
-        return block.astype(np.float64)
+        try:
+            return block.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"X holds values that are not numbers ({error}); drop or encode their columns, for "
+                "example with sklearn.preprocessing.OneHotEncoder."
+            ) from error
 
 
 class SparseRows:
@@ -67,6 +73,21 @@ class SparseRows:
         """Rows ``start`` to ``stop`` as a CSR matrix of floats."""
         block = self._X[start:stop]
         return block if block.dtype == np.float64 else block.astype(np.float64)
+
+
+class DensifiedRows:
+    """Sparse rows as arrays, a block at a time: for columns that are far from zero."""
+
+    is_sparse = False
+    feature_names: list[str] | None = None
+
+    def __init__(self, rows: SparseRows) -> None:
+        self._rows = rows
+        self.n_rows, self.n_features = rows.n_rows, rows.n_features
+
+    def block(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Rows ``start`` to ``stop`` with their zeros."""
+        return np.asarray(self._rows.block(start, stop).toarray())
 
 
 class FrameRows:
@@ -132,6 +153,15 @@ def as_rows(X: Any) -> Rows:
 
 
 def _two_dimensional(X: Any) -> NDArray[Any]:
+    if hasattr(X, "collect"):
+        raise TypeError(
+            f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect() instead."
+        )
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        raise ValueError(
+            "X is a masked array with masked entries; fill them, for example with X.filled(0), or "
+            "drop their rows."
+        )
     array = X if isinstance(X, np.ndarray) else np.asarray(X)
     if array.ndim != 2:
         raise ValueError(
