@@ -62,11 +62,12 @@ def test_each_optional_library_is_imported_in_one_place():
 
 
 LAYERS = [
-    {"exceptions", "_threads", "_validation", "sources"},
-    {"_moments", "_roots", "_problems"},
-    {"_spectral"},
-    {"_crossings"},
-    {"_solvers", "_implicit", "_streaming"},
+    {"exceptions", "_threads", "_intersections", "_validation", "sources"},
+    {"_moments", "_roots", "_problems", "_group_problems"},
+    {"_spectral", "_barrier"},
+    {"_crossings", "_recovery", "_implicit", "_streaming"},
+    {"_solvers", "_minmax", "_dual", "_small_groups"},
+    {"_many_groups"},
     {"_base"},
 ]
 

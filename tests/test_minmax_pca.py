@@ -267,8 +267,8 @@ def test_growing_basis_finds_what_the_dense_solver_does(criterion):
     shares = moments.weights / moments.weights.sum()
     operand = DenseOperand(moments.second_moments(), shares)
     solver = EigenSolver(operand, r)
-    assert isinstance(solver._basis, GrowingBasis)
     grown = solver.solve(lambda family: solve_minmax(family, criterion))
+    assert isinstance(solver._basis, GrowingBasis)
     dense = solve_minmax(DenseFamily(operand.C, shares, operand.traces, r), criterion)
     np.testing.assert_allclose(grown.losses, dense.losses, atol=1e-9 * operand.traces.max())
     assert abs(grown.gap) < 1e-9 * operand.traces.max()
@@ -306,5 +306,5 @@ def test_groups_are_asked_for_and_counted():
     X, _ = made()
     with pytest.raises(TypeError, match=r"MinMaxPCA\(...\).fit\(X, sensitive_features=groups\)"):
         MinMaxPCA(1).fit(X)
-    with pytest.raises(ValueError, match="MinMaxPCA compares two groups"):
-        MinMaxPCA(1).fit(X, sensitive_features=np.arange(len(X)) % 3)
+    with pytest.raises(ValueError, match="one group only"):
+        MinMaxPCA(1).fit(X, sensitive_features=np.zeros(len(X)))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fairpca._model_file import load_model
     from fairpca._moments import GroupMoments
     from fairpca._subset_pca import SubsetFairPCA
-    from fairpca.exceptions import ParityInfeasibleWarning
+    from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
     from fairpca.path import TradeoffPath, tradeoff_path
 
 __version__ = "0.1.0"
@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 # Loaded when first used: `fairpca --help` must not wait a second for scikit-learn.
 _HOMES = {
     "Audit": "_audit",
+    "DualityGapWarning": "exceptions",
     "FairPCA": "_fair_pca",
     "GroupMoments": "_moments",
     "MinMaxPCA": "_minmax_pca",
@@ -33,6 +34,7 @@ _HOMES = {
 
 __all__ = [
     "Audit",
+    "DualityGapWarning",
     "FairPCA",
     "GroupMoments",
     "MinMaxPCA",

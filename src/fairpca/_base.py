@@ -7,6 +7,7 @@ waits until a result is asked for, so a thousand blocks cost a thousand accumula
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable
@@ -26,12 +27,13 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fairpca._implicit import ImplicitMoments, learn, operand_of
 from fairpca._moments import GroupMoments
-from fairpca._problems import Status
+from fairpca._problems import APPROXIMATE, Status
+from fairpca._small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._solvers import Solution
 from fairpca._spectral import DenseOperand, Operand, top_eigenvectors
 from fairpca._streaming import StreamingMixin
-from fairpca._validation import FORGOTTEN_GROUPS, check_n_features, check_two_groups
-from fairpca.exceptions import ParityInfeasibleWarning
+from fairpca._validation import FORGOTTEN_GROUPS, check_n_features, check_several_groups
+from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
 from fairpca.sources.array_api import DeviceRows, on_host
 from fairpca.sources.in_memory import as_rows, refuse_unusable_numbers
 from fairpca.sources.kinds import is_dask, is_device_array
@@ -64,6 +66,7 @@ _RESULTS = frozenset(
         "duality_gap_",
         "status_",
         "n_eigensolves_",
+        "small_groups_",
     }
 )
 
@@ -85,12 +88,18 @@ class FairProjection(
             Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
+        "normalize": ["boolean"],
     }
 
     #: Attributes that a solve sets; a subclass adds those of its solutions' ``extras``.
     _results: ClassVar[frozenset[str]] = _RESULTS
 
     n_components: int | float | None
+    normalize: bool
+    # Parameters of the estimators for any number of groups, and what stands for them elsewhere:
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    tol: float = math.inf
 
     def fit(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -103,8 +112,10 @@ class FairProjection(
             Training data; neither modified nor copied whole.
         y : None
             Ignored.
-        sensitive_features : array-like of shape (n_samples,)
-            The group of each row. Needed here only, never for ``transform``.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+            The group of each row; several columns are crossed, so that each combination of their
+            labels is a group, called "female & black" for instance. Needed here only, never for
+            ``transform``.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
 
@@ -114,7 +125,7 @@ class FairProjection(
         """
         self._check_params()
         moments = self._learn(learn, X, sensitive_features, sample_weight, "fit")
-        self._check_groups(moments)
+        self._settle_groups(moments)
         self._remember_features(X, moments)
         self._restart(moments)._publish()
         if isinstance(moments, ImplicitMoments):
@@ -163,7 +174,7 @@ class FairProjection(
                 f"fit_moments needs GroupMoments, got {type(moments).__name__}; "
                 "make them with GroupMoments.from_data(X, groups)."
             )
-        self._check_groups(moments)
+        self._settle_groups(moments)
         self._remember_features(None, moments)
         return self._restart(moments._copy())._publish()
 
@@ -355,9 +366,16 @@ class FairProjection(
     def _check_params(self) -> None:
         self._validate_params()
 
-    def _check_groups(self, moments: GroupMoments | ImplicitMoments) -> None:
-        labels, n_samples = moments.groups.tolist(), int(moments.counts.sum())
-        check_two_groups(labels, n_samples, type(self).__name__)
+    def _settle_groups(self, moments: GroupMoments | ImplicitMoments) -> SettledGroups:
+        """Deal with small groups, and check that what is left can be compared."""
+        settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
+        labels = settled.moments.groups[settled.compared].tolist()
+        check_several_groups(labels, int(moments.counts.sum()))
+        self._check_groups(labels)
+        return settled
+
+    def _check_groups(self, labels: list[Any]) -> None:
+        """Refuse groups that this estimator, with its parameters, cannot compare."""
 
     def _learn(
         self,
@@ -406,11 +424,12 @@ class FairProjection(
 
     def _publish(self) -> Self:
         """Solve, and set the fitted attributes."""
-        moments = self.moments_
-        self._check_groups(moments)
+        settled = self._settle_groups(self.moments_)
+        moments, compared = settled.moments, settled.compared
         shares = moments.weights / moments.weights.sum()
-        operand = operand_of(moments)
-        solution, n_eigensolves = self._solve(operand, moments)
+        operand = operand_of(moments, compared=compared)
+        measured = operand.relative() if self.normalize else operand
+        solution, n_eigensolves = self._solve(measured, moments)
         # Errors depend on the subspace alone: choose the basis with uncorrelated, ordered scores.
         C_U = np.tensordot(shares, operand.products(solution.basis), axes=1)
         captured = np.linalg.eigh(solution.basis.T @ C_U)
@@ -420,7 +439,10 @@ class FairProjection(
         left = max(total - float(variances.sum()), 0.0)
         errors = np.maximum(solution.errors, 0.0)
         labels = moments.groups.tolist()
-        D = solution.errors[solution.harmed] - solution.errors[solution.privileged]
+        if np.count_nonzero(compared) == 2:
+            D = solution.errors[solution.harmed] - solution.errors[solution.privileged]
+        else:
+            D = np.ptp(solution.errors[compared])
 
         self.components_ = _fix_signs(captured.eigenvectors[:, ::-1].T @ solution.basis.T)
         self.mean_ = moments.mean
@@ -431,35 +453,51 @@ class FairProjection(
         self.groups_ = moments.groups
         self.group_sizes_ = moments.counts
         self.group_errors_ = errors
-        self.group_explained_variance_ratio_ = 1.0 - _ratio(errors, operand.traces)
-        self.reconstruction_error_ = float(shares @ errors)
+        self.group_explained_variance_ratio_ = 1.0 - _ratio(errors, measured.traces)
+        self.reconstruction_error_ = float(measured.shares @ errors)
         self.disparity_ = float(D)
         self.privileged_group_ = labels[solution.privileged]
         self.harmed_group_ = labels[solution.harmed]
         self.pca_group_errors_ = np.maximum(solution.pca.errors, 0.0)
-        self.pca_reconstruction_error_ = float(shares @ self.pca_group_errors_)
+        self.pca_reconstruction_error_ = float(measured.shares @ self.pca_group_errors_)
         self.alpha_ = solution.alpha
         self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
         self.status_ = str(solution.status)
         self.n_eigensolves_ = n_eigensolves
+        self.small_groups_ = settled.small
         self.__dict__.update(solution.extras)
-        possible = _GAP_WORTH_A_WARNING * self.reconstruction_error_
-        if not isinstance(operand, DenseOperand) and solution.gap > possible:
-            warnings.warn(
-                f"with {d} features the search ended before it had converged: the least error may "
-                f"be lower by up to {solution.gap:.3g} than {self.reconstruction_error_:.6g}, that "
-                "of the projection found. All figures about this projection are exact.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        if solution.status is Status.INFEASIBLE:
+        self._warn(solution.status, measured)
+        return self
+
+    def _warn(self, status: Status, measured: Operand) -> None:
+        """Say aloud what a user must not overlook."""
+        r, R, gap = self.n_components_, self.reconstruction_error_, self.duality_gap_
+        largest = float(measured.traces.max())
+        if status is Status.INFEASIBLE:
             warnings.warn(
                 f"no projection onto {r} components has the disparity asked for; this one has the "
                 f"least possible, {self.disparity_:.6g}. Pass more components.",
                 ParityInfeasibleWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return self
+        if not isinstance(measured, DenseOperand) and len(measured.shares) == 2:
+            if gap > _GAP_WORTH_A_WARNING * R:
+                warnings.warn(
+                    f"with {measured.n_features} features the search ended before it had "
+                    f"converged: the least error may be lower by up to {gap:.3g} than {R:.6g}, "
+                    "that of the projection found. All figures about this projection are exact.",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+        elif status not in APPROXIMATE and gap > self.tol * largest:
+            warnings.warn(
+                f"the projection onto {r} components may be up to duality_gap_ = {gap:.3g} worse "
+                f"than the best one, which is more than tol = {self.tol:g} times the largest "
+                f"group's variance, {largest:.3g}: for more than two groups the bound is not "
+                "always attained. Another n_components may close the gap; a larger tol accepts it.",
+                DualityGapWarning,
+                stacklevel=4,
+            )
 
     def _solve(
         self, operand: Operand, moments: GroupMoments | ImplicitMoments

@@ -1,27 +1,32 @@
-"""FairPCA: u-FPCA, c-FPCA, fixed alpha and budgets for two groups."""
+"""FairPCA: u-FPCA, c-FPCA and budgets for any number of groups, fixed alpha for two."""
 
 from __future__ import annotations
 
 from math import inf
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairpca._base import FairProjection
 from fairpca._implicit import ImplicitMoments
+from fairpca._many_groups import solve_spread
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, FixedAlpha
+from fairpca._small_groups import SmallGroups
 from fairpca._solvers import Solution, solve_exact, solve_fixed, solve_golden
 from fairpca._spectral import DenseFamily, EigenSolver, Operand
+from fairpca._validation import check_two_groups
 
 
 class FairPCA(FairProjection):
-    """Principal component analysis that reconstructs two groups equally well.
+    """Principal component analysis that reconstructs all groups equally well.
 
     Plain PCA minimises the overall reconstruction error, and may reconstruct one group much worse
-    than the other. ``FairPCA`` finds the projection of least overall error among those that treat
-    both groups alike, exactly and with a certificate, from one pass over the data.
+    than another. ``FairPCA`` finds the projection of least overall error among those that treat the
+    groups alike, with a certificate, from one pass over the data. For two groups the solution is
+    exact. For more the disparity is the spread, largest minus smallest error of a group, and
+    ``duality_gap_`` says how far the projection can be from the best one.
 
     Parameters
     ----------
@@ -31,10 +36,10 @@ class FairPCA(FairProjection):
     constraint : {"no_worse"} or None, default="no_worse"
         With ``"no_worse"`` (c-FPCA) no group may end up worse than the harmed group was under PCA,
         so the disparity is as small as that allows. With None (u-FPCA) the groups are made equal at
-        any price, if need be by making both worse.
+        any price, if need be by making all of them worse.
     alpha : float in [0, 1], optional
         Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
-        finding it. 1 is plain PCA. The constraint does not apply.
+        finding it. 1 is plain PCA. The constraint does not apply. Two groups only.
     max_disparity : float, optional
         Instead of parity ask for a disparity of at most this, at the least overall error. The
         constraint does not apply.
@@ -42,8 +47,21 @@ class FairPCA(FairProjection):
         Instead of parity ask for the least disparity at an overall error of at most
         ``1 + max_error_increase`` times that of PCA; 0.01 allows one percent. The constraint does
         not apply.
+    normalize : bool, default=False
+        Divide each group's error by the group's own total variance, so that parity means the same
+        share of variance kept, whatever the scale of a group's data. All errors reported are then
+        such shares, and the overall error is the share of all rows' variance that is lost.
+    min_group_size : int, default=1
+        Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        Refuse small groups by name; merge them into one group called "rest"; or leave them out of
+        the comparison, so that they count in the overall error only.
     solver : {"exact", "golden"}, default="exact"
-        ``"golden"`` is the search printed in the paper, for comparison: slower and less exact.
+        ``"golden"`` is the search printed in the paper, for comparison: slower, less exact, and for
+        two groups only.
+    tol : float, default=1e-6
+        Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
+        without a :class:`~fairpca.exceptions.DualityGapWarning`.
 
     Attributes
     ----------
@@ -60,30 +78,34 @@ class FairPCA(FairProjection):
     n_components_, n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X was a data frame with string column names.
-    groups_, group_sizes_ : ndarray of shape (2,)
+    groups_, group_sizes_ : ndarray of shape (k,)
         Labels, sorted, and numbers of rows.
-    group_errors_ : ndarray of shape (2,)
+    small_groups_ : list
+        Labels of the groups that were merged or left out for being small.
+    group_errors_ : ndarray of shape (k,)
         Average squared reconstruction error of each group, in the order of ``groups_``.
-    group_explained_variance_ratio_ : ndarray of shape (2,)
+    group_explained_variance_ratio_ : ndarray of shape (k,)
         Share of its variance that each group keeps.
     reconstruction_error_ : float
         Average squared reconstruction error over all rows.
     disparity_ : float
-        Error of the harmed group minus that of the privileged one.
+        Of two groups: error of the harmed one minus that of the privileged one. Of more: largest
+        error of a group minus the smallest.
     privileged_group_, harmed_group_ : label
-        As plain PCA with as many components treats them.
-    pca_group_errors_, pca_reconstruction_error_ : ndarray of shape (2,), float
+        The groups that plain PCA with as many components treats best and worst.
+    pca_group_errors_, pca_reconstruction_error_ : ndarray of shape (k,), float
         The same figures for plain PCA.
     alpha_ : float
-        The weighting at which the projection is optimal.
+        The weighting at which the projection is optimal; NaN for more than two groups.
     duality_gap_ : float
-        How far the projection can be from the best possible one: zero up to rounding. In units of
-        the overall error, or of the disparity where that is what was minimised. NaN for
-        ``solver="golden"``, which proves nothing.
+        How far the projection can be from the best possible one: zero up to rounding for two
+        groups. In units of the overall error, or of the disparity where that was minimised. NaN
+        for ``solver="golden"``, which proves nothing.
     status_ : str
         "parity reached", "capped" (by ``constraint``), "parity infeasible at this rank",
         "already fair", "disparity budget met", "error budget spent", "fixed alpha", "golden section
-        ended at its tolerance".
+        ended at its tolerance", and for more than two groups "least disparity found, not proven"
+        where parity is neither reached nor known to be out of reach.
     n_eigensolves_ : int
         Number of eigendecompositions.
     moments_ : GroupMoments
@@ -124,7 +146,10 @@ class FairPCA(FairProjection):
         "alpha": [Interval(Real, 0, 1, closed="both"), None],
         "max_disparity": [Interval(Real, 0, None, closed="left"), None],
         "max_error_increase": [Interval(Real, 0, None, closed="left"), None],
+        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "solver": [StrOptions({"exact", "golden"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -135,14 +160,22 @@ class FairPCA(FairProjection):
         alpha: float | None = None,
         max_disparity: float | None = None,
         max_error_increase: float | None = None,
+        normalize: bool = False,
+        min_group_size: int = 1,
+        small_groups: SmallGroups = "error",
         solver: Literal["exact", "golden"] = "exact",
+        tol: float = 1e-6,
     ) -> None:
         self.n_components = n_components
         self.constraint = constraint
         self.alpha = alpha
         self.max_disparity = max_disparity
         self.max_error_increase = max_error_increase
+        self.normalize = normalize
+        self.min_group_size = min_group_size
+        self.small_groups = small_groups
         self.solver = solver
+        self.tol = tol
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -163,21 +196,36 @@ class FairPCA(FairProjection):
                 f"{next(iter(given))}; use solver='exact' with it."
             )
 
+    def _check_groups(self, labels: list[Any]) -> None:
+        if self.alpha is not None:
+            check_two_groups(labels, f"FairPCA(alpha={self.alpha})")
+        if self.solver == "golden":
+            check_two_groups(labels, "FairPCA(solver='golden')")
+
     def _solve_rank(
         self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
     ) -> tuple[Solution, int]:
         solver = EigenSolver(operand, rank)
-        return solver.solve(self._problem), solver.n_eigensolves
+        if len(operand.shares) == 2:
+            solution = solver.solve(self._solve_two)
+        else:
+            solution = solver.solve_whole(
+                lambda family: solve_spread(family, self._problem, operand.compared, self.tol)
+            )
+        return solution, solver.n_eigensolves
 
-    def _problem(self, family: DenseFamily) -> Solution:
+    def _solve_two(self, family: DenseFamily) -> Solution:
         if self.alpha is not None:
             return solve_fixed(family, FixedAlpha(float(self.alpha)))
+        return (solve_golden if self.solver == "golden" else solve_exact)(family, self._problem)
+
+    @property
+    def _problem(self) -> FairProblem:
         budgeted = self.max_disparity is not None or self.max_error_increase is not None
-        problem = FairProblem(
+        return FairProblem(
             no_worse=self.constraint == "no_worse" and not budgeted,
             max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
             max_error_increase=(
                 inf if self.max_error_increase is None else float(self.max_error_increase)
             ),
         )
-        return (solve_golden if self.solver == "golden" else solve_exact)(family, problem)

@@ -13,6 +13,7 @@ sparse ones by a correction of rank one, so that zeros stay zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -20,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._moments import GroupMoments, by_group
-from fairpca._spectral import DenseOperand, Operand
+from fairpca._spectral import DenseOperand, Operand, relative_units
 from fairpca._threads import blas_threads, ordered_map
 from fairpca._validation import check_sample_weight, encode_groups
 from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
 from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Center = Literal["overall", "group"]
 
 _GRAMS_UP_TO = 5000  # features
@@ -42,11 +44,16 @@ def learn(X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments | Impl
     return GroupMoments.from_data(X, groups, sample_weight)
 
 
-def operand_of(moments: GroupMoments | ImplicitMoments, center: Center = "overall") -> Operand:
-    """Second moments as a solver wants them."""
+def operand_of(
+    moments: GroupMoments | ImplicitMoments,
+    center: Center = "overall",
+    compared: Mask | None = None,
+) -> Operand:
+    """Second moments as a solver wants them, and which groups it is to compare: all, or some."""
     if isinstance(moments, ImplicitMoments):
-        return moments.operand(center)
-    return DenseOperand(moments.second_moments(center), moments.weights / moments.weights.sum())
+        return moments.operand(center, compared)
+    shares = moments.weights / moments.weights.sum()
+    return DenseOperand(moments.second_moments(center), shares, compared)
 
 
 class ImplicitMoments:
@@ -81,9 +88,9 @@ class ImplicitMoments:
         if not np.isfinite(squares).all():
             refuse_unusable_numbers(rows)
 
-    def operand(self, center: Center = "overall") -> ImplicitOperand:
+    def operand(self, center: Center = "overall", compared: Mask | None = None) -> ImplicitOperand:
         """Products of the second moments about the overall mean, or each group's own."""
-        return ImplicitOperand(self._rows, self.weights, self._centers(center))
+        return ImplicitOperand(self._rows, self.weights, self._centers(center), compared)
 
     def _centers(self, center: Center) -> Array:
         return self.means if center == "group" else np.tile(self.mean, (len(self.groups), 1))
@@ -92,18 +99,33 @@ class ImplicitMoments:
 class ImplicitOperand:
     """Second moments known by their products only."""
 
-    def __init__(self, rows: _SparseGroups | _DenseGroups, weights: Array, centers: Array) -> None:
+    def __init__(
+        self,
+        rows: _SparseGroups | _DenseGroups,
+        weights: Array,
+        centers: Array,
+        compared: Mask | None = None,
+    ) -> None:
         self._rows = rows
-        self._weights = weights
+        self._divisors = weights
         self._centers = centers
         self.shares = weights / weights.sum()
+        self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
         self.n_features = centers.shape[1]
         self.traces = np.maximum(rows.squares(centers) / weights, 0.0)
+
+    def relative(self) -> ImplicitOperand:
+        """The same groups, with each error a share of the group's own total variance."""
+        units, shares = relative_units(self.shares, self.traces)
+        twin = copy(self)
+        twin.shares, twin.traces = shares, self.traces / units
+        twin._divisors = self._divisors * units
+        return twin
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group."""
         products = self._rows.products(np.ascontiguousarray(V), self._centers)
-        products /= self._weights[:, None, None]
+        products /= self._divisors[:, None, None]
         return products
 
 

@@ -1,22 +1,22 @@
-"""The worse-off of two groups made as well off as possible: exactly, or as first published.
+"""The worst-off group made as well off as possible: exactly for two, or as first published.
 
 ========  ==================================================================
 symbol    meaning
 ========  ==================================================================
 R_g(U)    error of group g
 b_g       what group g is measured against, see below
-w         ``(t, 1 - t)``, weights of the two groups, t in [0, 1]
-phi(t)    ``min_U t (R_0 - b_0) + (1 - t)(R_1 - b_1)``: one top-r eigenproblem
+w         weights of the groups, not negative, of sum one; ``(t, 1 - t)`` for two
+phi(w)    ``min_U sum_g w_g (R_g - b_g)``: one top-r eigenproblem
 ========  ==================================================================
 
 All criteria minimise ``max_g (R_g - b_g)``: the *loss* of Samadi et al. has ``b_g = min_V R_g(V)``,
 the *error* has ``b_g = 0``, and to have the least explained *variance* as large as possible take
 ``b_g = tr C_g``.
 
-Exact. ``phi`` is concave and ``phi(t) <= min_U max_g (R_g - b_g)`` for every t. Its slope is the
-difference of the two groups at ``U(t)``, so the largest phi is at a root of that difference, with
-equality of both sides there; or at an end, where one group is worse off even under a projection of
-its own. ``gap``, the value found minus ``phi``, is therefore zero up to rounding.
+Exact, two groups. ``phi`` is concave and ``phi <= min_U max_g (R_g - b_g)`` for all weights. Its
+slope in t is the difference of the two groups at ``U(t)``, so the largest phi is at a root of that
+difference, with equality of both sides there; or at an end, where one group is worse off even under
+a projection of its own. ``gap``, the value found minus ``phi``, is therefore zero up to rounding.
 
 Multiplicative weights (Samadi et al. 2018). Start from equal weights; in each of T rounds take the
 best projection for the weights, then multiply each weight by ``exp(eta * value of its group)`` and
@@ -37,7 +37,7 @@ from scipy.special import softmax
 from fairpca._crossings import cross_slack
 from fairpca._problems import Criterion, Status
 from fairpca._roots import Sample
-from fairpca._spectral import DenseFamily, Point, top_eigenvectors
+from fairpca._spectral import DenseFamily, Family, Point, top_eigenvectors
 
 Array = NDArray[np.float64]
 
@@ -58,30 +58,44 @@ class MinMaxSolution:
         return replace(self, basis=V @ self.basis, gap=self.gap + slack, decisive=())
 
 
-class _Balance:
-    """Two groups of a family, compared by a criterion."""
+class Balance:
+    """The groups of a family, compared by a criterion.
 
-    def __init__(self, family: DenseFamily, criterion: Criterion) -> None:
+    ``own`` are the groups' own best projections, ``least`` their errors, ``offsets`` the ``b_g``.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        criterion: Criterion,
+        compared: NDArray[np.bool_],
+        own: tuple[Point, ...] | None = None,
+    ) -> None:
         self.family = family
-        self.own = (self.at(1.0), self.at(0.0))
-        self.least = np.array([self.own[0].errors[0], self.own[1].errors[1]])
+        self.compared = compared
+        k = len(family.shares)
+        self.own = own or tuple(family.top(unit) for unit in np.eye(k))
+        self.least = np.array([point.errors[g] for g, point in enumerate(self.own)])
         self.offsets = {
             "loss": self.least,
-            "error": np.zeros(2),
+            "error": np.zeros(k),
             "variance": family.traces,
         }[criterion]
 
     def at(self, t: float) -> Point:
-        """The best projection for weights (t, 1 - t); at the ends ties go to the other group."""
-        weights = np.array([t, 1.0 - t])
-        return self.family.top(weights, weights[::-1] if t in (0.0, 1.0) else None)
+        """The best projection of two groups for weights (t, 1 - t)."""
+        return self.family.top(np.array([t, 1.0 - t]))
 
     def values(self, errors: Array) -> Array:
         """What is to be made small, of each group."""
         return np.asarray(errors - self.offsets)
 
+    def worst(self, errors: Array) -> float:
+        """The largest of the values of the groups compared."""
+        return float(self.values(errors)[self.compared].max())
+
     def difference(self, errors: Array) -> float:
-        """Group 0 minus group 1: falls as t rises."""
+        """Group 0 minus group 1 of two: falls as t rises."""
         first, second = self.values(errors)
         return float(first - second)
 
@@ -98,14 +112,16 @@ class _Balance:
             losses=errors - self.least,
             weights=bound.weights,
             status=status,
-            gap=float(self.values(errors).max()) - self.phi(bound),
+            gap=self.worst(errors) - self.phi(bound),
             decisive=(*self.own, *decisive),
         )
 
 
 def solve_minmax(family: DenseFamily, criterion: Criterion) -> MinMaxSolution:
-    """Find the largest phi by root finding."""
-    balance = _Balance(family, criterion)
+    """Find the largest phi for two groups by root finding."""
+    # At the ends of the interval of t ties decide.
+    own = tuple(family.top(unit, 1.0 - unit) for unit in np.eye(2))
+    balance = Balance(family, criterion, np.ones(2, dtype=bool), own)
     below, above = (
         Sample(t, balance.difference(point.errors), point)
         for t, point in zip((1.0, 0.0), balance.own, strict=True)
@@ -127,11 +143,16 @@ def solve_minmax(family: DenseFamily, criterion: Criterion) -> MinMaxSolution:
 
 
 def solve_multiplicative_weights(
-    family: DenseFamily, criterion: Criterion, eta: float, n_iter: int
+    family: DenseFamily,
+    criterion: Criterion,
+    compared: NDArray[np.bool_],
+    eta: float,
+    n_iter: int,
 ) -> MinMaxSolution:
     """Run the published iteration for ``n_iter`` rounds."""
-    balance = _Balance(family, criterion)
-    logarithms = np.zeros(2)  # of the weights: a weight that underflowed would never come back
+    balance = Balance(family, criterion, compared)
+    # Logarithms, because a weight that underflowed would never come back.
+    logarithms = np.where(compared, 0.0, -np.inf)
     average = np.zeros((family.n_features, family.n_features))
     rounds: list[Point] = []
     for _ in range(n_iter):
@@ -141,6 +162,6 @@ def solve_multiplicative_weights(
         logarithms += eta * balance.values(last.errors)
     mean_basis = top_eigenvectors(average, family.rank)[1]
     candidates = [(mean_basis, family.errors(mean_basis)), (last.basis, last.errors)]
-    basis, errors = min(candidates, key=lambda found: float(balance.values(found[1]).max()))
+    basis, errors = min(candidates, key=lambda found: balance.worst(found[1]))
     bound = max(rounds, key=balance.phi)
     return balance.solution(basis, errors, bound, Status.ITERATED, rounds[0], last, bound)

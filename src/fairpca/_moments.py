@@ -21,7 +21,7 @@ symmetric) in blocks that stay in cache, each worker thread with a single-thread
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Literal
@@ -119,8 +119,9 @@ class GroupMoments:
             Real numbers without missing values. Neither modified nor copied whole. A dask array or
             data frame is reduced block by block where its blocks are, an array of torch, CuPy and
             the like on its own device.
-        groups : array-like of shape (n_samples,)
-            The group of each row: strings, numbers, booleans or categoricals.
+        groups : array-like of shape (n_samples,) or (n_samples, n_columns)
+            The group of each row: strings, numbers, booleans or categoricals; several columns are
+            crossed.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; weight 2 counts as the row standing there twice.
 
@@ -261,6 +262,40 @@ class GroupMoments:
         merged = self._copy()
         merged._absorb(other._copy() if not self.n_features else other)
         return merged
+
+    def relabel(self, names: Mapping[Any, Any]) -> GroupMoments:
+        """Moments of the same rows with some groups renamed, as a new object.
+
+        Parameters
+        ----------
+        names : mapping
+            From old labels to new ones; groups that get the same label become one.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> from fairpca import GroupMoments
+        >>> moments = GroupMoments.from_data([[0.0], [2.0], [4.0]], ["a", "b", "c"])
+        >>> moments.relabel({"b": "b or c", "c": "b or c"})
+        GroupMoments({'a': 1, 'b or c': 2}, n_features=1)
+        """
+        known = self.groups.tolist()
+        unknown = [label for label in names if label not in known]
+        if unknown:
+            raise ValueError(
+                f"relabel got names for {unknown[:5]}, which are no groups of these moments; "
+                f"rename some of {known[:5]}{'...' if len(known) > 5 else ''}."
+            )
+        new = [names.get(label, label) for label in known]
+        labels = sort_labels(list(dict.fromkeys(new)))
+        renamed = _empty(label_vector(labels), self.n_features, self.feature_names)
+        for g, label in enumerate(new):
+            renamed._add(labels.index(label), self, g)
+        renamed.n_dropped = self.n_dropped
+        return renamed
 
     def _absorb(self, other: GroupMoments) -> None:
         """Add ``other`` in place, or nothing at all when it does not fit; it may be taken over."""

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from fairpca._crossings import cross_slack
 from fairpca._problems import FairProblem, FixedAlpha, Status
 from fairpca._roots import Sample
-from fairpca._spectral import DenseFamily, Point
+from fairpca._spectral import DenseFamily, Family, Point
 
 Array = NDArray[np.float64]
 
@@ -114,6 +114,23 @@ class Frontier:
             pca=self.pca,
             decisive=(self.pca, *(others or (point,))),
         )
+
+
+def solve_pca(family: Family, compared: NDArray[np.bool_]) -> Solution:
+    """Plain PCA, and which of the groups compared it serves best and worst."""
+    pca = family.top(family.shares)
+    members, errors = np.flatnonzero(compared), pca.errors[compared]
+    return Solution(
+        basis=pca.basis,
+        errors=pca.errors,
+        alpha=1.0,
+        status=Status.FIXED,
+        gap=float(family.shares @ pca.errors) - pca.bound,
+        privileged=int(members[errors.argmin()]),
+        harmed=int(members[::-1][errors[::-1].argmax()]),  # the last on a tie: not the same group
+        pca=pca,
+        decisive=(pca,),
+    )
 
 
 def solve_fixed(family: DenseFamily, problem: FixedAlpha) -> Solution:

@@ -18,7 +18,7 @@ All problems of this library are solved by asking a *family* for ``U(w)``, the t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -51,11 +51,8 @@ class Point:
     bound: float
 
 
-class Operand(Protocol):
-    """What a solver may ask of the data: shares, traces, and products with thin matrices.
-
-    A source that never forms d x d matrices need offer nothing more.
-    """
+class Products(Protocol):
+    """What a growing basis asks of the data: shares, traces, and products with thin matrices."""
 
     shares: Array
     traces: Array
@@ -65,14 +62,49 @@ class Operand(Protocol):
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
 
 
+class Operand(Products, Protocol):
+    """What a solver may ask of the data.
+
+    A source that never forms d x d matrices need offer nothing more. ``compared`` says which groups
+    are to be treated alike; the others count in ``C`` only.
+    """
+
+    compared: NDArray[np.bool_]
+
+    def relative(self) -> Operand:
+        """The same groups, with each error a share of the group's own total variance."""
+
+
+class Family(Protocol):
+    """All eigenspaces of one rank, whichever way they are found."""
+
+    shares: Array
+    traces: Array
+    rank: int
+    n_features: int
+    n_eigensolves: int
+
+    def top(self, weights: Array) -> Point:
+        """``U(w)``; weights may be negative."""
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+
+
 class DenseOperand:
     """Second moments that are there as matrices, of shape (k, d, d)."""
 
-    def __init__(self, C: Array, shares: Array) -> None:
+    def __init__(self, C: Array, shares: Array, compared: NDArray[np.bool_] | None = None) -> None:
         self.C = C
         self.shares = shares
+        self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
         self.traces = np.trace(C, axis1=1, axis2=2)
         self.n_features = C.shape[1]
+
+    def relative(self) -> DenseOperand:
+        """The same groups, with each error a share of the group's own total variance."""
+        units, shares = relative_units(self.shares, self.traces)
+        return DenseOperand(self.C / units[:, None, None], shares, self.compared)
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group."""
@@ -81,6 +113,17 @@ class DenseOperand:
     def family(self, rank: int) -> DenseFamily:
         """All eigenspaces of this rank."""
         return DenseFamily(self.C, self.shares, self.traces, rank)
+
+
+def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
+    """What to divide the groups' matrices by so that errors become shares, and their new weights.
+
+    ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add up to
+    ``C / tr C``: plain PCA stays the best overall, and the overall error becomes the share of all
+    variance that is lost. A group without variance loses nothing.
+    """
+    total = max(float(shares @ traces), _TINY)
+    return np.where(traces > 0, traces, 1.0), shares * traces / total
 
 
 def group_errors(traces: Array, products: Array, basis: Array) -> Array:
@@ -120,9 +163,13 @@ class DenseFamily:
         """``R_g(U)`` of every group."""
         return group_errors(self.traces, self.C @ basis, basis)
 
-    def project(self, basis: Array) -> Array:
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+        return np.asarray(self.C @ V)
+
+    def project(self, V: Array) -> Array:
         """``V' C_g V`` for every group, of shape (k, m, m)."""
-        return np.asarray(basis.T @ self.C @ basis)
+        return np.asarray(V.T @ self.products(V))
 
     def _matrix(self, weights: Array) -> Array:
         return np.asarray(np.tensordot(weights, self.C, axes=1))
@@ -189,6 +236,13 @@ class SubspacePath:
         return np.asarray(np.linalg.qr(mixed)[0])
 
 
+def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:
+    """``V' C_g V`` for V with a block appended, given ``H = V' C_g V`` and ``C_g`` times it."""
+    corner, below = V.T @ products, block.T @ products
+    below = 0.5 * (below + below.transpose(0, 2, 1))
+    return np.block([[H, corner], [corner.transpose(0, 2, 1), below]])
+
+
 class HasDecisivePoints(Protocol):
     """A solution that says which eigenspaces it rests on and can be moved to a larger space."""
 
@@ -204,6 +258,8 @@ class HasDecisivePoints(Protocol):
 
 
 S = TypeVar("S", bound=HasDecisivePoints)
+T = TypeVar("T")
+F = TypeVar("F", bound=Family)
 
 
 class GrowingBasis:
@@ -223,7 +279,12 @@ class GrowingBasis:
     tolerance = 1e-9  # of the residual, relative to the largest eigenvalue of C
 
     def __init__(
-        self, operand: Operand, rank: int, limit: int, capacity: int | None = None
+        self,
+        operand: Products,
+        rank: int,
+        limit: int,
+        capacity: int | None = None,
+        start: Array | None = None,
     ) -> None:
         self.operand = operand
         self.rank = rank
@@ -238,8 +299,8 @@ class GrowingBasis:
         self._V = np.empty((room, d))
         self._CV = np.empty((k, room, d))
         self._H = np.zeros((k, 0, 0))
-        start = np.random.default_rng(0).standard_normal((d, min(d, rank + 8)))
-        self._expand(start)
+        random = np.random.default_rng(0).standard_normal((d, min(d, rank + 8)))
+        self._expand(random if start is None else np.hstack([start, random[:, start.shape[1] :]]))
         self._expand(self._residual(operand.shares, np.eye(self._size)))
 
     def solve(self, problem: Callable[[DenseFamily], S]) -> S:
@@ -297,10 +358,7 @@ class GrowingBasis:
         if not block.shape[1]:
             return False
         products = self.operand.products(block)
-        corner = V @ products
-        below = block.T @ products
-        below = 0.5 * (below + below.transpose(0, 2, 1))
-        self._H = np.block([[self._H, corner], [corner.transpose(0, 2, 1), below]])
+        self._H = bordered(self._H, V.T, block, products)
         self._size += block.shape[1]
         self._V[m : self._size] = block.T
         self._CV[:, m : self._size] = products.transpose(0, 2, 1)
@@ -329,6 +387,85 @@ def _orthonormalize(block: Array) -> Array:
     return np.asarray(block @ (vectors[:, new] / np.sqrt(values[new])))
 
 
+@dataclass(frozen=True)
+class _Eigenspace:
+    """One eigenspace as a problem of its own."""
+
+    point: Point
+
+    @property
+    def decisive(self) -> tuple[Point, ...]:
+        return (self.point,)
+
+    def lift(self, V: Array, slack: float) -> _Eigenspace:
+        point = self.point
+        return _Eigenspace(replace(point, basis=V @ point.basis, bound=point.bound - slack))
+
+
+class _WeightedSum:
+    """``M(w)`` of an operand without matrices, as the only group of another."""
+
+    def __init__(self, operand: Operand, weights: Array) -> None:
+        self._operand = operand
+        self._weights = weights
+        self.shares = np.ones(1)
+        self.traces = np.array([weights @ operand.traces])
+        self.n_features = operand.n_features
+
+    def products(self, V: Array) -> Array:
+        return np.tensordot(self._weights, self._operand.products(V), axes=1)[np.newaxis]
+
+
+class ThinFamily:
+    """A family of many features: each eigenspace in a growing basis of its own.
+
+    The basis starts from the eigenspace found last and needs products with ``M(w)`` only, so where
+    there are matrices its cost does not rise with the number of groups. Where there are none and
+    the search ends early, the bound of a point is as much lower as it can be wrong.
+    """
+
+    def __init__(self, operand: Operand, rank: int) -> None:
+        self.operand = operand
+        self.shares = operand.shares
+        self.traces = operand.traces
+        self.rank = rank
+        self.n_features = operand.n_features
+        self.n_eigensolves = 0
+        self._last = np.zeros((operand.n_features, 0))
+
+    def top(self, weights: Array) -> Point:
+        """``U(w)``."""
+        self.n_eigensolves += 1
+        basis = _growing_basis(self._sum(weights), self.rank, self._last)
+        found = basis.solve(lambda small: _Eigenspace(small.top(np.ones(1)))).point
+        if isinstance(self.operand, DenseOperand) and not basis.converged:
+            return self.operand.family(self.rank).top(weights)
+        self._last = found.basis
+        return replace(found, weights=weights, errors=self.errors(self._last))
+
+    def errors(self, basis: Array) -> Array:
+        """``R_g(U)`` of every group."""
+        return group_errors(self.traces, self.products(basis), basis)
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+        return self.operand.products(V)
+
+    def _sum(self, weights: Array) -> Products:
+        if isinstance(self.operand, DenseOperand):
+            return DenseOperand(np.tensordot(weights, self.operand.C, axes=1)[None], np.ones(1))
+        return _WeightedSum(self.operand, weights)
+
+
+def _growing_basis(operand: Products, rank: int, start: Array | None = None) -> GrowingBasis:
+    """A basis that gives up early where matrices are there to fall back on."""
+    d, k = operand.n_features, len(operand.shares)
+    if isinstance(operand, DenseOperand):
+        return GrowingBasis(operand, rank, limit=d // 2, start=start)
+    capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
+    return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity, start)
+
+
 class EigenSolver:
     """Solves problems for one operand and rank the faster way: dense, or in a growing basis.
 
@@ -340,26 +477,33 @@ class EigenSolver:
         self.operand = operand
         self.rank = rank
         self.n_eigensolves = 0
+        d = operand.n_features
+        few = d < _GROWING_BASIS_FROM or _BASIS_PER_RANK * rank > d
+        #: The operand where it is to be decomposed whole.
+        self._dense = operand if isinstance(operand, DenseOperand) and few else None
         self._basis: GrowingBasis | None = None
-        d, k = operand.n_features, len(operand.shares)
-        if not isinstance(operand, DenseOperand):
-            capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
-            self._basis = GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity)
-        elif d >= _GROWING_BASIS_FROM and _BASIS_PER_RANK * rank <= d:
-            self._basis = GrowingBasis(operand, rank, limit=d // 2)
 
     def solve(self, problem: Callable[[DenseFamily], S]) -> S:
         """Solve ``problem`` and count its eigensolves."""
-        with single_threaded_blas():
-            if self._basis is not None:
+        if self._dense is None:
+            with single_threaded_blas():
+                self._basis = self._basis or _growing_basis(self.operand, self.rank)
                 before = self._basis.n_eigensolves
                 solution = self._basis.solve(problem)
-                self.n_eigensolves += self._basis.n_eigensolves - before
-                if self._basis.converged or not isinstance(self.operand, DenseOperand):
-                    return solution
-                self._basis = None
-            assert isinstance(self.operand, DenseOperand)
-            family = self.operand.family(self.rank)
+            self.n_eigensolves += self._basis.n_eigensolves - before
+            if self._basis.converged or not isinstance(self.operand, DenseOperand):
+                return solution
+            self._dense, self._basis = self.operand, None
+        return self._solve_in(self._dense.family(self.rank), problem)
+
+    def solve_whole(self, problem: Callable[[Family], T]) -> T:
+        """Solve with all features at once: for problems that find a small basis themselves."""
+        if self._dense is None:
+            return self._solve_in(ThinFamily(self.operand, self.rank), problem)
+        return self._solve_in(self._dense.family(self.rank), problem)
+
+    def _solve_in(self, family: F, problem: Callable[[F], T]) -> T:
+        with single_threaded_blas():
             solution = problem(family)
-            self.n_eigensolves += family.n_eigensolves
-            return solution
+        self.n_eigensolves += family.n_eigensolves
+        return solution

@@ -16,6 +16,7 @@ from fairpca._solvers import Solution
 from fairpca._spectral import DenseOperand, Operand, Point, group_errors
 from fairpca._subset import EXACT_LIMIT, RULES, Rule, exact_front, select, spea2_front
 from fairpca._threads import single_threaded_blas
+from fairpca._validation import check_two_groups
 
 
 class SubsetFairPCA(FairProjection):
@@ -37,6 +38,10 @@ class SubsetFairPCA(FairProjection):
         Which point of the front: ``"balanced"`` (M2 of its authors) has the least sum of R and F,
         both scaled to [0, 1] over the front; ``"weighted"`` (M1) scales by their ranges over the
         front for one component; ``"least_error"`` (M3) is PCA; ``"fairest"`` (M4) has the least F.
+    normalize : bool, default=False
+        Divide each group's error by the group's own total variance, so that parity means the same
+        share of variance kept, whatever the scale of a group's data. All errors reported are then
+        such shares, and the overall error is the share of all rows' variance that is lost.
     solver : {"auto", "exact", "spea2"}, default="auto"
         ``"exact"`` looks at every subset, up to a million of them. ``"spea2"`` is the evolutionary
         search of [1]_ and needs pymoo. ``"auto"`` is exact where that is possible.
@@ -100,13 +105,18 @@ class SubsetFairPCA(FairProjection):
         n_components: int | float | None = None,
         *,
         selection: Rule = "balanced",
+        normalize: bool = False,
         solver: Literal["auto", "exact", "spea2"] = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
         self.selection = selection
+        self.normalize = normalize
         self.solver = solver
         self.random_state = random_state
+
+    def _check_groups(self, labels: list[Any]) -> None:
+        check_two_groups(labels, "SubsetFairPCA")
 
     def _solve_rank(
         self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments

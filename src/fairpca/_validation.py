@@ -12,6 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._intersections import cross_labels
 from fairpca.sources.array_api import on_host
 
 FORGOTTEN_GROUPS = (
@@ -45,18 +46,34 @@ def refuse_unusable_columns(source: str, types: Mapping[str, Any]) -> NoReturn:
 
 
 def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Turn labels of any kind into codes 0..k-1 and the sorted array of distinct labels."""
-    values = groups.codes if isinstance(groups, CodedLabels) else _label_array(groups)
+    """Turn labels of any kind into codes 0..k-1 and the sorted array of distinct labels.
+
+    Several columns are crossed: each combination that occurs is a group.
+    """
+    if isinstance(groups, CodedLabels):
+        _check_one_per_row(groups.codes, n_rows)
+        return _sort_codes(groups)
+    columns, names = _label_columns(groups)
+    if len(columns) > 1:
+        codes, labels = cross_labels([_encode_column(c, n_rows) for c in columns], names)
+        return codes, label_vector(labels)
+    return _encode_column(columns[0], n_rows)
+
+
+def _encode_column(column: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    values = _label_array(column)
+    _check_one_per_row(values, n_rows)
+    if values.dtype == bool or np.issubdtype(values.dtype, np.integer):
+        return _encode_integers(values)
+    return _encode_hashables(values)
+
+
+def _check_one_per_row(values: NDArray[Any], n_rows: int) -> None:
     if len(values) != n_rows:
         raise ValueError(
             f"sensitive_features has {len(values)} labels but X has {n_rows} rows; "
             "pass exactly one label per row of X."
         )
-    if isinstance(groups, CodedLabels):
-        return _sort_codes(groups)
-    if values.dtype == bool or np.issubdtype(values.dtype, np.integer):
-        return _encode_integers(values)
-    return _encode_hashables(values)
 
 
 def _sort_codes(groups: CodedLabels) -> tuple[NDArray[np.intp], NDArray[Any]]:
@@ -68,18 +85,34 @@ def _sort_codes(groups: CodedLabels) -> tuple[NDArray[np.intp], NDArray[Any]]:
     return codes[groups.codes], label_vector(ordered)
 
 
-def _label_array(groups: Any) -> NDArray[Any]:
-    """Labels as a 1-D array; missing ones are refused, as are several columns."""
+def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
+    """The columns of a data frame or 2-D array, with their names; anything else is one column."""
+    columns: list[Any]
+    names: list[str] | None
     native = groups = on_host(groups)
     if not isinstance(groups, (np.ndarray, list)):
         native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
-        if native.shape[1] != 1:
-            raise ValueError(
-                f"sensitive_features has {native.shape[1]} columns ({', '.join(native.columns)}); "
-                "pass one column of group labels, for example sensitive_features=frame['sex']."
-            )
-        native = native.get_column(native.columns[0])
+        columns, names = list(native.iter_columns()), list(native.columns)
+    else:
+        if isinstance(groups, (list, tuple)) and groups and isinstance(groups[0], (list, tuple)):
+            groups = np.asarray(groups)
+        if not isinstance(groups, np.ndarray) or groups.ndim != 2:
+            return [groups], None
+        columns, names = list(groups.T), None
+    if not columns:
+        raise ValueError(
+            "sensitive_features is a table without columns; pass one column of group labels, or "
+            "several to compare their intersections."
+        )
+    return columns, names
+
+
+def _label_array(groups: Any) -> NDArray[Any]:
+    """Labels as a 1-D array; missing ones are refused."""
+    native = groups
+    if not isinstance(groups, (np.ndarray, list)):
+        native = nw.from_native(groups, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         if native.is_null().any():
             _refuse_missing(native.is_null().to_numpy())
@@ -93,11 +126,10 @@ def _label_array(groups: Any) -> NDArray[Any]:
             f"sensitive_features={groups!r} is not a column of labels; pass one label per row, for "
             "example sensitive_features=frame['sex']."
         )
-    if values.ndim == 2 and values.shape[-1] == 1:
-        values = values.ravel()
     if values.ndim != 1:
         raise ValueError(
-            f"sensitive_features has shape {values.shape}; pass a 1-D array with one label per row."
+            f"sensitive_features has shape {values.shape}; pass a 1-D array with one label per "
+            "row, or a 2-D array or data frame whose columns are to be crossed."
         )
     if np.issubdtype(values.dtype, np.complexfloating):
         raise TypeError("sensitive_features is complex; pass strings, numbers or booleans.")
@@ -165,9 +197,10 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     if sample_weight is None:
         return None
     try:
-        if np.iscomplexobj(sample_weight):
+        values = np.asarray(on_host(sample_weight))
+        if np.iscomplexobj(values):
             raise TypeError("they are complex")
-        weights = np.asarray(on_host(sample_weight), dtype=np.float64)
+        weights = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"sample_weight must be numbers, one per row of X, but could not be read: {error}"
@@ -220,17 +253,22 @@ def check_n_features(known: int, given: int, method: str) -> None:
         )
 
 
-def check_two_groups(labels: Sequence[Any], n_samples: int, name: str) -> None:
-    """The two-group methods compare two groups, no fewer and no more."""
+def check_several_groups(labels: Sequence[Any], n_samples: int) -> None:
+    """With one group there is nothing to be fair about."""
     if len(labels) == 1:
         raise ValueError(
             f"sensitive_features holds one group only ({labels[0]!r}, n_samples = {n_samples}), so "
-            "there is nothing to compare; pass labels of two groups, or use "
+            "there is nothing to compare; pass labels of two groups or more, or use "
             "sklearn.decomposition.PCA."
         )
+
+
+def check_two_groups(labels: Sequence[Any], what: str) -> None:
+    """Some methods compare two groups and no more."""
     if len(labels) > 2:
         raise ValueError(
-            f"{name} compares two groups, but sensitive_features holds {len(labels)}: "
+            f"{what} compares two groups, but sensitive_features holds {len(labels)}: "
             f"{labels[:5]}{'...' if len(labels) > 5 else ''}; compare one with the rest, for "
-            f"example sensitive_features=(groups == {labels[0]!r})."
+            f"example sensitive_features=(groups == {labels[0]!r}), or use FairPCA(n_components), "
+            "which takes any number of groups."
         )

@@ -7,6 +7,7 @@ out.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,12 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> NDArray[np.float64]:
 
 
 def group_reconstruction_errors(
-    estimator: Any, X: Any, sensitive_features: Any, *, sample_weight: Any = None
+    estimator: Any,
+    X: Any,
+    sensitive_features: Any,
+    *,
+    sample_weight: Any = None,
+    normalize: bool = False,
 ) -> dict[Any, float]:
     """Average squared reconstruction error ``R_g`` of each group.
 
@@ -79,9 +85,12 @@ def group_reconstruction_errors(
     estimator : object
         Fitted, with ``components_`` and ``mean_``.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
-    sensitive_features : array-like of shape (n_samples,)
-        The group of each row; any number of groups.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The group of each row, any number of groups; several columns are crossed.
     sample_weight : array-like of shape (n_samples,), optional
+    normalize : bool, default=False
+        Divide each group's error by the group's own average squared distance from ``mean_``, that
+        is by the error of keeping nothing; 0 for a group without any.
 
     Returns
     -------
@@ -97,6 +106,8 @@ def group_reconstruction_errors(
     >>> pca = PCA(1).fit(X)
     >>> group_reconstruction_errors(pca, X, ["a", "a", "b", "b"])
     {'a': 1.0, 'b': 0.0}
+    >>> group_reconstruction_errors(pca, X + [0.0, 1.0], ["a", "a", "b", "b"], normalize=True)
+    {'a': 1.0, 'b': 0.2}
     """
     squares = row_reconstruction_errors(estimator, X)
     codes, labels = encode_groups(sensitive_features, len(squares))
@@ -109,11 +120,23 @@ def group_reconstruction_errors(
             f"groups {labels[totals == 0].tolist()} have total weight zero; leave their rows out, "
             "or give at least one of them a positive sample_weight."
         )
-    return dict(zip(labels.tolist(), (errors / totals).tolist(), strict=True))
+    averages: dict[Any, float] = dict(zip(labels.tolist(), (errors / totals).tolist(), strict=True))
+    if normalize:
+        nothing = SimpleNamespace(components_=estimator.components_[:0], mean_=estimator.mean_)
+        most = group_reconstruction_errors(
+            nothing, X, sensitive_features, sample_weight=sample_weight
+        )
+        averages = {g: error / most[g] if most[g] else 0.0 for g, error in averages.items()}
+    return averages
 
 
 def reconstruction_disparity(
-    estimator: Any, X: Any, sensitive_features: Any, *, sample_weight: Any = None
+    estimator: Any,
+    X: Any,
+    sensitive_features: Any,
+    *,
+    sample_weight: Any = None,
+    normalize: bool = False,
 ) -> float:
     """Largest minus smallest group error; the paper's ``|D|`` when there are two groups.
 
@@ -134,7 +157,7 @@ def reconstruction_disparity(
     1.0
     """
     errors = group_reconstruction_errors(
-        estimator, X, sensitive_features, sample_weight=sample_weight
+        estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
     ).values()
     if len(errors) == 1:
         raise ValueError("sensitive_features holds one group only; a disparity needs at least two.")
@@ -142,7 +165,12 @@ def reconstruction_disparity(
 
 
 def fairness_measure(
-    estimator: Any, X: Any, sensitive_features: Any, *, sample_weight: Any = None
+    estimator: Any,
+    X: Any,
+    sensitive_features: Any,
+    *,
+    sample_weight: Any = None,
+    normalize: bool = False,
 ) -> float:
     """The paper's fairness measure ``F``: the squared disparity.
 
@@ -162,9 +190,10 @@ def fairness_measure(
     >>> fairness_measure(PCA(1).fit(X), X, ["a", "a", "b", "b"])
     16.0
     """
-    return (
-        reconstruction_disparity(estimator, X, sensitive_features, sample_weight=sample_weight) ** 2
+    disparity = reconstruction_disparity(
+        estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
     )
+    return disparity**2
 
 
 def _projection(estimator: Any) -> tuple[Any, Any]:

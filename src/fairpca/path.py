@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._implicit import ImplicitMoments, learn, operand_of
+from fairpca._many_groups import solve_spread
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, Status
 from fairpca._solvers import Solution, solve_exact
-from fairpca._spectral import DenseFamily, EigenSolver
-from fairpca._validation import check_two_groups
+from fairpca._spectral import EigenSolver
+from fairpca._validation import check_several_groups
+from fairpca.exceptions import DualityGapWarning
 
 __all__ = ["TradeoffPath", "tradeoff_path"]
 
@@ -25,24 +28,29 @@ class TradeoffPath:
     """Points of the frontier, from PCA to the least disparity.
 
     No projection of this rank has both a smaller overall error and a smaller disparity than a point
-    of the frontier.
+    of the frontier, for more than two groups up to ``duality_gap``.
 
     Attributes
     ----------
     alpha : ndarray of shape (n_points,)
-        Weighting at which each point is optimal, falling from 1.
+        Weighting at which each point is optimal, falling from 1; NaN for more than two groups.
     reconstruction_error : ndarray of shape (n_points,)
-    group_errors : ndarray of shape (n_points, 2)
+    group_errors : ndarray of shape (n_points, k)
         In the order of ``groups``.
     disparity : ndarray of shape (n_points,)
-        Error of the harmed group minus that of the privileged one, evenly spaced.
+        Error of the harmed group minus that of the privileged one, or for more than two groups
+        largest minus smallest error; evenly spaced.
     components : ndarray of shape (n_points, n_components, n_features)
         Orthonormal bases of the projections.
-    groups : ndarray of shape (2,)
+    groups : ndarray of shape (k,)
     privileged_group, harmed_group : label
+        The groups that PCA treats best and worst.
     n_components : int
     parity_reached : bool
-        Whether the last point has zero disparity; if not, no projection of this rank has.
+        Whether the last point has zero disparity.
+    duality_gap : ndarray of shape (n_points,)
+        How much smaller the overall error of a point could be; of the last point, its disparity if
+        that is not zero. Rounding for two groups.
     """
 
     alpha: Array
@@ -55,6 +63,7 @@ class TradeoffPath:
     harmed_group: Any
     n_components: int
     parity_reached: bool
+    duality_gap: Array
 
 
 def tradeoff_path(
@@ -64,19 +73,26 @@ def tradeoff_path(
     n_components: int,
     n_points: int = 30,
     sample_weight: Any = None,
+    normalize: bool = False,
+    tol: float = 1e-6,
 ) -> TradeoffPath:
     """Compute the frontier of overall error and disparity between PCA and parity.
 
     Parameters
     ----------
     X_or_moments : data of shape (n_samples, n_features), or GroupMoments
-    sensitive_features : array-like of shape (n_samples,)
-        The group of each row, when data are given.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The group of each row, when data are given; several columns are crossed.
     n_components : int
         Rank of the projections.
     n_points : int, default=30
         Number of points, at evenly spaced disparities; at least 2.
     sample_weight : array-like of shape (n_samples,), optional
+    normalize : bool, default=False
+        Divide each group's error by its own total variance, as in :class:`FairPCA`.
+    tol : float, default=1e-6
+        Largest duality gap, in units of the largest total variance of a group, that passes without
+        a :class:`~fairpca.exceptions.DualityGapWarning`.
 
     Returns
     -------
@@ -102,7 +118,7 @@ def tradeoff_path(
         )
     else:
         moments = learn(X_or_moments, sensitive_features, sample_weight)
-    check_two_groups(moments.groups.tolist(), int(moments.counts.sum()), "tradeoff_path")
+    check_several_groups(moments.groups.tolist(), int(moments.counts.sum()))
     if not 1 <= n_components <= moments.n_features or int(n_components) != n_components:
         raise ValueError(
             f"n_components={n_components} is not a rank: pass an integer from 1 to "
@@ -110,33 +126,48 @@ def tradeoff_path(
         )
     if n_points < 2 or int(n_points) != n_points:
         raise ValueError(f"n_points={n_points}: pass an integer of at least 2.")
-    shares = moments.weights / moments.weights.sum()
-    solver = EigenSolver(operand_of(moments), int(n_components))
+    operand = operand_of(moments)
+    operand = operand.relative() if normalize else operand
+    solver = EigenSolver(operand, int(n_components))
+    two = len(operand.shares) == 2
 
     def solve(max_disparity: float) -> Solution:
-        def problem(family: DenseFamily) -> Solution:
-            return solve_exact(family, FairProblem(max_disparity=max_disparity))
+        problem = FairProblem(max_disparity=max_disparity)
+        if two:
+            return solver.solve(lambda family: solve_exact(family, problem))
+        return solver.solve_whole(
+            lambda family: solve_spread(family, problem, operand.compared, tol)
+        )
 
-        return solver.solve(problem)
-
-    def disparity(errors: Array) -> float:
-        return float(errors[fairest.harmed] - errors[fairest.privileged])
+    def disparities(errors: Array) -> Array:
+        signed = errors[:, fairest.harmed] - errors[:, fairest.privileged]
+        return signed if two else np.ptp(errors, axis=1)
 
     fairest = solve(0.0)
-    targets = np.linspace(disparity(fairest.pca.errors), disparity(fairest.errors), int(n_points))
-    between = [solve(max(target, 0.0)) for target in targets[1:-1]]
+    first, last = disparities(np.array([fairest.pca.errors, fairest.errors]))
+    between = [solve(max(target, 0.0)) for target in np.linspace(first, last, int(n_points))[1:-1]]
     errors = np.array([fairest.pca.errors, *(s.errors for s in between), fairest.errors])
     bases = [fairest.pca.basis, *(s.basis for s in between), fairest.basis]
-    labels = moments.groups.tolist()
+    gaps = np.maximum([0.0, *(s.gap for s in between), fairest.gap], 0.0)
+    labels, largest = moments.groups.tolist(), float(operand.traces.max())
+    if gaps.max() > tol * largest:
+        warnings.warn(
+            f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, more "
+            f"than tol = {tol:g} times the largest group's variance, {largest:.3g}; see "
+            "duality_gap of the result, and pass a larger tol to accept it.",
+            DualityGapWarning,
+            stacklevel=2,
+        )
     return TradeoffPath(
         alpha=np.array([1.0, *(s.alpha for s in between), fairest.alpha]),
-        reconstruction_error=errors @ shares,
+        reconstruction_error=errors @ operand.shares,
         group_errors=errors,
-        disparity=errors[:, fairest.harmed] - errors[:, fairest.privileged],
+        disparity=disparities(errors),
         components=np.array([basis.T for basis in bases]),
         groups=moments.groups,
         privileged_group=labels[fairest.privileged],
         harmed_group=labels[fairest.harmed],
         n_components=int(n_components),
-        parity_reached=fairest.status is not Status.INFEASIBLE,
+        parity_reached=fairest.status in (Status.PARITY, Status.ALREADY_FAIR),
+        duality_gap=gaps,
     )

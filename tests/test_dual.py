@@ -1,0 +1,383 @@
+"""The k-group solver against a semidefinite solver, and against itself.
+
+A few random problems of each kind by default; ``FAIRPCA_CASES=5`` draws five times as many.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from fairpca import _dual, _group_problems
+from fairpca._dual import DualSolution, minimise_maximum, minimise_spread
+
+cp = pytest.importorskip("cvxpy")
+
+CASES = int(os.environ.get("FAIRPCA_CASES", "1"))
+
+
+@dataclass(frozen=True)
+class Point:
+    weights: np.ndarray
+    basis: np.ndarray
+    errors: np.ndarray
+    bound: float
+
+
+class Dense:
+    """A family held as matrices."""
+
+    def __init__(self, matrices, shares, rank):
+        self.matrices = np.asarray(matrices, dtype=float)
+        self.matrices.setflags(write=False)
+        self.shares = np.asarray(shares, dtype=float)
+        self.shares.setflags(write=False)
+        self.traces = np.trace(self.matrices, axis1=1, axis2=2)
+        self.traces.setflags(write=False)
+        self.rank = rank
+        self.n_features = self.matrices.shape[1]
+
+    def top(self, weights):
+        values, vectors = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
+        basis = vectors[:, -self.rank :]
+        bound = float(weights @ self.traces - values[-self.rank :].sum())
+        return Point(weights, basis, self.errors(basis), bound)
+
+    def errors(self, basis):
+        return self.traces - np.einsum("gij,ir,jr->g", self.matrices, basis, basis, optimize=True)
+
+    def products(self, V):
+        return self.matrices @ V
+
+
+def family(matrices, rank, shares=None):
+    k = len(matrices)
+    return Dense(
+        matrices, np.arange(1, k + 1) / (k * (k + 1) / 2) if shares is None else shares, rank
+    )
+
+
+def scatter(rng, d, n):
+    A = rng.normal(size=(d, n))
+    return A @ A.T / n
+
+
+def sampled(seed, k, d, rank, difference=1.0):
+    """Second moments of groups with unequal sizes, means and covariances."""
+    rng = np.random.default_rng(seed)
+    decay = np.exp(-np.arange(d) / 5.0)
+    common = rng.normal(size=(d, d)) * decay
+    sizes = rng.integers(30, 200, k)
+    groups = []
+    for n in sizes:
+        mix = common + difference * rng.normal(size=(d, d)) * decay
+        shift = 0.7 * rng.normal(size=d)
+        groups.append(rng.uniform(0.8, 1.25) * rng.normal(size=(n, d)) @ mix.T + shift)
+    mean = np.vstack(groups).mean(axis=0)
+    return Dense([(X - mean).T @ (X - mean) / len(X) for X in groups], sizes / sizes.sum(), rank)
+
+
+def diagonal(seed, k, d, rank):
+    """Crossings of eigenvalues everywhere; some variances zero."""
+    rng = np.random.default_rng(seed)
+    variances = rng.uniform(0.1, 5.0, (k, d)) * (rng.random((k, d)) < 0.8)
+    sizes = rng.integers(30, 200, k)
+    return Dense([np.diag(v) for v in variances], sizes / sizes.sum(), rank)
+
+
+def random_family(seed, kind):
+    rng = np.random.default_rng(10_000 + seed)
+    k, d = int(rng.integers(3, 9)), int(rng.integers(4, 21))
+    rank = int(rng.integers(1, d))
+    return diagonal(seed, k, d, rank) if kind == "diagonal" else sampled(seed, k, d, rank)
+
+
+def least_errors(fam):
+    return np.array([fam.top(w).errors[g] for g, w in enumerate(np.eye(len(fam.traces)))])
+
+
+# Every problem, as a call of ours; `reference` states the same to cvxpy.
+CALLS = {
+    "spread": lambda fam, pca: minimise_spread(fam),
+    "no_worse": lambda fam, pca: minimise_spread(fam, cap=float(pca.errors.max())),
+    "max_spread": lambda fam, pca: minimise_spread(fam, max_spread=0.5 * float(np.ptp(pca.errors))),
+    "max_error": lambda fam, pca: minimise_spread(
+        fam, max_error=1.05 * float(fam.shares @ pca.errors)
+    ),
+    "error": lambda fam, pca: minimise_maximum(fam),
+    "loss": lambda fam, pca: minimise_maximum(fam, offsets=least_errors(fam)),
+    "variance": lambda fam, pca: minimise_maximum(fam, scales=1.0 / fam.traces),
+}
+
+
+def reference(fam, name, objective):
+    """Value of the relaxation and its P, by Clarabel."""
+    d, k = fam.n_features, len(fam.traces)
+    pca = fam.top(fam.shares)
+    unit = float(fam.traces.max())
+    P = cp.Variable((d, d), symmetric=True)
+    R = cp.hstack(
+        [
+            (t - cp.sum(cp.multiply(C, P))) / unit
+            for t, C in zip(fam.traces, fam.matrices, strict=True)
+        ]
+    )
+    spread = cp.max(R) - cp.min(R)
+    constraints = [P >> 0, np.eye(d) - P >> 0, cp.trace(P) == fam.rank]
+    if name == "no_worse":
+        constraints.append(pca.errors.max() / unit >= R)
+    if name == "max_error":
+        constraints.append(fam.shares @ R <= 1.05 * (fam.shares @ pca.errors) / unit)
+    if objective == "maximum":
+        scales = 1.0 / fam.traces if name == "variance" else np.ones(k) / unit
+        offsets = least_errors(fam) / unit if name == "loss" else np.zeros(k)
+        target = cp.max(cp.multiply(scales * unit, R) - offsets)
+        unit = 1.0 if name == "variance" else unit
+    elif objective == "spread":
+        target = spread
+    else:
+        target = fam.shares @ R
+        if name == "max_spread":
+            constraints.append(spread <= 0.5 * np.ptp(pca.errors) / unit)
+        else:
+            constraints.append(R[1:] == R[:-1])
+    problem = cp.Problem(cp.Minimize(target), constraints)
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    return problem.value * unit, P.value
+
+
+def check(fam, solution: DualSolution, rounding=1e-12):
+    """What holds of every solution."""
+    largest = max(float(fam.traces.max()), 1e-300)
+    r = fam.rank
+    assert np.abs(solution.basis.T @ solution.basis - np.eye(r)).max() < 1e-12
+    assert np.abs(fam.errors(solution.basis) - solution.errors).max() <= rounding * largest
+    assert solution.gap >= 0.0
+    assert solution.violation <= rounding * largest
+    unit = max(abs(solution.value), abs(solution.bound))
+    assert solution.bound <= solution.value + 1e-12 * unit + rounding * largest
+
+
+def relative_gap(fam, solution):
+    """Gap relative to the value, or to the variance where the value is next to nothing."""
+    least = 1e-3 if solution.objective == "maximum" and solution.value < 1.0 else None
+    return solution.gap / max(abs(solution.value), least or 1e-3 * float(fam.traces.max()))
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    ("kind", "seed"), [(k, s) for k in ("general", "diagonal") for s in range(2 * CASES)]
+)
+def test_bound_is_the_optimum_of_the_relaxation(kind, seed, name):
+    fam = random_family(seed, kind)
+    solution = CALLS[name](fam, fam.top(fam.shares))
+    check(fam, solution)
+    optimum, P = reference(fam, name, solution.objective)
+    unit = 1.0 if name == "variance" else float(fam.traces.max())
+    assert abs(solution.bound - optimum) <= 1e-6 * max(abs(solution.bound), 0.1 * unit)
+    occupations = np.linalg.eigvalsh(P)
+    if np.abs(occupations - np.round(occupations)).max() < 1e-5:
+        assert relative_gap(fam, solution) < 1e-6
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_diagonal_moments_leave_no_gap(name):
+    # Schur and Horn: every diagonal in [0, 1] with trace r is that of a projection of rank r.
+    for seed in range(100, 100 + 3 * CASES):
+        fam = random_family(seed, "diagonal")
+        solution = CALLS[name](fam, fam.top(fam.shares))
+        check(fam, solution)
+        assert relative_gap(fam, solution) < 1e-6
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_gap_is_mostly_closed_on_sampled_groups(name):
+    # Not always: from three groups on the relaxation need not be tight. Over 210 such cases the
+    # share below 1e-6 was 0.93 (loss) to 0.995 (error); the floor here guards against regressions.
+    gaps = []
+    for seed in range(6 * CASES):
+        fam = sampled(seed, 3 + seed % 6, 20, 1 + seed % 5, difference=0.3)
+        solution = CALLS[name](fam, fam.top(fam.shares))
+        check(fam, solution)
+        gaps.append(relative_gap(fam, solution))
+    assert np.mean(np.array(gaps) < 1e-6) >= 0.8
+    assert max(gaps) < 0.05
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("seed", range(CASES))
+def test_two_groups_leave_no_gap(name, seed):
+    fam = sampled(seed, 2, 9, 3 + seed)
+    solution = CALLS[name](fam, fam.top(fam.shares))
+    check(fam, solution)
+    assert solution.gap <= 1e-9 * fam.traces.max()
+    assert solution.converged
+
+
+def test_two_groups_agree_with_the_root_of_the_disparity():
+    fam = sampled(3, 2, 9, 3)
+    difference = np.array([-1.0, 1.0]) * np.sign(np.diff(fam.top(fam.shares).errors)[0])
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        alpha = (low + high) / 2.0
+        errors = fam.top(alpha * fam.shares + (1.0 - alpha) * difference).errors
+        low, high = (low, alpha) if difference @ errors > 0.0 else (alpha, high)
+    solution = minimise_spread(fam)
+    assert solution.objective == "error"
+    np.testing.assert_allclose(solution.errors, errors, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("seed", [1, 3])
+def test_labels_and_copies_of_groups_do_not_matter(name, seed):
+    fam = sampled(seed, 4, 12, 3)
+    expected = CALLS[name](fam, fam.top(fam.shares))
+    order = np.array([2, 0, 3, 1])
+    permuted = Dense(fam.matrices[order], fam.shares[order], fam.rank)
+    copies = np.array([0, 1, 1, 2, 3, 3, 3])
+    parts = np.array([1.0, 0.3, 0.7, 1.0, 0.2, 0.3, 0.5])
+    doubled = Dense(fam.matrices[copies], fam.shares[copies] * parts, fam.rank)
+    for other, index in ((permuted, order), (doubled, copies)):
+        solution = CALLS[name](other, other.top(other.shares))
+        check(other, solution)
+        assert solution.objective == expected.objective
+        np.testing.assert_allclose(solution.value, expected.value, rtol=1e-8)
+        np.testing.assert_allclose(solution.bound, expected.bound, rtol=1e-8)
+        np.testing.assert_allclose(
+            solution.errors, expected.errors[index], atol=1e-8 * fam.traces.max()
+        )
+
+
+@pytest.mark.parametrize("seed", range(2 * CASES))
+def test_constraints_hold_to_rounding(seed):
+    fam = random_family(200 + seed, "general")
+    pca = fam.top(fam.shares)
+    rounding = 1e-13 * float(fam.traces.max())
+    cap, error = float(pca.errors.max()), float(fam.shares @ pca.errors)
+    assert minimise_spread(fam, cap=cap).errors.max() <= cap + rounding
+    limited = minimise_spread(fam, max_error=1.03 * error)
+    assert fam.shares @ limited.errors <= 1.03 * error + rounding
+    close = minimise_spread(fam, max_spread=0.7 * float(np.ptp(pca.errors)))
+    if close.objective == "error":
+        assert np.ptp(close.errors) <= 0.7 * np.ptp(pca.errors) + rounding
+    equal = minimise_spread(fam)
+    if equal.objective == "error":
+        assert np.ptp(equal.errors) <= rounding
+
+
+def degenerate():
+    rng = np.random.default_rng(0)
+    d = 8
+    A, B = scatter(rng, d, 20), scatter(rng, d, 9)
+    return {
+        "one group": family([A], 3),
+        "a constant group": family([A, 2.0 * B, np.zeros((d, d)), scatter(rng, d, 5)], 3),
+        "only constant groups": family(np.zeros((3, d, d)), 3),
+        "groups of one row": family([A, scatter(rng, d, 1), scatter(rng, d, 1), B], 2),
+        "disjoint supports": family(
+            [
+                np.diag([3.0, 2, 1, 0, 0, 0, 0]),
+                np.diag([0.0, 0, 0, 5, 4, 0, 0]),
+                np.diag([0.0] * 5 + [2, 2]),
+            ],
+            3,
+        ),
+        "alike": family([A, A, A], 3),
+        "all directions kept": family([A, B, scatter(rng, d, 30)], d),
+        "all but one kept": family([A, B, scatter(rng, d, 30)], d - 1),
+        "one component": family([A, B, scatter(rng, d, 30)], 1),
+        "far from parity": family([A, 9.0 * B, 0.1 * scatter(rng, d, 9)], 1),
+        "round": family([np.eye(6), 2.0 * np.eye(6), 3.0 * np.eye(6)], 2),
+        "jump": family([np.diag([4.0, 0.5, 0.5]), np.diag([2.0, 5.0, 3.5])], 1),
+        "rank deficient": family([scatter(rng, 20, 3) for _ in range(5)], 4),
+        "fewer directions than components": family([scatter(rng, 20, 2) for _ in range(3)], 8),
+        "large numbers": family([1e9 * A, 1e9 * B, 2e9 * A], 3),
+        "small numbers": family([1e-9 * A, 1e-9 * B, 2e-9 * A], 3),
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "variance"])
+@pytest.mark.parametrize("case", degenerate())
+def test_degenerate_moments(case, name):
+    fam = degenerate()[case]
+    solution = CALLS[name](fam, fam.top(fam.shares))
+    check(fam, solution)
+    # In general position the relaxation of three groups may have rank r + 1.
+    assert solution.gap <= (1e-4 if case == "one component" else 1e-8) * fam.traces.max()
+
+
+@pytest.mark.parametrize("name", ["no_worse", "loss"])
+def test_fifty_groups(name):
+    rng = np.random.default_rng(1)
+    fam = family([rng.uniform(0.9, 1.1) * scatter(rng, 12, 40) for _ in range(50)], 3)
+    solution = CALLS[name](fam, fam.top(fam.shares))
+    check(fam, solution)
+    assert solution.gap <= 0.05 * solution.value
+
+
+def test_equal_spreads_are_decided_by_the_overall_error():
+    # C_2 - C_1 is the identity: the spread is 2 whatever is kept.
+    fam = family([np.diag([1.0, 3.0, 2.0]), np.diag([2.0, 4.0, 3.0])], 1)
+    solution = minimise_spread(fam)
+    assert solution.objective == "spread"
+    assert solution.value == pytest.approx(2.0)
+    np.testing.assert_allclose(solution.errors, [3.0, 5.0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_growing_span_agrees_with_the_whole_space(name, monkeypatch):
+    fam = sampled(7, 5, 40, 3)
+    whole = CALLS[name](fam, fam.top(fam.shares))
+    monkeypatch.setattr(_dual, "_WHOLE_SPACE", 0)
+    grown = CALLS[name](fam, fam.top(fam.shares))
+    check(fam, grown)
+    assert grown.n_eigensolves <= 40
+    np.testing.assert_allclose(grown.bound, whole.bound, rtol=1e-8)
+    np.testing.assert_allclose(grown.errors, whole.errors, atol=1e-7 * fam.traces.max())
+
+
+def test_few_eigensolves_with_many_features():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(300, 60)) * np.exp(-np.arange(60) / 10.0)
+    own = rng.normal(size=(8, 300, 20)) * np.exp(-np.arange(20) / 4.0)
+    fam = family([common @ common.T + A @ A.T + 0.1 * np.eye(300) for A in own], 3)
+    loose = minimise_maximum(fam, tol=1e-3)
+    tight = minimise_maximum(fam, weights=loose.weights)
+    for solution, tol in ((loose, 1e-3), (tight, 1e-9)):
+        check(fam, solution)
+        assert solution.gap <= tol * fam.traces.max()
+    assert loose.n_eigensolves <= 15
+    assert tight.n_eigensolves <= 30
+
+
+def test_constraints_that_do_not_bind():
+    fam = family([np.eye(6), 2.0 * np.eye(6), 3.0 * np.eye(6)], 2)
+    problem = _group_problems.least_error(
+        fam.shares, np.ones(3, dtype=bool), max_spread=100.0, cap=100.0
+    )
+    solution = _dual.minimise(fam, problem, "error")
+    check(fam, solution)
+    assert solution.value == pytest.approx(fam.shares @ fam.top(fam.shares).errors)
+
+
+def test_same_answer_twice():
+    fam = random_family(4, "diagonal")
+    first, second = minimise_maximum(fam), minimise_maximum(fam)
+    np.testing.assert_array_equal(first.basis, second.basis)
+
+
+def test_weights_certify_the_bound():
+    fam = sampled(5, 4, 12, 3)
+    solution = minimise_maximum(fam)
+    assert (solution.weights >= 0.0).all()
+    assert solution.weights.sum() == pytest.approx(1.0)
+    assert fam.top(solution.weights).bound == pytest.approx(solution.bound, rel=1e-12)
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(_group_problems).failed == 0

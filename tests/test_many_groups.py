@@ -1,0 +1,423 @@
+"""More than two groups: intersections, small groups, relative errors, and what must not matter."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from fairpca import (
+    DualityGapWarning,
+    FairPCA,
+    GroupMoments,
+    MinMaxPCA,
+    ParityInfeasibleWarning,
+    SubsetFairPCA,
+    tradeoff_path,
+)
+from fairpca._dual import minimise_maximum, minimise_spread
+from fairpca._spectral import DenseOperand, EigenSolver
+from fairpca.datasets import load_lfw, load_lsac, load_tcred
+from fairpca.metrics import (
+    fairness_measure,
+    group_reconstruction_errors,
+    reconstruction_disparity,
+)
+
+QUIET = pytest.mark.filterwarnings(
+    "ignore::fairpca.ParityInfeasibleWarning", "ignore::fairpca.DualityGapWarning"
+)
+SIZES = (90, 60, 40, 25)
+
+#: Every way to compare groups, with a tolerance that makes the solver work for its digits.
+ESTIMATORS = {
+    "no worse": FairPCA(2, tol=1e-9),
+    "parity": FairPCA(2, constraint=None, tol=1e-9),
+    "disparity budget": FairPCA(2, max_disparity=0.3, tol=1e-9),
+    "error budget": FairPCA(2, max_error_increase=0.05, tol=1e-9),
+    "relative": FairPCA(2, normalize=True, tol=1e-9),
+    "loss": MinMaxPCA(2, tol=1e-9),
+    "error": MinMaxPCA(2, criterion="error", tol=1e-9),
+    "variance": MinMaxPCA(2, criterion="variance", tol=1e-9),
+    "own means": MinMaxPCA(2, center="group", tol=1e-9),
+    "relative loss": MinMaxPCA(2, normalize=True, tol=1e-9),
+}
+
+
+def several(n=SIZES, d=6, seed=2, apart=0.3):
+    """Groups near enough to each other for parity, unless they are set ``apart``."""
+    rng = np.random.default_rng(seed)
+    shared = rng.normal(size=(d, d)) * np.linspace(2.0, 0.3, d)
+    parts = []
+    for size in n:
+        mixing = shared + apart * rng.normal(size=(d, d))
+        parts.append(rng.normal(size=(size, d)) @ mixing.T + apart * rng.normal(size=d))
+    X, groups = np.vstack(parts), np.repeat([f"g{i}" for i in range(len(n))], n)
+    order = rng.permutation(len(X))
+    return X[order], groups[order]
+
+
+def open_gap():
+    """Six groups so unlike that no projection of rank one attains the relaxation's value."""
+    return several((60, 50, 40, 30, 20, 20), d=5, seed=4, apart=2.0)
+
+
+def same(first, second, scale):
+    """Same errors of every group, same certificate, up to rounding."""
+    errors = dict(zip(first.groups_.tolist(), first.group_errors_, strict=True))
+    for label, error in zip(second.groups_.tolist(), second.group_errors_, strict=True):
+        assert error == pytest.approx(errors[label], abs=1e-8 * scale)
+    assert second.status_ == first.status_
+    assert second.duality_gap_ == pytest.approx(first.duality_gap_, abs=1e-8 * scale)
+
+
+# Intersections
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "array", "lists"])
+def test_columns_are_crossed(form):
+    X, _ = several()
+    sex = np.where(np.arange(len(X)) % 3 == 0, "female", "male")
+    race = np.where(np.arange(len(X)) % 5 == 0, "black", "white")
+    table = {
+        "pandas": lambda: pd.DataFrame({"sex": sex, "race": pd.Categorical(race)}),
+        "polars": lambda: pl.DataFrame({"sex": sex, "race": race}),
+        "array": lambda: np.column_stack([sex, race]),
+        "lists": lambda: [list(pair) for pair in zip(sex.tolist(), race.tolist(), strict=True)],
+    }[form]()
+    moments = GroupMoments.from_data(X, table)
+    assert moments.groups.tolist() == [
+        "female & black",
+        "female & white",
+        "male & black",
+        "male & white",
+    ]
+    one_column = [f"{s} & {r}" for s, r in zip(sex, race, strict=True)]
+    np.testing.assert_array_equal(
+        moments.second_moments(), GroupMoments.from_data(X, one_column).second_moments()
+    )
+
+
+def test_labels_that_are_not_strings_carry_the_name_of_their_column():
+    frame = pd.DataFrame({"sex": list("fmfm"), "over_40": [True, True, False, True]})
+    X = np.arange(8.0).reshape(4, 2) ** 2
+    labels = GroupMoments.from_data(X, frame).groups.tolist()
+    assert labels == ["f & over_40=False", "f & over_40=True", "m & over_40=True"]
+    unnamed = GroupMoments.from_data(X, np.array([[0, 1], [1, 1], [0, 0], [1, 1]]))
+    assert unnamed.groups.tolist() == ["0 & 0", "0 & 1", "1 & 1"]
+
+
+def test_metrics_and_estimators_agree_on_intersections():
+    X, first = several()
+    table = np.column_stack([first, np.where(np.arange(len(X)) % 2 == 0, "even", "odd")])
+    fair = MinMaxPCA(2).fit(X, sensitive_features=table)
+    errors = group_reconstruction_errors(fair, X, table)
+    assert list(errors) == fair.groups_.tolist()
+    np.testing.assert_allclose(list(errors.values()), fair.group_errors_, rtol=1e-10)
+
+
+# Small groups
+
+
+def test_small_groups_are_refused_by_name_and_size():
+    X, groups = several()
+    with pytest.raises(ValueError, match=r"'g2' \(40 rows\), 'g3' \(25 rows\): fewer than min_gr"):
+        FairPCA(2, min_group_size=50).fit(X, sensitive_features=groups)
+
+
+def test_small_groups_merged_are_one_group():
+    X, groups = several()
+    merged = FairPCA(2, min_group_size=50, small_groups="merge").fit(X, sensitive_features=groups)
+    by_hand = np.where(np.isin(groups, ["g2", "g3"]), "rest", groups)
+    same(FairPCA(2).fit(X, sensitive_features=by_hand), merged, 1.0)
+    assert merged.groups_.tolist() == ["g0", "g1", "rest"]
+    assert merged.small_groups_ == ["g2", "g3"]
+    assert merged.group_sizes_.tolist() == [90, 60, 65]
+
+
+def test_merging_has_limits():
+    X, groups = several()
+    with pytest.raises(ValueError, match=r"merged they have 25 rows.*small_groups='ignore'"):
+        FairPCA(2, min_group_size=30, small_groups="merge").fit(X, sensitive_features=groups)
+    taken = np.where(groups == "g0", "rest", groups)
+    with pytest.raises(ValueError, match="a group of that name already"):
+        FairPCA(2, min_group_size=50, small_groups="merge").fit(X, sensitive_features=taken)
+
+
+@QUIET
+@pytest.mark.parametrize("min_group_size", [30, 50])
+def test_small_groups_ignored_count_in_the_overall_error_only(min_group_size):
+    X, groups = several()
+    fair = FairPCA(2, min_group_size=min_group_size, small_groups="ignore", constraint=None)
+    fair.fit(X, sensitive_features=groups)
+    compared = fair.group_sizes_ >= min_group_size
+    assert fair.groups_.tolist() == ["g0", "g1", "g2", "g3"]
+    assert fair.small_groups_ == fair.groups_[~compared].tolist()
+    errors = list(group_reconstruction_errors(fair, X, groups).values())
+    np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-9)
+    assert fair.reconstruction_error_ == pytest.approx(
+        group_reconstruction_errors(fair, X, np.zeros(len(X)))[0.0]
+    )
+    assert fair.status_ == "parity reached"
+    assert np.ptp(fair.group_errors_[compared]) < 1e-9
+    assert abs(fair.disparity_) < 1e-9
+    # No better overall error among projections that are as fair: the bound is a proof.
+    assert fair.duality_gap_ < 1e-6
+
+
+def test_worst_case_over_the_groups_compared():
+    X, groups = several()
+    kept = groups != "g3"
+    ignoring = MinMaxPCA(2, criterion="error", min_group_size=30, small_groups="ignore")
+    ignoring.fit(X, sensitive_features=groups)
+    centred = X - X.mean(axis=0)
+    alone = GroupMoments.from_data(np.vstack([centred[kept], -centred[kept]]), [*groups[kept]] * 2)
+    without = MinMaxPCA(2, criterion="error").fit_moments(alone)
+    np.testing.assert_allclose(ignoring.group_errors_[:3], without.group_errors_, rtol=1e-6)
+
+
+def test_groups_of_which_one_is_left_cannot_be_compared():
+    X, groups = several()
+    with pytest.raises(ValueError, match="one group only"):
+        FairPCA(2, min_group_size=80, small_groups="ignore").fit(X, sensitive_features=groups)
+
+
+# Relative errors
+
+
+@QUIET
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        (FairPCA, SIZES),
+        (MinMaxPCA, SIZES),
+        (FairPCA, (90, 60)),
+        (MinMaxPCA, (90, 60)),
+        (SubsetFairPCA, (90, 60)),
+    ],
+)
+def test_relative_errors_are_those_of_the_metrics(kind, sizes):
+    X, groups = several(sizes)
+    fair = kind(2, normalize=True).fit(X, sensitive_features=groups)
+    errors = group_reconstruction_errors(fair, X, groups, normalize=True)
+    np.testing.assert_allclose(list(errors.values()), fair.group_errors_, rtol=1e-9)
+    np.testing.assert_allclose(1 - fair.group_errors_, fair.group_explained_variance_ratio_)
+    overall = group_reconstruction_errors(fair, X, np.zeros(len(X)), normalize=True)[0.0]
+    assert overall == pytest.approx(fair.reconstruction_error_)
+    assert overall == pytest.approx(1 - fair.explained_variance_ratio_.sum())
+    disparity = reconstruction_disparity(fair, X, groups, normalize=True)
+    assert disparity == pytest.approx(abs(fair.disparity_), abs=1e-12)
+    assert fairness_measure(fair, X, groups, normalize=True) == pytest.approx(disparity**2)
+
+
+@QUIET
+@pytest.mark.parametrize("sizes", [(90, 60), SIZES])
+def test_relative_pca_is_still_pca(sizes):
+    X, groups = several(sizes)
+    plain, relative = (
+        FairPCA(2, normalize=flag).fit(X, sensitive_features=groups) for flag in (False, True)
+    )
+    variances = relative.moments_.second_moments().trace(axis1=1, axis2=2)
+    np.testing.assert_allclose(
+        relative.pca_group_errors_, plain.pca_group_errors_ / variances, rtol=1e-10
+    )
+
+
+def test_relative_parity_means_the_same_share_kept_whatever_a_groups_scale():
+    X, groups = several()
+    kept = FairPCA(3, constraint=None, normalize=True).fit(X, sensitive_features=groups)
+    assert kept.status_ == "parity reached"
+    assert np.ptp(kept.group_explained_variance_ratio_) < 1e-10
+    assert np.ptp(kept.moments_.second_moments().trace(axis1=1, axis2=2)) > 1.0
+    constant = np.tile(kept.mean_, (2, 1))
+    assert group_reconstruction_errors(kept, constant, [0, 1], normalize=True) == {0: 0.0, 1: 0.0}
+
+
+# What must not matter
+
+
+@QUIET
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_labels_and_the_order_of_groups_do_not_matter(name):
+    X, groups = several()
+    renamed = pd.Series(groups).map({"g0": "z", "g1": "b", "g2": "y", "g3": "a"}).to_numpy()
+    first = ESTIMATORS[name].fit(X, sensitive_features=groups)
+    errors = first.group_errors_
+    second = ESTIMATORS[name].fit(X, sensitive_features=renamed)
+    np.testing.assert_allclose(second.group_errors_[[3, 1, 2, 0]], errors, rtol=1e-8)
+    assert second.harmed_group_ in "zbya"
+
+
+@QUIET
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "own means"])
+def test_splitting_a_group_into_identical_parts_does_not_matter(name):
+    X, groups = several()
+    twice, labels = np.vstack([X, X]), np.concatenate([groups, groups])
+    split = np.where((labels == "g1") & (np.arange(len(labels)) < len(X)), "g1 again", labels)
+    first = ESTIMATORS[name].fit(twice, sensitive_features=labels)
+    errors, overall, status = first.group_errors_, first.reconstruction_error_, first.status_
+    second = ESTIMATORS[name].fit(twice, sensitive_features=split)
+    np.testing.assert_allclose(second.group_errors_[[0, 1, 3, 4]], errors, rtol=1e-8)
+    np.testing.assert_allclose(second.group_errors_[2], errors[1], rtol=1e-8)
+    assert second.reconstruction_error_ == pytest.approx(overall, rel=1e-8)
+    assert second.status_ == status
+
+
+@QUIET
+def test_two_groups_go_to_the_exact_solver():
+    X, groups = several((90, 60))
+    fair = FairPCA(2, constraint=None).fit(X, sensitive_features=groups)
+    assert 0 < fair.alpha_ <= 1
+    assert fair.n_eigensolves_ < 20
+    many = FairPCA(2, constraint=None).fit(*(several()[:1]), sensitive_features=several()[1])
+    assert np.isnan(many.alpha_)
+
+
+REAL = {"TCRED": load_tcred, "LSAC": load_lsac, "LFW": load_lfw}
+
+
+@pytest.fixture(scope="module")
+def real_solvers():
+    """Solvers for the paper's data and its two groups; one data set is kept at a time."""
+    if not os.environ.get("FAIRPCA_DATA"):
+        pytest.skip("FAIRPCA_DATA names no folder with the paper's data files")
+    kept = {}
+
+    def solver(name, rank):
+        if name not in kept:
+            data = REAL[name]()
+            kept.clear()
+            kept[name] = GroupMoments.from_data(data.data, data.sensitive_features)
+        moments = kept[name]
+        shares = moments.weights / moments.weights.sum()
+        return moments, EigenSolver(DenseOperand(moments.second_moments(), shares), rank)
+
+    return solver
+
+
+@QUIET
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [("TCRED", 3), ("TCRED", 8), ("TCRED", 15), ("LSAC", 2), ("LSAC", 5), ("LSAC", 7), ("LFW", 5)],
+)
+def test_two_groups_of_the_paper_as_the_exact_solver_has_them(real_solvers, name, rank):
+    moments, solver = real_solvers(name, rank)
+    unit = 1e-8 * solver.operand.traces.max()
+    exact = FairPCA(rank).fit_moments(moments)
+    cap = float(exact.pca_group_errors_.max())
+    dual = solver.solve_whole(lambda family: minimise_spread(family, cap=cap))
+    np.testing.assert_allclose(dual.errors, exact.group_errors_, atol=unit)
+    exact = FairPCA(rank, constraint=None).fit_moments(moments)
+    dual = solver.solve_whole(minimise_spread)
+    np.testing.assert_allclose(dual.errors, exact.group_errors_, atol=unit)
+    exact = MinMaxPCA(rank).fit_moments(moments)
+    least = exact.group_errors_ - exact.group_losses_
+    dual = solver.solve_whole(lambda family: minimise_maximum(family, offsets=least))
+    np.testing.assert_allclose(dual.value, exact.group_losses_.max(), atol=unit)
+
+
+# Unusual groups
+
+
+@QUIET
+@pytest.mark.parametrize("estimator", [FairPCA(3), MinMaxPCA(3)])
+def test_fifty_groups(estimator):
+    X, groups = several(tuple(range(20, 70)), d=8, apart=0.1)
+    fair = estimator.fit(X, sensitive_features=groups)
+    assert len(fair.groups_) == 50
+    variance = fair.moments_.second_moments().trace(axis1=1, axis2=2).max()
+    assert fair.duality_gap_ < 0.05 * variance
+    if isinstance(estimator, FairPCA):
+        assert fair.group_errors_.max() <= fair.pca_group_errors_.max() * (1 + 1e-9)
+        assert fair.disparity_ < np.ptp(fair.pca_group_errors_)
+
+
+@QUIET
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "own means"])
+@pytest.mark.parametrize("case", ["single rows", "constant", "disjoint"])
+def test_odd_groups(name, case):
+    rng = np.random.default_rng(0)
+    X, groups = several()
+    if case == "single rows":
+        X, groups = np.vstack([X, 2 * X[:2]]), np.append(groups, ["lonely", "alone"])
+    elif case == "constant":
+        X = X - X.mean(axis=0)
+        X, groups = np.vstack([X, np.zeros((12, 6))]), np.append(groups, ["constant"] * 12)
+    else:
+        X, groups = np.zeros((90, 6)), np.repeat(["a", "b", "c"], [20, 30, 40])
+        for g, label in enumerate("abc"):
+            X[np.ix_(groups == label, [2 * g, 2 * g + 1])] = rng.normal(size=(20 + 10 * g, 2))
+        X -= X.mean(axis=0)
+    fair = ESTIMATORS[name].fit(X, sensitive_features=groups)
+    relative = bool(fair.normalize)
+    errors = group_reconstruction_errors(fair, X, groups, normalize=relative)
+    np.testing.assert_allclose(list(errors.values()), fair.group_errors_, atol=1e-9)
+    assert np.isfinite(fair.duality_gap_)
+    np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(2), atol=1e-12)
+
+
+# Certificate and warnings
+
+
+def test_an_open_gap_is_said_aloud():
+    X, groups = open_gap()
+    with pytest.warns(DualityGapWarning, match=r"duality_gap_ = [\d.]+") as caught:
+        fair = MinMaxPCA(1).fit(X, sensitive_features=groups)
+    assert f"{fair.duality_gap_:.3g}" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    variance = fair.moments_.second_moments().trace(axis1=1, axis2=2).max()
+    accepted = MinMaxPCA(1, tol=1.01 * fair.duality_gap_ / variance)
+    accepted.fit(X, sensitive_features=groups)
+
+
+def test_infeasible_parity_is_said_aloud():
+    X, groups = several()
+    X[groups == "g3"] *= 10
+    with pytest.warns(ParityInfeasibleWarning, match="this one has the least possible"):
+        fair = FairPCA(1, constraint=None, tol=1.0).fit(X, sensitive_features=groups)
+    assert fair.status_ == "parity infeasible at this rank"
+    assert fair.disparity_ == pytest.approx(np.ptp(fair.group_errors_))
+    assert fair.harmed_group_ == "g3"
+
+
+def test_worst_case_is_the_least_worst_case():
+    X, groups = several()
+    worst = MinMaxPCA(2, criterion="error").fit(X, sensitive_features=groups)
+    assert worst.group_weights_.sum() == pytest.approx(1.0)
+    for other in (FairPCA(2), MinMaxPCA(2), MinMaxPCA(2, criterion="variance")):
+        other.fit(X, sensitive_features=groups)
+        assert worst.group_errors_.max() <= other.group_errors_.max() + 1e-9
+    published = MinMaxPCA(2, criterion="error", solver="multiplicative_weights", n_iter=200)
+    published.fit(X, sensitive_features=groups)
+    bound = published.group_errors_.max() - published.duality_gap_
+    assert bound <= worst.group_errors_.max() <= published.group_errors_.max() + 1e-9
+
+
+# Path
+
+
+@QUIET
+@pytest.mark.parametrize("normalize", [False, True])
+def test_path_of_many_groups(normalize):
+    X, groups = several()
+    path = tradeoff_path(X, groups, n_components=2, n_points=6, normalize=normalize)
+    assert path.group_errors.shape == (6, 4)
+    np.testing.assert_allclose(np.diff(path.disparity, 2), 0.0, atol=1e-7)
+    assert (np.diff(path.reconstruction_error) >= -1e-8).all()
+    np.testing.assert_allclose(np.ptp(path.group_errors, axis=1), path.disparity)
+    fair = FairPCA(2, constraint=None, normalize=normalize).fit(X, sensitive_features=groups)
+    assert path.disparity[-1] == pytest.approx(fair.disparity_, abs=1e-8)
+    np.testing.assert_allclose(path.group_errors[0], fair.pca_group_errors_)
+    budget = FairPCA(2, constraint=None, normalize=normalize, max_disparity=path.disparity[3])
+    budget.fit(X, sensitive_features=groups)
+    assert budget.reconstruction_error_ == pytest.approx(path.reconstruction_error[3], rel=1e-6)
+
+
+def test_path_with_an_open_gap_warns():
+    X, groups = open_gap()
+    with pytest.warns(DualityGapWarning, match="points of the frontier") as caught:
+        path = tradeoff_path(X, groups, n_components=1, n_points=4)
+    assert f"{path.duality_gap.max():.3g}" in str(caught[0].message)
