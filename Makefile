@@ -20,6 +20,7 @@ doctest:
 
 bench:
 	$(PYTHON) -m benchmarks.core
+	$(PYTHON) -m benchmarks.scale
 
 reproduce:
 	$(PYTHON) -m fairpca reproduce

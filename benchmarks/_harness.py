@@ -6,6 +6,7 @@ repeat where single timings do not. Peak memory is read in a process of its own 
 
 from __future__ import annotations
 
+import csv
 import multiprocessing
 import time
 from collections.abc import Callable
@@ -38,13 +39,25 @@ def race(competitors: dict[str, Callable[[], Any]], rounds: int = 5) -> Timing:
 
 def extra_memory(prepare: Callable[[], Any], run: Callable[[Any], Any]) -> float:
     """Peak MB that ``run(prepare())`` needs beyond what ``prepare`` left, in a fresh process."""
+    before, peak = _in_a_fresh_process(prepare, run)
+    return peak - before
+
+
+def peak_memory(prepare: Callable[[], Any], run: Callable[[Any], Any]) -> float:
+    """Peak MB of a fresh process during ``run(prepare())``, Python and libraries included."""
+    return _in_a_fresh_process(prepare, run)[1]
+
+
+def _in_a_fresh_process(
+    prepare: Callable[[], Any], run: Callable[[Any], Any]
+) -> tuple[float, float]:
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(target=_measure, args=(prepare, run, queue))
     process.start()
-    megabytes = queue.get()
+    before, peak = queue.get()
     process.join()
-    return float(megabytes)
+    return before / 1024, peak / 1024
 
 
 def _measure(prepare: Callable[[], Any], run: Callable[[Any], Any], queue: Any) -> None:
@@ -52,10 +65,18 @@ def _measure(prepare: Callable[[], Any], run: Callable[[Any], Any], queue: Any) 
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak that prepare reached
     before = _memory("VmRSS")
     run(made)
-    queue.put((_memory("VmHWM") - before) / 1024)
+    queue.put((before, _memory("VmHWM")))
 
 
 def _memory(field: str) -> int:
     """Kilobytes of this process as the Linux kernel counts them."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(field)).split()[1])
+
+
+def write_table(rows: list[dict[str, str]], path: Path) -> None:
+    """Store a table as CSV, for the documentation to include."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)

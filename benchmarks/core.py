@@ -6,7 +6,6 @@ LFW is included where ``FAIRPCA_DATA`` names the folder with the paper's data.
 
 from __future__ import annotations
 
-import csv
 import functools
 import os
 import warnings
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.decomposition import PCA
 
-from benchmarks._harness import extra_memory, race
+from benchmarks._harness import extra_memory, race, write_table
 from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
 from fairpca.datasets import load_lfw
 
@@ -124,11 +123,7 @@ def main() -> None:
         rows.append(compare("LFW 13232 x 1764", lfw, 10, rounds=5))
         print(rows[-1], flush=True)
         print(f"the authors' search / exact, LFW, r = 5: {compare_search(*lfw(), 5):.0f}")
-    TABLE.parent.mkdir(exist_ok=True)
-    with TABLE.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(rows, TABLE)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from fairpca._validation import (
     sort_labels,
 )
 from fairpca.sources.array_api import DeviceRows
-from fairpca.sources.columns import Block
+from fairpca.sources.columns import Block, ColumnRows
 from fairpca.sources.in_memory import (
     DensifiedRows,
     Rows,
@@ -589,18 +589,23 @@ def _add_dense_rows(
 ) -> None:
     k, d = len(piece.groups), rows.n_features
     size = _block_rows(d)
-    buffer = np.empty((min(size, stop - start), d))
+    # Columns are gathered as columns: copying them across into rows would take longer than BLAS.
+    order_in_memory: Literal["F", "C"] = "F" if isinstance(rows, ColumnRows) else "C"
+    buffer = np.empty((min(size, stop - start), d), order=order_in_memory)
     shifted: list[bool] = [bool(shift.any()) for shift in piece._shifts]
     ones = np.ones(len(buffer))
     for low in range(start, stop, size):
         high = min(low + size, stop)
         order, edges = by_group(codes[low:high], k)
         Z = buffer[: high - low]
-        block = rows.block(low, high)
-        if block.dtype == np.float64:
-            np.take(block, order, axis=0, out=Z, mode="clip")
+        if isinstance(rows, ColumnRows):
+            rows.gather(low, high, order, Z)
         else:
-            Z[:] = block[order]
+            block = rows.block(low, high)
+            if block.dtype == np.float64:
+                np.take(block, order, axis=0, out=Z, mode="clip")
+            else:
+                Z[:] = block[order]
         w: Array | None = None if weights is None else weights[low:high][order]
         for g in range(k):
             a, b = edges[g], edges[g + 1]

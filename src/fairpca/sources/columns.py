@@ -30,6 +30,14 @@ class ColumnRows:
         single = all(column.dtype == np.float32 for column in columns)
         self.dtype = np.dtype(np.float32 if single else np.float64)
 
+    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: NDArray[Any]) -> None:
+        """Put the rows from ``start`` to ``stop`` in this order into ``out``, column by column."""
+        for j, column in enumerate(self.columns):
+            if column.dtype == out.dtype:
+                np.take(column[start:stop], order, out=out[:, j], mode="clip")
+            else:
+                out[:, j] = column[start:stop][order]
+
     def block(self, start: int, stop: int) -> NDArray[Any]:
         """Rows ``start`` to ``stop``, row by row in memory."""
         block = np.empty((stop - start, self.n_features), self.dtype)
@@ -129,15 +137,16 @@ def decode(
     columns = [_floats(batch.column(name)) for name in layout.numbers]
     missing = np.zeros(batch.num_rows, bool)
     for name, column in zip(layout.numbers, columns, strict=True):
-        if np.isfinite(column).all():
-            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(column.sum()):  # the quick way to know that all entries are finite
+                continue
         infinite = np.isinf(column)
         if infinite.any():
             _refuse(name, origin, first_row + int(infinite.argmax()), "infinity")
-        if not drop_missing:
-            row = first_row + int(np.isnan(column).argmax())
-            _refuse(name, origin, row, "a missing value")
-        missing |= np.isnan(column)
+        nan = np.isnan(column)
+        if nan.any() and not drop_missing:
+            _refuse(name, origin, first_row + int(nan.argmax()), "a missing value")
+        missing |= nan
     groups = None
     if layout.group is not None:
         groups, unknown = _labels(batch.column(layout.group))
