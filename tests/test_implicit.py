@@ -100,6 +100,7 @@ SEVERAL = {
     "disparity budget": FairPCA(3, max_disparity=0.1),
     "relative": FairPCA(3, normalize=True),
     "ignored": FairPCA(3, min_group_size=60, small_groups="ignore"),
+    "merged": FairPCA(3, min_group_size=90, small_groups="merge"),
     "loss": MinMaxPCA(3),
     "own means": MinMaxPCA(3, center="group", normalize=True),
     "weights": MinMaxPCA(3, solver="multiplicative_weights"),
@@ -131,15 +132,6 @@ def test_relative_errors_of_two_groups(normalize, data, monkeypatch):
     fair = FairPCA(3, normalize=normalize).fit(sp.csr_array(X), sensitive_features=groups)
     np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
     assert fair.reconstruction_error_ == pytest.approx(expected.reconstruction_error_)
-
-
-@pytest.mark.usefixtures("no_matrices")
-def test_small_groups_are_not_merged_without_matrices(data):
-    X, groups = data
-    groups[:3] = ["x", "y", "z"]
-    fair = FairPCA(3, min_group_size=2, small_groups="merge")
-    with pytest.raises(ValueError, match="give the rows of 'x', 'y', 'z' one label yourself"):
-        fair.fit(X, sensitive_features=groups)
 
 
 @pytest.mark.usefixtures("no_matrices")

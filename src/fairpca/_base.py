@@ -369,9 +369,9 @@ class FairProjection(
     def _settle_groups(self, moments: GroupMoments | ImplicitMoments) -> SettledGroups:
         """Deal with small groups, and check that what is left can be compared."""
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
-        labels = settled.moments.groups[settled.compared].tolist()
-        check_several_groups(labels, int(moments.counts.sum()))
-        self._check_groups(labels)
+        labels = settled.moments.groups
+        check_several_groups(labels[settled.compared].tolist(), int(moments.counts.sum()))
+        self._check_groups(labels.tolist())
         return settled
 
     def _check_groups(self, labels: list[Any]) -> None:

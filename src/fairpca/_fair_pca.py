@@ -14,7 +14,7 @@ from fairpca._many_groups import solve_spread
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, FixedAlpha
 from fairpca._small_groups import SmallGroups
-from fairpca._solvers import Solution, solve_exact, solve_fixed, solve_golden
+from fairpca._solvers import Solution, solve_exact, solve_fixed, solve_golden, solve_pca
 from fairpca._spectral import DenseFamily, EigenSolver, Operand
 from fairpca._validation import check_two_groups
 
@@ -39,7 +39,7 @@ class FairPCA(FairProjection):
         any price, if need be by making all of them worse.
     alpha : float in [0, 1], optional
         Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
-        finding it. 1 is plain PCA. The constraint does not apply. Two groups only.
+        finding it. The constraint does not apply. 1 is plain PCA; less is for two groups only.
     max_disparity : float, optional
         Instead of parity ask for a disparity of at most this, at the least overall error. The
         constraint does not apply.
@@ -197,7 +197,7 @@ class FairPCA(FairProjection):
             )
 
     def _check_groups(self, labels: list[Any]) -> None:
-        if self.alpha is not None:
+        if self.alpha not in (None, 1):
             check_two_groups(labels, f"FairPCA(alpha={self.alpha})")
         if self.solver == "golden":
             check_two_groups(labels, "FairPCA(solver='golden')")
@@ -208,6 +208,8 @@ class FairPCA(FairProjection):
         solver = EigenSolver(operand, rank)
         if len(operand.shares) == 2:
             solution = solver.solve(self._solve_two)
+        elif self.alpha is not None:
+            solution = solver.solve(lambda family: solve_pca(family, operand.compared))
         else:
             solution = solver.solve_whole(
                 lambda family: solve_spread(family, self._problem, operand.compared, self.tol)

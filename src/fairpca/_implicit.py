@@ -12,7 +12,7 @@ sparse ones by a correction of rank one, so that zeros stay zeros.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from itertools import pairwise
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from fairpca._moments import GroupMoments, by_group
 from fairpca._spectral import DenseOperand, Operand, relative_units
 from fairpca._threads import blas_threads, ordered_map
-from fairpca._validation import check_sample_weight, encode_groups
+from fairpca._validation import CodedLabels, check_sample_weight, encode_groups
 from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
 from fairpca.sources.kinds import is_dask
 
@@ -69,6 +69,7 @@ class ImplicitMoments:
 
     def __init__(self, rows: Rows, groups: Any, sample_weight: Any = None) -> None:
         codes, self.groups = encode_groups(groups, rows.n_rows)
+        self._origin = rows, codes, sample_weight
         weights = check_sample_weight(sample_weight, rows.n_rows)
         k = len(self.groups)
         self.n_features, self.feature_names = rows.n_features, rows.feature_names
@@ -91,6 +92,12 @@ class ImplicitMoments:
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> ImplicitOperand:
         """Products of the second moments about the overall mean, or each group's own."""
         return ImplicitOperand(self._rows, self.weights, self._centers(center), compared)
+
+    def relabel(self, names: Mapping[Any, Any]) -> ImplicitMoments:
+        """The same rows with some groups renamed, as in :meth:`GroupMoments.relabel`."""
+        rows, codes, sample_weight = self._origin
+        new = [names.get(label, label) for label in self.groups.tolist()]
+        return ImplicitMoments(rows, CodedLabels(codes, new), sample_weight)
 
     def _centers(self, center: Center) -> Array:
         return self.means if center == "group" else np.tile(self.mean, (len(self.groups), 1))

@@ -64,11 +64,5 @@ def settle_small_groups(
             f"small_groups='merge' calls the merged group {REST!r}, but there is a group of that "
             "name already; give it another label."
         )
-    if isinstance(moments, ImplicitMoments):
-        raise ValueError(
-            f"small_groups='merge' is not possible with {moments.n_features} features, which are "
-            "too many for the groups to be kept as matrices; give the rows of "
-            f"{', '.join(map(repr, small[:10]))} one label yourself, or pass small_groups='ignore'."
-        )
     merged = moments.relabel(dict.fromkeys(small, REST))
     return SettledGroups(merged, np.ones(len(merged.groups), dtype=bool), small)

@@ -276,7 +276,7 @@ class GrowingBasis:
     then. A basis of more than ``capacity`` columns is replaced by the eigenspaces found so far.
     """
 
-    tolerance = 1e-9  # of the residual, relative to the largest eigenvalue of C
+    tolerance = 1e-9  # of the residual, relative to the norm of C
 
     def __init__(
         self,
@@ -314,8 +314,7 @@ class GrowingBasis:
             self.n_eigensolves += family.n_eigensolves
             points = {id(point): point for point in solution.decisive}.values()
             residuals = [self._residual(point.weights, point.basis) for point in points]
-            largest = top_eigenvectors(np.tensordot(shares, self._H, axes=1), 1)[0][0]
-            scale = max(float(largest), _TINY)
+            scale = max(float(np.linalg.norm(np.tensordot(shares, self._H, axes=1))), _TINY)
             lengths = np.linalg.norm(np.hstack(residuals), axis=0) / scale
             new = np.hstack(residuals)[:, lengths > self.tolerance]
             left -= new.shape[1]

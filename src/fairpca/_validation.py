@@ -255,9 +255,10 @@ def check_n_features(known: int, given: int, method: str) -> None:
 
 def check_several_groups(labels: Sequence[Any], n_samples: int) -> None:
     """With one group there is nothing to be fair about."""
-    if len(labels) == 1:
+    if len(labels) < 2:
+        held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
         raise ValueError(
-            f"sensitive_features holds one group only ({labels[0]!r}, n_samples = {n_samples}), so "
+            f"sensitive_features holds {held}n_samples = {n_samples}), so "
             "there is nothing to compare; pass labels of two groups or more, or use "
             "sklearn.decomposition.PCA."
         )
