@@ -6,7 +6,6 @@ docs/benchmarks_many_groups.csv.
 
 from __future__ import annotations
 
-import csv
 import time
 import warnings
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 
-from benchmarks._harness import race
+from benchmarks._harness import race, write_table
 from fairpca import DualityGapWarning, FairPCA, GroupMoments, MinMaxPCA, ParityInfeasibleWarning
 from fairpca._dual import minimise_maximum
 from fairpca._spectral import DenseOperand, EigenSolver
@@ -171,11 +170,7 @@ def main() -> None:
     add(gap_shares("uncorrelated columns", 100, apart=1.0, diagonal=True))
     add([compare_solvers(1000, 16, 3, 1e-3)])
     add(compare_with_pca(1_000_000, 50, 10, 10, rounds=5))
-    TABLE.parent.mkdir(exist_ok=True)
-    with TABLE.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
+    write_table(rows, TABLE)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from fairpca import _dual, _group_problems
+from fairpca import _central_path, _dual, _group_problems
 from fairpca._dual import DualSolution, minimise_maximum, minimise_spread
 
 cp = pytest.importorskip("cvxpy")
@@ -333,7 +333,7 @@ def test_equal_spreads_are_decided_by_the_overall_error():
 def test_growing_span_agrees_with_the_whole_space(name, monkeypatch):
     fam = sampled(7, 5, 40, 3)
     whole = CALLS[name](fam, fam.top(fam.shares))
-    monkeypatch.setattr(_dual, "_WHOLE_SPACE", 0)
+    monkeypatch.setattr(_central_path, "_WHOLE_SPACE", 0)
     grown = CALLS[name](fam, fam.top(fam.shares))
     check(fam, grown)
     assert grown.n_eigensolves <= 40

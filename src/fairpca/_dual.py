@@ -13,34 +13,26 @@ Each criterion is a :class:`~fairpca._group_problems.Problem`, linear in the err
 bounds the objective of every rank-r projection from below: one eigen-solve certifies. ``q`` is
 concave; its maximum is the value of the relaxation ``0 <= P <= I``, ``tr P = r`` of ``P = U U'``.
 
-The maximum is found on the central path of :mod:`fairpca._barrier`, in the whole space for few
-features, otherwise in a growing span: the top eigenvectors at each point of the path are added
-while the span's own value of ``q`` is above the true one by more than the path's present gap. The
-span ends with a few dozen vectors after ten to twenty eigen-solves, however many features there
-are. :mod:`fairpca._recovery` then finds the projection. The ``gap`` between its value and the bound
+The maximum is found by :mod:`fairpca._central_path`, a projection near it by
+:mod:`fairpca._recovery`. The ``gap`` between its value and the bound
 is zero up to rounding where the relaxation is tight, as it always is for two groups; elsewhere it
 is at least the price of asking for rank r.
 """
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from fairpca._barrier import Centre, SmoothedDual
+from fairpca._central_path import PathEnd, Workspace, follow
 from fairpca._group_problems import Array, Mask, Problem, least_error, least_maximum, least_spread
 from fairpca._recovery import recover
-from fairpca._spectral import Family, Point, bordered
+from fairpca._spectral import Family, Point
 
 __all__ = ["DualSolution", "minimise", "minimise_maximum", "minimise_spread"]
 
-_WHOLE_SPACE = 64  # up to this many features the span is everything from the start
-_FIRST_MU, _LAST_MU = 0.1, 1e-9
-_MAX_POINTS = 300
-_PACE = (0.1, 0.1, 0.3, 1.0, 3.0)  # change of pace after so many Newton steps
 _ROUNDING = 1e-12
 _TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
@@ -164,7 +156,7 @@ def minimise_spread(
         overall error is certified. With ``"spread"`` it cannot be, or could not, and the spread
         is certified.
     """
-    work = _Workspace(family)
+    work = Workspace(family)
     shares, traces = family.shares, family.traces
     compared = np.ones(len(shares), dtype=bool) if compared is None else compared
     rounding = _ROUNDING * float(traces.max())
@@ -180,14 +172,14 @@ def minimise_spread(
     most = traces if cap is None else np.where(compared, np.minimum(cap, traces), traces)
     ceiling = float(shares @ most) + rounding if max_error is None else max_error
     problem = least_error(shares, compared, max_spread=max_spread or 0.0, cap=cap)
-    end = _follow(work, problem, weights, tol, ceiling)
+    end = follow(work, problem, weights, tol, ceiling)
     if end.bound <= ceiling:
         solution = _finish(work, end, "error", tol)
         if solution.violation <= rounding and solution.value <= ceiling + rounding:
             return solution
 
     problem = least_spread(shares, compared, cap=cap, max_error=max_error)
-    end = _follow(work, problem, weights, tol)
+    end = follow(work, problem, weights, tol)
     solution = _finish(work, replace(end, bound=max(end.bound, 0.0)), "spread", tol)
     return _least_error_in_face(work, solution, compared, cap, tol)
 
@@ -217,118 +209,14 @@ def minimise(
     -------
     DualSolution
     """
-    work = _Workspace(family)
+    work = Workspace(family)
     if family.rank == family.n_features or not family.traces.any():
         point = work.top(family.shares)
         return _settled(work, point, objective, *problem.measure(point.errors))
-    return _finish(work, _follow(work, problem, weights, tol), objective, tol)
+    return _finish(work, follow(work, problem, weights, tol), objective, tol)
 
 
-class _Workspace:
-    """The span of the eigenvectors met so far, and the count of the work done."""
-
-    def __init__(self, family: Family) -> None:
-        self.family = family
-        self.traces = family.traces
-        self.rank = family.rank
-        self.n_eigensolves = 0
-        self.iterations = 0
-        d = family.n_features
-        self.closed = d <= _WHOLE_SPACE
-        self.basis = np.eye(d, d if self.closed else 0)
-        self.matrices = self.basis.T @ family.products(self.basis)
-
-    def top(self, weights: Array) -> Point:
-        """Solve the eigenproblem in the whole space."""
-        self.n_eigensolves += 1
-        return self.family.top(weights)
-
-    def grow(self, block: Array) -> bool:
-        """Add the columns of a block to the span; false if they were in it."""
-        for _ in range(2):
-            block = block - self.basis @ (self.basis.T @ block)
-            left, sizes, _ = np.linalg.svd(block, full_matrices=False)
-            block = left[:, sizes > 1e-9]
-        if block.shape[1]:
-            products = self.family.products(block)
-            self.matrices = bordered(self.matrices, self.basis, block, products)
-            self.basis = np.hstack([self.basis, block])
-        return bool(block.shape[1])
-
-    def within(self, fixed: Array, block: Array) -> _Workspace:
-        """The problem that is left when U contains `fixed` and lies in `fixed` and `block`."""
-        inner = copy(self)
-        inner.traces = self.traces - np.einsum("gai,ai->g", self.matrices @ fixed, fixed)
-        inner.rank = self.rank - fixed.shape[1]
-        inner.basis = self.basis @ block
-        inner.matrices = block.T @ self.matrices @ block
-        inner.closed = True
-        return inner
-
-
-@dataclass(frozen=True)
-class _PathEnd:
-    """Where the central path was left: its last centre, the prices it leads to, their bound."""
-
-    problem: Problem  # scaled
-    row_scale: float
-    objective_scale: float
-    centre: Centre
-    prices: Array
-    bound: float
-
-
-def _follow(
-    work: _Workspace,
-    problem: Problem,
-    weights: Array | None,
-    tol: float,
-    ceiling: float = np.inf,
-) -> _PathEnd:
-    """Follow the central path to its end, or until the bound passes a ceiling."""
-    family = work.family
-    scaled, row_scale, objective_scale = problem.scaled(work.traces)
-    if not work.closed:
-        if not work.basis.size:
-            work.grow(work.top(family.shares).basis)
-        if weights is not None:
-            work.grow(work.top(weights).basis)
-        if work.basis.shape[1] <= family.rank:
-            work.grow(np.eye(family.n_features, family.rank + 1))
-
-    def smoothed() -> SmoothedDual:
-        return SmoothedDual(scaled, work.matrices, work.traces, work.rank)
-
-    last_mu, highest = max(_LAST_MU, 1e-2 * tol), ceiling * objective_scale
-    prices, mu, shrink = scaled.start, _FIRST_MU, 0.1
-    bound = -np.inf
-    dual = smoothed()
-    for _ in range(_MAX_POINTS):
-        last = mu <= last_mu
-        centre = dual.centre(prices, mu, 1e-2) if last else dual.centre(prices, mu)
-        work.iterations += centre.steps
-        prices = dual.limit(centre) if last else centre.prices
-        here = dual.value(prices) if last else centre.value
-        if work.closed:
-            bound = max(bound, here)
-        else:
-            point = work.top(scaled.weights(prices))
-            true = point.bound - float(scaled.limits @ prices)
-            bound = max(bound, true)
-            allowed = 1e-3 * tol if last else max(1e-3 * tol, 0.1 * mu * dual.n_terms)
-            if bound <= highest and here - true > allowed and work.grow(point.basis):
-                dual, prices = smoothed(), centre.prices
-                continue
-        if last or bound > highest:
-            break
-        shrink = float(np.clip(shrink * _PACE[min(centre.steps, 4)], 1e-3, 0.5))
-        prices, mu = dual.predict(centre, max(mu * shrink, last_mu))
-    if work.closed:
-        work.n_eigensolves += dual.n_evaluations
-    return _PathEnd(scaled, row_scale, objective_scale, centre, prices, bound / objective_scale)
-
-
-def _finish(work: _Workspace, end: _PathEnd, objective: Objective, tol: float) -> DualSolution:
+def _finish(work: Workspace, end: PathEnd, objective: Objective, tol: float) -> DualSolution:
     """Recover a projection and compare it with the bound."""
     found = recover(
         end.centre,
@@ -358,7 +246,7 @@ def _finish(work: _Workspace, end: _PathEnd, objective: Objective, tol: float) -
     )
 
 
-def _sharpened(work: _Workspace, end: _PathEnd, prices: Array) -> _PathEnd:
+def _sharpened(work: Workspace, end: PathEnd, prices: Array) -> PathEnd:
     """Try the multipliers of the projection itself as prices.
 
     They are exact, zeros included, where the central path only tends to its end slowly: at a
@@ -379,7 +267,7 @@ def _sharpened(work: _Workspace, end: _PathEnd, prices: Array) -> _PathEnd:
 
 
 def _settled(
-    work: _Workspace, point: Point, objective: Objective, value: float, violation: float = 0.0
+    work: Workspace, point: Point, objective: Objective, value: float, violation: float = 0.0
 ) -> DualSolution:
     """The solution when an eigenspace known to be optimal is at hand."""
     return DualSolution(
@@ -398,7 +286,7 @@ def _settled(
 
 
 def _least_error_in_face(
-    work: _Workspace, solution: DualSolution, compared: Mask, cap: float | None, tol: float
+    work: Workspace, solution: DualSolution, compared: Mask, cap: float | None, tol: float
 ) -> DualSolution:
     """Lower the overall error as far as the least spread leaves it free.
 
@@ -415,7 +303,7 @@ def _least_error_in_face(
     shares, rounding = work.family.shares, _ROUNDING * float(work.traces.max())
     spread = float(np.ptp(solution.errors[compared]))
     problem = least_error(shares, compared, max_spread=spread + rounding, cap=cap)
-    lower = _finish(inner, _follow(inner, problem, None, tol), "error", tol)
+    lower = _finish(inner, follow(inner, problem, None, tol), "error", tol)
     if lower.violation > rounding or lower.value >= shares @ solution.errors - rounding:
         return solution
     return replace(
