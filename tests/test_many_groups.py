@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 
 from fairpca import (
     DualityGapWarning,
@@ -16,6 +17,8 @@ from fairpca import (
     MinMaxPCA,
     ParityInfeasibleWarning,
     SubsetFairPCA,
+    _implicit,
+    _spectral,
     tradeoff_path,
 )
 from fairpca._dual import minimise_maximum, minimise_spread
@@ -357,6 +360,38 @@ def test_odd_groups(name, case):
     np.testing.assert_allclose(list(errors.values()), fair.group_errors_, atol=1e-9)
     assert np.isfinite(fair.duality_gap_)
     np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(2), atol=1e-12)
+
+
+# Many features
+
+
+@QUIET
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_many_features_as_few(name, monkeypatch):
+    """Eigenspaces in growing bases, and products without matrices, against dense matrices."""
+    X, groups = several((70, 50, 40), d=70, apart=0.2)
+    dense = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(_spectral, "_GROWING_BASIS_FROM", 50)
+    thin = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 50)
+    implicit = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
+    assert "moments_" not in vars(implicit)
+    for other in (thin, implicit):
+        assert other.status_ == dense.status_
+        np.testing.assert_allclose(other.group_errors_, dense.group_errors_, rtol=1e-6)
+        np.testing.assert_allclose(other.reconstruction_error_, dense.reconstruction_error_)
+
+
+@QUIET
+@pytest.mark.parametrize("small_groups", ["merge", "ignore"])
+def test_small_groups_without_matrices(small_groups, monkeypatch):
+    X, groups = several(d=40)
+    fair = FairPCA(2, min_group_size=50, small_groups=small_groups)
+    errors = fair.fit(X, sensitive_features=groups).group_errors_
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 30)
+    fair.fit(X, sensitive_features=groups)
+    assert fair.small_groups_ == ["g2", "g3"]
+    np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-6)
 
 
 # Certificate and warnings
