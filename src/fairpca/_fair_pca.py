@@ -61,7 +61,8 @@ class FairPCA(FairProjection):
         two groups only.
     tol : float, default=1e-6
         Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
-        without a :class:`~fairpca.exceptions.DualityGapWarning`.
+        without a :class:`~fairpca.exceptions.DualityGapWarning`. Two groups of more than 5000
+        features get a ``ConvergenceWarning`` instead, from a hundredth of the overall error on.
 
     Attributes
     ----------
@@ -96,7 +97,8 @@ class FairPCA(FairProjection):
     pca_group_errors_, pca_reconstruction_error_ : ndarray of shape (k,), float
         The same figures for plain PCA.
     alpha_ : float
-        The weighting at which the projection is optimal; NaN for more than two groups.
+        The weighting at which the projection is optimal; NaN for more than two groups, unless 1
+        was asked for.
     duality_gap_ : float
         How far the projection can be from the best possible one: zero up to rounding for two
         groups. In units of the overall error, or of the disparity where that was minimised. NaN
