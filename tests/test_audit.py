@@ -10,7 +10,7 @@ import pytest
 from sklearn.decomposition import PCA
 
 from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA, audit
-from fairpca._resampling import assign_folds, cross_fit, disparity_interval
+from fairpca._resampling import assign_folds, cross_fit, disparity_interval, spread_interval
 from fairpca._steps import finish
 from fairpca.datasets import load_diabetes_by_sex, make_two_groups
 from fairpca.metrics import group_reconstruction_errors
@@ -90,6 +90,53 @@ def test_other_estimators_can_be_audited(estimator):
     assert result.pca.group_errors == pytest.approx(diabetes_audit().pca.group_errors)
     assert abs(result.fair.disparity) < result.pca.disparity
     json.dumps(result.to_dict(), allow_nan=False)
+
+
+def several_groups():
+    data = diabetes()
+    ward = np.array(["north", "south", "east"])[np.arange(len(data.data)) % 3]
+    return data.data, np.column_stack([data.sensitive_features, ward])
+
+
+@pytest.mark.parametrize("estimator", [FairPCA(3), MinMaxPCA(3)])
+def test_several_groups(estimator):
+    X, groups = several_groups()
+    result = audit(X, groups, estimator, **QUICK)
+    assert result.groups == sorted({" & ".join(row) for row in groups})
+    fair = FairPCA(3, alpha=1).fit(X / X.std(axis=0, ddof=1), sensitive_features=groups)
+    assert result.pca.group_errors == pytest.approx(fair.group_errors_)
+    for errors in (result.pca, result.fair, result.cross_validation.pca):
+        assert errors.disparity == pytest.approx(np.ptp(errors.group_errors))
+    assert result.path.disparity[0] == pytest.approx(result.pca.disparity)
+    low, high = result.bootstrap.pca
+    assert low < result.cross_validation.pca.disparity < high
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["path"]["alpha"][1] is None
+
+
+def test_estimators_that_change_the_groups_are_refused():
+    X, groups = several_groups()
+    for estimator in (FairPCA(3, normalize=True), FairPCA(3, min_group_size=5)):
+        with pytest.raises(ValueError, match="leave out normalize and min_group_size"):
+            audit(X, groups, estimator, **QUICK)
+
+
+def test_interval_of_the_spread_of_two_groups_is_that_of_their_difference():
+    rng = np.random.default_rng(0)
+    errors = rng.exponential(2.0, 80), rng.exponential(6.0, 60)
+    expected = disparity_interval(*errors, 0.9, 500, np.random.default_rng(1))
+    found = spread_interval(errors, 0.9, 500, np.random.default_rng(1))
+    assert found == pytest.approx(expected)
+
+
+def test_interval_of_the_spread_covers_it():
+    rng = np.random.default_rng(0)
+    for means in ([1.0, 1.0, 1.0, 1.0], [1.0, 1.5, 2.0, 2.0]):
+        hits = 0
+        for _ in range(200):
+            errors = [rng.exponential(mean, 60) for mean in means]
+            low, high = spread_interval(errors, 0.9, 200, rng)
+            hits += low <= np.ptp(means) <= high
+        assert hits >= 0.86 * 200
 
 
 def test_same_seed_same_audit_and_input_untouched():

@@ -115,9 +115,32 @@ def test_one_value_against_the_rest_and_intersections(diabetes, tmp_path):
     done = run("audit", path, "-g", "ward", "-g", "sex", "--positive", "east & male",
                *options, cwd=tmp_path)  # fmt: skip
     assert json.loads(done.stdout)["groups"] == ["east & male", "not east & male"]
-    line = fails("audit", path, "-g", "ward", cwd=tmp_path)
-    assert "3 groups" in line
-    assert "--positive 'north'" in line
+    line = fails("audit", path, "-g", "id", cwd=tmp_path)
+    assert "442 groups, more than 50" in line
+    assert "--positive '0000'" in line
+
+
+def test_several_groups(diabetes, tmp_path):
+    path, options = diabetes / "d.csv", ["--label", "y", "--drop", "id,ward"]
+    done = run("audit", path, "-g", "ward", *options, "--json", "-", cwd=tmp_path)
+    numbers = json.loads(done.stdout)
+    assert numbers["groups"] == ["east", "north", "south"]
+    assert numbers["pca"][0]["disparity"] == pytest.approx(
+        np.ptp(numbers["pca"][0]["group_errors"])
+    )
+    crossed = ["-g", "sex", "-g", "ward", "-r", "3"]
+    done = run("report", path, *crossed, *options, "--json", "out.json", cwd=tmp_path)
+    numbers = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert numbers["groups"][:2] == ["female & east", "female & north"]
+    assert numbers["fair"]["disparity"] == pytest.approx(np.ptp(numbers["fair"]["group_errors"]))
+    assert numbers["fair"]["disparity"] < 0.01 * numbers["pca"]["disparity"]
+    assert "female & south" in done.stdout
+    run("fit", path, *crossed, *options, "--out", "m.safetensors", cwd=tmp_path)
+    done = run("inspect", "m.safetensors", "--json", cwd=tmp_path)
+    model = json.loads(done.stdout)
+    assert model["groups"] == numbers["groups"]
+    assert model["group_errors"] == pytest.approx(numbers["fair"]["group_errors"])
+    assert model["group"] == ["sex", "ward"]
 
 
 def test_max_disparity_decides_the_exit_code(diabetes, tmp_path):
@@ -327,7 +350,11 @@ def test_hostile_names_stay_text_in_the_terminal(tmp_path):
 def test_python_code_of_the_report_repeats_it(diabetes, tmp_path):
     pytest.importorskip("pandas")
     path = str(diabetes / "d.csv")
-    for more in (["-g", "sex"], ["-g", "ward", "--positive", "east", "--encode", "--drop-missing"]):
+    for more in (
+        ["-g", "sex"],
+        ["-g", "ward", "--positive", "east", "--encode", "--drop-missing"],
+        ["-g", "sex", "-g", "ward"],
+    ):
         run("report", path, "-r", "3", "--label", "y", "--drop", "id", *more, "--seed", "3",
             "--json", "out.json", cwd=tmp_path)  # fmt: skip
         numbers = json.loads((tmp_path / "out.json").read_text("utf-8"))

@@ -50,6 +50,19 @@ def chunks(draw):
     return tuple(np.diff([0, *sorted(cuts), n]).tolist())
 
 
+def test_several_columns_of_labels_are_crossed():
+    labels = pd.DataFrame({"sex": SEX, "old": np.arange(len(X)) % 3 == 0})
+    expected = GroupMoments.from_data(X, labels)
+    ddf = frame().assign(old=dd.from_pandas(labels["old"], npartitions=3))
+    moments = GroupMoments.from_data(ddf[COLUMNS], ddf[["sex", "old"]])
+    assert_same_moments(moments, expected)
+    both = labels.astype(str).to_numpy().astype(str)
+    given = da.from_array(X, chunks=(100, 2))
+    expected = GroupMoments.from_data(X, both)
+    for crossed in (both, da.from_array(both, chunks=(70, 1))):
+        assert_same_moments(GroupMoments.from_data(given, crossed), expected)
+
+
 @settings(max_examples=20, deadline=None)
 @given(rows=chunks(), labels=chunks(), columns=st.sampled_from([(4,), (1, 3), (2, 2)]))
 def test_any_chunks(rows, labels, columns):

@@ -8,9 +8,18 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from conftest import make_groups
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca import FairPCA, GroupMoments, _base, _implicit, _spectral, tradeoff_path
+from fairpca import (
+    FairPCA,
+    GroupMoments,
+    MinMaxPCA,
+    _base,
+    _implicit,
+    _spectral,
+    tradeoff_path,
+)
 from fairpca._implicit import ImplicitMoments, operand_of
 from fairpca.sources.in_memory import as_rows
 
@@ -85,6 +94,46 @@ def test_fit_equals_the_fit_with_matrices(kind, constraint, data, tmp_path, monk
     assert abs(fair.duality_gap_) < 1e-9 * fair.reconstruction_error_
 
 
+SEVERAL = {
+    "no worse": FairPCA(3),
+    "parity": FairPCA(3, constraint=None),
+    "disparity budget": FairPCA(3, max_disparity=0.1),
+    "relative": FairPCA(3, normalize=True),
+    "ignored": FairPCA(3, min_group_size=60, small_groups="ignore"),
+    "merged": FairPCA(3, min_group_size=90, small_groups="merge"),
+    "loss": MinMaxPCA(3),
+    "own means": MinMaxPCA(3, center="group", normalize=True),
+    "weights": MinMaxPCA(3, solver="multiplicative_weights"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::fairpca.DualityGapWarning")
+@pytest.mark.parametrize("make", [sp.csr_array, np.asarray])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_groups(name, make, monkeypatch):
+    """On a basis that grows from products alone, as on matrices."""
+    X, groups = make_groups((190, 120, 80, 50), d=80)
+    X *= np.arange(1, 81) ** -0.8
+    expected = clone(SEVERAL[name]).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    fair = clone(SEVERAL[name]).fit(make(X), sensitive_features=groups)
+    near = 1e-6 * (1.0 if expected.normalize else X.var(axis=0).sum())
+    assert fair.status_ == expected.status_
+    assert fair.disparity_ == pytest.approx(expected.disparity_, abs=near)
+    assert fair.reconstruction_error_ == pytest.approx(expected.reconstruction_error_, abs=near)
+    assert fair.duality_gap_ == pytest.approx(expected.duality_gap_, abs=near)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_relative_errors_of_two_groups(normalize, data, monkeypatch):
+    X, groups = data
+    expected = FairPCA(3, normalize=normalize).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    fair = FairPCA(3, normalize=normalize).fit(sp.csr_array(X), sensitive_features=groups)
+    np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
+    assert fair.reconstruction_error_ == pytest.approx(expected.reconstruction_error_)
+
+
 @pytest.mark.usefixtures("no_matrices")
 def test_large_offsets_lose_no_digits(data):
     X, groups = data
@@ -131,7 +180,7 @@ def test_what_very_many_features_do_not_allow():
         with pytest.raises(ValueError, match="pass an integer"):
             FairPCA(n_components).fit(X, sensitive_features=groups)
     fair = FairPCA(2).fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match="without its moments"):
+    with pytest.raises(ValueError, match="has no moments"):
         fair.partial_fit(X, sensitive_features=groups)
 
 

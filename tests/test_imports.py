@@ -65,8 +65,8 @@ LAYERS = [
     {"exceptions", "_threads", "_intersections", "_validation", "sources"},
     {"_moments", "_roots", "_problems", "_group_problems"},
     {"_spectral", "_barrier"},
-    {"_crossings", "_recovery", "_central_path", "_implicit"},
-    {"_solvers", "_minmax", "_dual", "_small_groups", "_streaming"},
+    {"_crossings", "_recovery", "_central_path", "_implicit", "_streaming"},
+    {"_solvers", "_minmax", "_dual", "_small_groups"},
     {"_many_groups"},
     {"_base"},
 ]

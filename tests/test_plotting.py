@@ -40,6 +40,25 @@ def test_tradeoff_starts_at_pca_and_marks_the_fit():
     assert "male" in display.ax_.get_xlabel()
 
 
+def test_several_groups():
+    ward = np.array(["north", "south", "east"])[np.arange(len(X)) % 3]
+    fair = FairPCA(3, normalize=True, min_group_size=72, small_groups="merge")
+    fair.fit(X, sensitive_features=np.column_stack([SEX, ward]))
+    assert "rest" in fair.groups_
+    display = TradeoffDisplay.from_estimator(fair, n_points=4).plot()
+    assert display.ax_.lines[0].get_xydata()[0] == pytest.approx(
+        [np.ptp(fair.pca_group_errors_), fair.pca_reconstruction_error_]
+    )
+    assert "largest minus smallest" in display.ax_.get_xlabel()
+    display = GroupErrorDisplay.from_estimator(fair, ranks=[3]).plot()
+    assert display.groups == fair.groups_.tolist()
+    assert display.curve.fair[0] == pytest.approx(fair.group_errors_)
+    assert LoadingsDisplay.from_estimator(fair).plot().loadings["PCA"].shape == (3, X.shape[1])
+    fair.set_params(small_groups="ignore").fit(X, sensitive_features=np.column_stack([SEX, ward]))
+    with pytest.raises(ValueError, match="the frontier compares all groups"):
+        TradeoffDisplay.from_estimator(fair)
+
+
 def test_tradeoff_from_data_draws_on_given_axes():
     _, ax = plt.subplots()
     made = make_two_groups(random_state=0)

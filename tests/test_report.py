@@ -213,6 +213,18 @@ def test_hostile_names_stay_text(visit, hostile):
     assert len(page.troubles) == 1
 
 
+def test_several_groups(visit):
+    bunch = load_diabetes_by_sex(prepare=False)
+    ward = np.array(["north", "south", "east"])[np.arange(len(bunch.data)) % 3]
+    groups = np.column_stack([bunch.sensitive_features, ward])
+    source = render(audit(bunch.data, groups, FairPCA(3), **QUICK))
+    assert "both groups" not in source
+    assert "NaN" not in source.split('id="path">')[1].split("</script>")[0]
+    page = visit(source)
+    assert page.locator("#readout [data-group]").count() == 6
+    assert page.locator("#readout [data-show=alpha]").count() == 0
+
+
 def test_one_component_and_tiny_group(visit):
     made = make_two_groups((30, 1), 3, random_state=0)
     page = visit(render(audit(made.data, made.sensitive_features, FairPCA(1), **QUICK)))

@@ -15,7 +15,14 @@ from sklearn.base import clone
 from fairpca._base import FairProjection
 from fairpca._fair_pca import FairPCA
 from fairpca._moments import GroupMoments
-from fairpca._resampling import assign_folds, cross_fit, disparity_interval, fit_quietly
+from fairpca._resampling import (
+    assign_folds,
+    cross_fit,
+    disparity_interval,
+    fit_quietly,
+    quietly,
+    spread_interval,
+)
 from fairpca._steps import finish
 from fairpca._validation import FORGOTTEN_GROUPS, encode_groups
 from fairpca.path import TradeoffPath, tradeoff_path
@@ -38,7 +45,8 @@ class Errors:
     overall : float
         ``R``, over all rows.
     disparity : float
-        Error of the harmed group minus that of the privileged one.
+        Error of the harmed group minus that of the privileged one; of more than two groups the
+        largest error minus the smallest.
     """
 
     group_errors: Array
@@ -121,6 +129,7 @@ class Bootstrap:
     """Confidence intervals of the disparity on new rows of the same population.
 
     Bootstrap-t intervals from the held-out errors; see the user guide, "The report's statistics".
+    For more than two groups the level is the least that they have.
 
     Attributes
     ----------
@@ -237,11 +246,12 @@ def audit(
     ----------
     X : array or data frame of shape (n_samples, n_features)
         Copied once, as float64.
-    sensitive_features : array-like of shape (n_samples,)
-        The group of each row.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The group of each row; several columns are crossed.
     estimator : FairPCA or other estimator of this library, optional
-        Not modified; fitted figures come from clones. By default ``FairPCA(n_components=0.7)``: as
-        many components as keep 70 % of each group's variance.
+        Not modified; fitted figures come from clones. Without ``normalize`` and ``min_group_size``:
+        all groups are compared, in the units of the columns. By default
+        ``FairPCA(n_components=0.7)``: as many components as keep 70 % of each group's variance.
     standardize : bool, default=True
         Divide columns by their standard deviation over all rows, as the paper does. Within
         cross-validation that of the rows fitted to.
@@ -325,6 +335,12 @@ def audit_steps(
 
     yield "fitting"
     model = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
+    if model.normalize or model.min_group_size > 1:
+        raise ValueError(
+            f"audit compares all groups in the units of the columns, so {model!r} cannot be "
+            "audited; leave out normalize and min_group_size, and give small groups one label, or "
+            "leave out their rows, before."
+        )
     fit_quietly(model, moments)
     r = model.n_components_
     model.set_params(n_components=r)
@@ -338,7 +354,8 @@ def audit_steps(
         labels.tolist().index(model.harmed_group_),
     )
     signs = agreeing_signs(pca.components_, model.components_)
-    path = tradeoff_path(moments, n_components=r, n_points=n_points)
+    with quietly():
+        path = tradeoff_path(moments, n_components=r, n_points=n_points)
 
     curve = yield from curve_steps(moments, model, ranks)
 
@@ -353,10 +370,7 @@ def audit_steps(
         )
         yield "resampling"
         before, after = (
-            disparity_interval(
-                errors[codes == sides[0]], errors[codes == sides[1]], level, n_resamples, rng
-            )
-            for errors in held_out
+            _interval(errors, codes, sides, level, n_resamples, rng) for errors in held_out
         )
         bootstrap = Bootstrap(level, n_resamples, before, after)
 
@@ -466,8 +480,24 @@ def _averages(errors: Array, codes: NDArray[np.intp], sides: tuple[int, int]) ->
 
 def _errors(group_errors: Array, overall: float, sides: tuple[int, int]) -> Errors:
     privileged, harmed = sides
-    disparity = float(group_errors[harmed] - group_errors[privileged])
-    return Errors(group_errors, float(overall), disparity)
+    two = len(group_errors) == 2
+    disparity = group_errors[harmed] - group_errors[privileged] if two else np.ptp(group_errors)
+    return Errors(group_errors, float(overall), float(disparity))
+
+
+def _interval(
+    errors: Array,
+    codes: NDArray[np.intp],
+    sides: tuple[int, int],
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    by_group = [errors[codes == g] for g in range(int(codes.max()) + 1)]
+    if len(by_group) > 2:
+        return spread_interval(by_group, level, n_resamples, rng)
+    privileged, harmed = sides
+    return disparity_interval(by_group[privileged], by_group[harmed], level, n_resamples, rng)
 
 
 def _feature_errors(moments: GroupMoments, components: Array) -> Array:

@@ -145,8 +145,8 @@ class FairProjection(
             self._check_params()
         elif "moments_" not in vars(self):
             raise ValueError(
-                f"this {type(self).__name__} is without its moments (loaded, or fitted to many "
-                "features) and cannot be updated; call fit, or partial_fit on a new object."
+                f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
+                "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
         else:
             self._check_features(X)
@@ -369,9 +369,9 @@ class FairProjection(
     def _settle_groups(self, moments: GroupMoments | ImplicitMoments) -> SettledGroups:
         """Deal with small groups, and check that what is left can be compared."""
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
-        labels = settled.moments.groups[settled.compared].tolist()
-        check_several_groups(labels, int(moments.counts.sum()))
-        self._check_groups(labels)
+        labels = settled.moments.groups
+        check_several_groups(labels[settled.compared].tolist(), int(moments.counts.sum()))
+        self._check_groups(labels.tolist())
         return settled
 
     def _check_groups(self, labels: list[Any]) -> None:
@@ -469,34 +469,32 @@ class FairProjection(
         self._warn(solution.status, measured)
         return self
 
-    def _warn(self, status: Status, operand: Operand) -> None:
+    def _warn(self, status: Status, measured: Operand) -> None:
         """Say aloud what a user must not overlook."""
+        r, R, gap = self.n_components_, self.reconstruction_error_, self.duality_gap_
+        largest = float(measured.traces.max())
         if status is Status.INFEASIBLE:
             warnings.warn(
-                f"no projection onto {self.n_components_} components has the disparity asked for; "
-                f"this one has the least possible, {self.disparity_:.6g}. Pass more components.",
+                f"no projection onto {r} components has the disparity asked for; this one has the "
+                f"least possible, {self.disparity_:.6g}. Pass more components.",
                 ParityInfeasibleWarning,
                 stacklevel=4,
             )
-        possible = _GAP_WORTH_A_WARNING * self.reconstruction_error_
-        largest = float(operand.traces.max())
-        if len(operand.shares) == 2 and not isinstance(operand, DenseOperand):
-            if self.duality_gap_ > possible:
+        if not isinstance(measured, DenseOperand) and len(measured.shares) == 2:
+            if gap > _GAP_WORTH_A_WARNING * R:
                 warnings.warn(
-                    f"with {operand.n_features} features the search ended before it had converged: "
-                    f"the least error may be lower by up to {self.duality_gap_:.3g} than "
-                    f"{self.reconstruction_error_:.6g}, that of the projection found. All figures "
-                    "about this projection are exact.",
+                    f"with {measured.n_features} features the search ended before it had "
+                    f"converged: the least error may be lower by up to {gap:.3g} than {R:.6g}, "
+                    "that of the projection found. All figures about this projection are exact.",
                     ConvergenceWarning,
                     stacklevel=4,
                 )
-        elif status not in APPROXIMATE and self.duality_gap_ > self.tol * largest:
+        elif status not in APPROXIMATE and gap > self.tol * largest:
             warnings.warn(
-                f"the projection onto {self.n_components_} components may be up to "
-                f"duality_gap_ = {self.duality_gap_:.3g} worse than the best one, which is more "
-                f"than tol = {self.tol:g} times the largest group's variance, {largest:.3g}: for "
-                "more than two groups the bound is not always attained. Another n_components may "
-                "close the gap; a larger tol accepts it.",
+                f"the projection onto {r} components may be up to duality_gap_ = {gap:.3g} worse "
+                f"than the best one, which is more than tol = {self.tol:g} times the largest "
+                f"group's variance, {largest:.3g}: for more than two groups the bound is not "
+                "always attained. Another n_components may close the gap; a larger tol accepts it.",
                 DualityGapWarning,
                 stacklevel=4,
             )

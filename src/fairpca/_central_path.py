@@ -12,62 +12,19 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from fairpca._barrier import Centre, SmoothedDual
 from fairpca._group_problems import Array, Problem
-from fairpca._spectral import bordered
+from fairpca._spectral import Family, Point, bordered
 
-__all__ = ["Family", "PathEnd", "Point", "Workspace", "follow"]
+__all__ = ["PathEnd", "Workspace", "follow"]
 
 _WHOLE_SPACE = 64  # up to this many features the span is everything from the start
 _FIRST_MU, _LAST_MU = 0.1, 1e-9
 _MAX_POINTS = 300
 _PACE = (0.1, 0.1, 0.3, 1.0, 3.0)  # change of pace after so many Newton steps
-
-
-class Point(Protocol):
-    """Top-r eigenspace of a weighted sum of the group matrices."""
-
-    @property
-    def basis(self) -> Array:
-        """``U``, shape (d, r)."""
-
-    @property
-    def errors(self) -> Array:
-        """``R_g(U)``, shape (k,)."""
-
-    @property
-    def bound(self) -> float:
-        """``min_U sum_g w_g R_g(U)``."""
-
-
-class Family(Protocol):
-    """The matrices ``C_g``, seen only through eigen-solves and products."""
-
-    @property
-    def shares(self) -> Array:
-        """``p_g``, shape (k,); need not sum to one."""
-
-    @property
-    def traces(self) -> Array:
-        """``tr C_g``, shape (k,)."""
-
-    @property
-    def rank(self) -> int:
-        """``r``."""
-
-    @property
-    def n_features(self) -> int:
-        """``d``."""
-
-    def top(self, weights: Array) -> Point:
-        """Solve ``min_U sum_g w_g R_g(U)``; weights may be negative."""
-
-    def products(self, V: Array) -> Array:
-        """``C_g V``, shape (k, d, m)."""
 
 
 class Workspace:

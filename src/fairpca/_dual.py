@@ -26,9 +26,10 @@ from typing import Literal
 
 import numpy as np
 
-from fairpca._central_path import Family, PathEnd, Point, Workspace, follow
+from fairpca._central_path import PathEnd, Workspace, follow
 from fairpca._group_problems import Array, Mask, Problem, least_error, least_maximum, least_spread
 from fairpca._recovery import recover
+from fairpca._spectral import Family, Point
 
 __all__ = ["DualSolution", "minimise", "minimise_maximum", "minimise_spread"]
 

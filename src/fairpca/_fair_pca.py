@@ -39,7 +39,7 @@ class FairPCA(FairProjection):
         any price, if need be by making all of them worse.
     alpha : float in [0, 1], optional
         Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
-        finding it. 1 is plain PCA. The constraint does not apply. Two groups only, except for 1.
+        finding it. The constraint does not apply. 1 is plain PCA; less is for two groups only.
     max_disparity : float, optional
         Instead of parity ask for a disparity of at most this, at the least overall error. The
         constraint does not apply.
@@ -61,7 +61,8 @@ class FairPCA(FairProjection):
         two groups only.
     tol : float, default=1e-6
         Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
-        without a :class:`~fairpca.exceptions.DualityGapWarning`.
+        without a :class:`~fairpca.exceptions.DualityGapWarning`. Two groups of more than 5000
+        features get a ``ConvergenceWarning`` instead, from a hundredth of the overall error on.
 
     Attributes
     ----------
@@ -96,11 +97,12 @@ class FairPCA(FairProjection):
     pca_group_errors_, pca_reconstruction_error_ : ndarray of shape (k,), float
         The same figures for plain PCA.
     alpha_ : float
-        The weighting at which the projection is optimal; NaN for more than two groups.
+        The weighting at which the projection is optimal; NaN for more than two groups, unless 1
+        was asked for.
     duality_gap_ : float
         How far the projection can be from the best possible one: zero up to rounding for two
-        groups. In units of the overall error, or of the disparity where that was minimised. NaN for
-        ``solver="golden"``, which proves nothing.
+        groups. In units of the overall error, or of the disparity where that was minimised. NaN
+        for ``solver="golden"``, which proves nothing.
     status_ : str
         "parity reached", "capped" (by ``constraint``), "parity infeasible at this rank",
         "already fair", "disparity budget met", "error budget spent", "fixed alpha", "golden section
@@ -197,7 +199,7 @@ class FairPCA(FairProjection):
             )
 
     def _check_groups(self, labels: list[Any]) -> None:
-        if self.alpha is not None and self.alpha != 1:
+        if self.alpha not in (None, 1):
             check_two_groups(labels, f"FairPCA(alpha={self.alpha})")
         if self.solver == "golden":
             check_two_groups(labels, "FairPCA(solver='golden')")

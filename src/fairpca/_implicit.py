@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._moments import GroupMoments, by_group
-from fairpca._spectral import DenseOperand, Mask, Operand, relative_units
+from fairpca._spectral import DenseOperand, Operand, relative_units
 from fairpca._threads import blas_threads, ordered_map
 from fairpca._validation import CodedLabels, check_sample_weight, encode_groups
 from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
 from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Center = Literal["overall", "group"]
 
 _GRAMS_UP_TO = 5000  # features
@@ -46,18 +47,13 @@ def learn(X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments | Impl
 def operand_of(
     moments: GroupMoments | ImplicitMoments,
     center: Center = "overall",
-    *,
     compared: Mask | None = None,
-    normalize: bool = False,
 ) -> Operand:
-    """Second moments as a solver wants them, as they are or relative to each group's own."""
-    operand: Operand
+    """Second moments as a solver wants them, and which groups it is to compare: all, or some."""
     if isinstance(moments, ImplicitMoments):
-        operand = moments.operand(center, compared)
-    else:
-        shares = moments.weights / moments.weights.sum()
-        operand = DenseOperand(moments.second_moments(center), shares, compared)
-    return operand.relative() if normalize else operand
+        return moments.operand(center, compared)
+    shares = moments.weights / moments.weights.sum()
+    return DenseOperand(moments.second_moments(center), shares, compared)
 
 
 class ImplicitMoments:
@@ -118,44 +114,26 @@ class ImplicitOperand:
         compared: Mask | None = None,
     ) -> None:
         self._rows = rows
-        self._weights = weights
+        self._divisors = weights
         self._centers = centers
         self.shares = weights / weights.sum()
+        self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
         self.n_features = centers.shape[1]
         self.traces = np.maximum(rows.squares(centers) / weights, 0.0)
-        self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
 
     def relative(self) -> ImplicitOperand:
         """The same groups, with each error a share of the group's own total variance."""
-        units, shares = relative_units(self)
+        units, shares = relative_units(self.shares, self.traces)
         twin = copy(self)
-        twin._weights, twin.traces, twin.shares = self._weights * units, self.traces / units, shares
+        twin.shares, twin.traces = shares, self.traces / units
+        twin._divisors = self._divisors * units
         return twin
-
-    def weighted(self, weights: Array) -> _WeightedOperand:
-        """``M(w)`` as the second moments of a single group."""
-        return _WeightedOperand(self, weights)
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group."""
         products = self._rows.products(np.ascontiguousarray(V), self._centers)
-        products /= self._weights[:, None, None]
+        products /= self._divisors[:, None, None]
         return products
-
-
-class _WeightedOperand:
-    """``M(w)``, known by its products only."""
-
-    def __init__(self, operand: ImplicitOperand, weights: Array) -> None:
-        self._operand = operand
-        self._w = weights
-        self.shares = np.ones(1)
-        self.traces = np.array([weights @ operand.traces])
-        self.n_features = operand.n_features
-
-    def products(self, V: Array) -> Array:
-        """``M(w) V``, as that of one group."""
-        return np.asarray(np.tensordot(self._w, self._operand.products(V), axes=1)[np.newaxis])
 
 
 class _DenseGroups:

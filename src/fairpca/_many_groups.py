@@ -17,15 +17,15 @@ from fairpca._dual import DualSolution, minimise_maximum, minimise_spread
 from fairpca._minmax import Balance, MinMaxSolution
 from fairpca._problems import Criterion, FairProblem, Status
 from fairpca._solvers import Solution, solve_pca
-from fairpca._spectral import DenseFamily, Mask, ThinFamily
+from fairpca._spectral import Family
 
 Array = NDArray[np.float64]
-AnyFamily = DenseFamily | ThinFamily
+Mask = NDArray[np.bool_]
 
 _EQUAL = 1e-8  # of the largest trace: limits and groups nearer than this are met
 
 
-def solve_spread(family: AnyFamily, problem: FairProblem, compared: Mask, tol: float) -> Solution:
+def solve_spread(family: Family, problem: FairProblem, compared: Mask, tol: float) -> Solution:
     """Least spread, then least overall error, within the limits."""
     pca = solve_pca(family, compared)
     before = pca.errors[compared]
@@ -54,7 +54,7 @@ def solve_spread(family: AnyFamily, problem: FairProblem, compared: Mask, tol: f
 
 
 def _status(
-    family: AnyFamily,
+    family: Family,
     problem: FairProblem,
     compared: Mask,
     before: Array,
@@ -81,12 +81,9 @@ def _status(
     return Status.INFEASIBLE if proven else Status.UNPROVEN
 
 
-def solve_worst(
-    family: AnyFamily, criterion: Criterion, compared: Mask, tol: float
-) -> MinMaxSolution:
+def solve_worst(family: Family, criterion: Criterion, compared: Mask, tol: float) -> MinMaxSolution:
     """Least largest loss or error, or largest least variance, of the groups compared."""
-    own = [family.top(unit) for unit in np.eye(len(compared))]
-    balance = Balance(family.traces, criterion, compared, own)
+    balance = Balance(family, criterion, compared)
     n_eigensolves = family.n_eigensolves
     found = minimise_maximum(family, offsets=balance.offsets, compared=compared, tol=tol)
     family.n_eigensolves = n_eigensolves + found.n_eigensolves

@@ -28,7 +28,6 @@ that is also what is compared. The best ``phi`` of all rounds bounds what is lef
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,7 +37,7 @@ from scipy.special import softmax
 from fairpca._crossings import cross_slack
 from fairpca._problems import Criterion, Status
 from fairpca._roots import Sample
-from fairpca._spectral import DenseFamily, Mask, Point, top_eigenvectors
+from fairpca._spectral import DenseFamily, Family, Point, top_eigenvectors
 
 Array = NDArray[np.float64]
 
@@ -66,22 +65,26 @@ class Balance:
     """
 
     def __init__(
-        self, traces: Array, criterion: Criterion, compared: Mask, own: Sequence[Point]
+        self,
+        family: Family,
+        criterion: Criterion,
+        compared: NDArray[np.bool_],
+        own: tuple[Point, ...] | None = None,
     ) -> None:
+        self.family = family
         self.compared = compared
-        self.own = own
-        self.least = np.array([point.errors[g] for g, point in enumerate(own)])
+        k = len(family.shares)
+        self.own = own or tuple(family.top(unit) for unit in np.eye(k))
+        self.least = np.array([point.errors[g] for g, point in enumerate(self.own)])
         self.offsets = {
             "loss": self.least,
-            "error": np.zeros(len(traces)),
-            "variance": traces,
+            "error": np.zeros(k),
+            "variance": family.traces,
         }[criterion]
 
-    @classmethod
-    def within(cls, family: DenseFamily, criterion: Criterion, compared: Mask) -> Balance:
-        """For a dense family, where ties of a group's own projections go to the other groups."""
-        own = [family.top(unit, 1.0 - unit) for unit in np.eye(len(compared))]
-        return cls(family.traces, criterion, compared, own)
+    def at(self, t: float) -> Point:
+        """The best projection of two groups for weights (t, 1 - t)."""
+        return self.family.top(np.array([t, 1.0 - t]))
 
     def values(self, errors: Array) -> Array:
         """What is to be made small, of each group."""
@@ -116,7 +119,9 @@ class Balance:
 
 def solve_minmax(family: DenseFamily, criterion: Criterion) -> MinMaxSolution:
     """Find the largest phi for two groups by root finding."""
-    balance = Balance.within(family, criterion, np.ones(2, dtype=bool))
+    # At the ends of the interval of t ties decide.
+    own = tuple(family.top(unit, 1.0 - unit) for unit in np.eye(2))
+    balance = Balance(family, criterion, np.ones(2, dtype=bool), own)
     below, above = (
         Sample(t, balance.difference(point.errors), point)
         for t, point in zip((1.0, 0.0), balance.own, strict=True)
@@ -126,11 +131,7 @@ def solve_minmax(family: DenseFamily, criterion: Criterion) -> MinMaxSolution:
             equal = excess <= family.rounding
             status = Status.GROUPS_EQUAL if equal else Status.ONE_GROUP_DECIDES
             return balance.solution(end.payload.basis, end.payload.errors, end.payload, status)
-
-    def at(t: float) -> Point:
-        return family.top(np.array([t, 1.0 - t]))
-
-    point, crossing = cross_slack(family, at, balance.difference, below, above)
+    point, crossing = cross_slack(family, balance.at, balance.difference, below, above)
     return balance.solution(
         point.basis,
         point.errors,
@@ -144,12 +145,12 @@ def solve_minmax(family: DenseFamily, criterion: Criterion) -> MinMaxSolution:
 def solve_multiplicative_weights(
     family: DenseFamily,
     criterion: Criterion,
-    compared: Mask,
+    compared: NDArray[np.bool_],
     eta: float,
     n_iter: int,
 ) -> MinMaxSolution:
     """Run the published iteration for ``n_iter`` rounds."""
-    balance = Balance.within(family, criterion, compared)
+    balance = Balance(family, criterion, compared)
     # Logarithms, because a weight that underflowed would never come back.
     logarithms = np.where(compared, 0.0, -np.inf)
     average = np.zeros((family.n_features, family.n_features))

@@ -63,7 +63,8 @@ class MinMaxPCA(FairProjection):
         Rounds of the multiplicative weights.
     tol : float, default=1e-6
         Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
-        without a :class:`~fairpca.exceptions.DualityGapWarning`.
+        without a :class:`~fairpca.exceptions.DualityGapWarning`. Two groups of more than 5000
+        features get a ``ConvergenceWarning`` instead, from a hundredth of the overall error on.
 
     Attributes
     ----------
@@ -157,8 +158,8 @@ class MinMaxPCA(FairProjection):
         if self.center == "overall":
             fair, n_eigensolves = self._solve_worst(about_overall), about_overall.n_eigensolves
         else:
-            own = operand_of(moments, "group", compared=operand.compared, normalize=self.normalize)
-            about_own = EigenSolver(own, rank)
+            measured = operand_of(moments, "group", operand.compared)
+            about_own = EigenSolver(measured.relative() if self.normalize else measured, rank)
             fair = self._solve_worst(about_own)
             n_eigensolves = about_overall.n_eigensolves + about_own.n_eigensolves
         solution = replace(

@@ -119,8 +119,9 @@ class GroupMoments:
             Real numbers without missing values. Neither modified nor copied whole. A dask array or
             data frame is reduced block by block where its blocks are, an array of torch, CuPy and
             the like on its own device.
-        groups : array-like of shape (n_samples,)
-            The group of each row: strings, numbers, booleans or categoricals.
+        groups : array-like of shape (n_samples,) or (n_samples, n_columns)
+            The group of each row: strings, numbers, booleans or categoricals; several columns are
+            crossed.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; weight 2 counts as the row standing there twice.
 
@@ -291,9 +292,9 @@ class GroupMoments:
         new = [names.get(label, label) for label in known]
         labels = sort_labels(list(dict.fromkeys(new)))
         renamed = _empty(label_vector(labels), self.n_features, self.feature_names)
-        renamed.n_dropped = self.n_dropped
         for g, label in enumerate(new):
             renamed._add(labels.index(label), self, g)
+        renamed.n_dropped = self.n_dropped
         return renamed
 
     def _absorb(self, other: GroupMoments) -> None:

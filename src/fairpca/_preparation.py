@@ -16,6 +16,7 @@ from fairpca.sources.tables import TableError, unknown_column
 Frame = nw.DataFrame[Any]
 
 _MOST_CATEGORIES = 100
+_MOST_GROUPS = 50
 
 
 @dataclass(frozen=True)
@@ -228,10 +229,10 @@ def _groups(frame: Frame, choices: Choices, where: str) -> NDArray[Any]:
             f"all rows of {where} are in one group, {next(iter(sizes))!r}; choose another column "
             "with --group."
         )
-    if len(sizes) > 2:
+    if len(sizes) > _MOST_GROUPS:
         first = sizes.most_common(1)[0][0]
         raise TableError(
-            f"{' & '.join(choices.groups)!r} holds {len(sizes)} groups and two are compared; "
+            f"{' & '.join(choices.groups)!r} holds {len(sizes)} groups, more than {_MOST_GROUPS}; "
             f"{_listed(sizes)}. Compare one with the rest, for example --positive {first!r}."
         )
     return np.array(labels, dtype=object)

@@ -16,13 +16,19 @@ group, and the quantile q of ``|D* - D| / se*`` takes the place of the normal on
 errors are skewed. It needs the errors only, one number per row, so a thousand resamples cost less
 than one fit. Above 2000 rows a group's rows are first put at random into 2000 blocks, and the block
 means are resampled.
+
+The spread of more than two groups is the largest of all their differences. Those get simultaneous
+intervals, q being the quantile of the largest ``|D* - D| / se*`` of all pairs, and the spread lies
+between the largest lower and the largest upper end: at least as often as the level says.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -30,7 +36,7 @@ from numpy.typing import NDArray
 
 from fairpca._base import FairProjection
 from fairpca._moments import GroupMoments
-from fairpca.exceptions import ParityInfeasibleWarning
+from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
 from fairpca.metrics import row_reconstruction_errors
 
 Array = NDArray[np.float64]
@@ -48,10 +54,18 @@ def assign_folds(codes: NDArray[np.intp], n_folds: int, rng: np.random.Generator
 
 
 def fit_quietly(estimator: FairProjection, moments: GroupMoments) -> FairProjection:
-    """Fit without the warning; whoever fits many times reports ``status_`` instead."""
+    """Fit without the warnings, for callers that report ``status_`` and ``duality_gap_``."""
+    with quietly():
+        return estimator.fit_moments(moments)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the warnings of this library."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ParityInfeasibleWarning)
-        return estimator.fit_moments(moments)
+        warnings.simplefilter("ignore", DualityGapWarning)
+        yield
 
 
 def cross_fit(
@@ -100,13 +114,10 @@ def disparity_interval(
     estimate = float(harmed.mean() - favoured.mean())
     square, departures, squares = 0.0, np.zeros(n_resamples), np.zeros(n_resamples)
     for sign, errors in ((-1.0, favoured), (1.0, harmed)):
-        units = _blocks(errors, rng)
-        n = len(units)
-        draws = rng.multinomial(n, np.full(n, 1.0 / n), size=n_resamples) / n
-        means = draws @ units
-        departures += sign * (means - units.mean())
-        square += float(units.var()) / n
-        squares += np.maximum(draws @ units**2 - means**2, 0.0) / n
+        own, departure, resampled = _resampled(errors, n_resamples, rng)
+        departures += sign * departure
+        square += own
+        squares += resampled
     # A resample may hold one row many times and have no spread: it says nothing about t.
     kept = squares > 1e-12 * square
     if not kept.any():
@@ -114,6 +125,47 @@ def disparity_interval(
     q = np.quantile(np.abs(departures[kept]) / np.sqrt(squares[kept]), level)
     width = float(q * np.sqrt(square))
     return estimate - width, estimate + width
+
+
+def spread_interval(
+    groups: Sequence[Array], level: float, n_resamples: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Interval of the largest minus the smallest mean of several groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> groups = [rng.normal(mean, 1, 400) for mean in (1, 2, 3)]
+    >>> low, high = spread_interval(groups, 0.95, 1000, rng)
+    >>> bool(1.7 < low < 2 < high < 2.3)
+    True
+    """
+    means = np.array([errors.mean() for errors in groups])
+    parts = [_resampled(errors, n_resamples, rng) for errors in groups]
+    own = np.array([square for square, _, _ in parts])
+    largest = np.zeros(n_resamples)
+    for (square, departure, resampled), (other, away, again) in combinations(parts, 2):
+        squares = resampled + again
+        kept = squares > 1e-12 * (square + other)
+        t = np.abs(departure - away)[kept] / np.sqrt(squares[kept])
+        largest[kept] = np.maximum(largest[kept], t)
+    widths = np.quantile(largest, level) * np.sqrt(own[:, None] + own)
+    np.fill_diagonal(widths, 0.0)
+    differences = means[:, None] - means
+    return float((differences - widths).max()), float((differences + widths).max())
+
+
+def _resampled(
+    errors: Array, n_resamples: int, rng: np.random.Generator
+) -> tuple[float, Array, Array]:
+    """Squared standard error of the mean; departure and squared standard error of resamples."""
+    units = _blocks(errors, rng)
+    n = len(units)
+    draws = rng.multinomial(n, np.full(n, 1.0 / n), size=n_resamples) / n
+    means = draws @ units
+    squares = np.maximum(draws @ units**2 - means**2, 0.0) / n
+    return float(units.var()) / n, means - units.mean(), squares
 
 
 def _blocks(errors: Array, rng: np.random.Generator) -> Array:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from fairpca._crossings import cross_slack
 from fairpca._problems import FairProblem, FixedAlpha, Status
 from fairpca._roots import Sample
-from fairpca._spectral import DenseFamily, Mask, Point, ThinFamily
+from fairpca._spectral import DenseFamily, Family, Point
 
 Array = NDArray[np.float64]
 
@@ -116,7 +116,7 @@ class Frontier:
         )
 
 
-def solve_pca(family: DenseFamily | ThinFamily, compared: Mask) -> Solution:
+def solve_pca(family: Family, compared: NDArray[np.bool_]) -> Solution:
     """Plain PCA, and which of the groups compared it serves best and worst."""
     pca = family.top(family.shares)
     members, errors = np.flatnonzero(compared), pca.errors[compared]

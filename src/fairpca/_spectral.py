@@ -28,7 +28,6 @@ from scipy.linalg import eigh
 from fairpca._threads import single_threaded_blas
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _FULL_DRIVER_UP_TO = 64  # below, computing all eigenvectors is as fast as computing some
 _GROWING_BASIS_FROM = 300  # features
@@ -53,7 +52,7 @@ class Point:
 
 
 class Products(Protocol):
-    """Matrices known by their traces and by products with thin matrices."""
+    """What a growing basis asks of the data: shares, traces, and products with thin matrices."""
 
     shares: Array
     traces: Array
@@ -64,24 +63,38 @@ class Products(Protocol):
 
 
 class Operand(Products, Protocol):
-    """What a solver may ask of the data; sources that never form d x d matrices have it too.
+    """What a solver may ask of the data.
 
-    ``compared`` says which groups are to be treated alike; the others count in ``C`` only.
+    A source that never forms d x d matrices need offer nothing more. ``compared`` says which groups
+    are to be treated alike; the others count in ``C`` only.
     """
 
-    compared: Mask
-
-    def weighted(self, weights: Array) -> Products:
-        """``M(w)`` as the second moments of a single group."""
+    compared: NDArray[np.bool_]
 
     def relative(self) -> Operand:
         """The same groups, with each error a share of the group's own total variance."""
 
 
+class Family(Protocol):
+    """All eigenspaces of one rank, whichever way they are found."""
+
+    shares: Array
+    traces: Array
+    rank: int
+    n_features: int
+    n_eigensolves: int
+
+    def top(self, weights: Array) -> Point:
+        """``U(w)``; weights may be negative."""
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+
+
 class DenseOperand:
     """Second moments that are there as matrices, of shape (k, d, d)."""
 
-    def __init__(self, C: Array, shares: Array, compared: Mask | None = None) -> None:
+    def __init__(self, C: Array, shares: Array, compared: NDArray[np.bool_] | None = None) -> None:
         self.C = C
         self.shares = shares
         self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
@@ -90,31 +103,27 @@ class DenseOperand:
 
     def relative(self) -> DenseOperand:
         """The same groups, with each error a share of the group's own total variance."""
-        units, shares = relative_units(self)
+        units, shares = relative_units(self.shares, self.traces)
         return DenseOperand(self.C / units[:, None, None], shares, self.compared)
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group."""
         return np.asarray(self.C @ V)
 
-    def weighted(self, weights: Array) -> DenseOperand:
-        """``M(w)`` as the second moments of a single group."""
-        return DenseOperand(np.tensordot(weights, self.C, axes=1)[np.newaxis], np.ones(1))
-
     def family(self, rank: int) -> DenseFamily:
         """All eigenspaces of this rank."""
         return DenseFamily(self.C, self.shares, self.traces, rank)
 
 
-def relative_units(operand: Operand) -> tuple[Array, Array]:
-    """What to divide each ``C_g`` by for relative errors, and the shares that go with it.
+def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
+    """What to divide the groups' matrices by so that errors become shares, and their new weights.
 
     ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add up to
     ``C / tr C``: plain PCA stays the best overall, and the overall error becomes the share of all
     variance that is lost. A group without variance loses nothing.
     """
-    weights = operand.shares * operand.traces
-    return np.where(operand.traces > 0, operand.traces, 1.0), weights / max(weights.sum(), _TINY)
+    total = max(float(shares @ traces), _TINY)
+    return np.where(traces > 0, traces, 1.0), shares * traces / total
 
 
 def group_errors(traces: Array, products: Array, basis: Array) -> Array:
@@ -250,6 +259,7 @@ class HasDecisivePoints(Protocol):
 
 S = TypeVar("S", bound=HasDecisivePoints)
 T = TypeVar("T")
+F = TypeVar("F", bound=Family)
 
 
 class GrowingBasis:
@@ -376,17 +386,6 @@ def _orthonormalize(block: Array) -> Array:
     return np.asarray(block @ (vectors[:, new] / np.sqrt(values[new])))
 
 
-def _growing_basis(operand: Products, rank: int, start: Array | None = None) -> GrowingBasis | None:
-    """A growing basis where that is the faster way, or the only one."""
-    d, k = operand.n_features, len(operand.shares)
-    if not isinstance(operand, DenseOperand):
-        capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
-        return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity, start)
-    if d >= _GROWING_BASIS_FROM and _BASIS_PER_RANK * rank <= d:
-        return GrowingBasis(operand, rank, limit=d // 2, start=start)
-    return None
-
-
 @dataclass(frozen=True)
 class _Eigenspace:
     """One eigenspace as a problem of its own."""
@@ -398,15 +397,30 @@ class _Eigenspace:
         return (self.point,)
 
     def lift(self, V: Array, slack: float) -> _Eigenspace:
-        point = replace(self.point, basis=V @ self.point.basis, bound=self.point.bound - slack)
-        return _Eigenspace(point)
+        point = self.point
+        return _Eigenspace(replace(point, basis=V @ point.basis, bound=point.bound - slack))
+
+
+class _WeightedSum:
+    """``M(w)`` of an operand without matrices, as the only group of another."""
+
+    def __init__(self, operand: Operand, weights: Array) -> None:
+        self._operand = operand
+        self._weights = weights
+        self.shares = np.ones(1)
+        self.traces = np.array([weights @ operand.traces])
+        self.n_features = operand.n_features
+
+    def products(self, V: Array) -> Array:
+        return np.tensordot(self._weights, self._operand.products(V), axes=1)[np.newaxis]
 
 
 class ThinFamily:
     """A family of many features: each eigenspace in a growing basis of its own.
 
-    The basis starts from the eigenspace found last and needs products with ``M(w)`` only, so its
-    cost does not rise with the number of groups where ``M(w)`` is formed.
+    The basis starts from the eigenspace found last and needs products with ``M(w)`` only, so where
+    there are matrices its cost does not rise with the number of groups. Where there are none and
+    the search ends early, the bound of a point is as much lower as it can be wrong.
     """
 
     def __init__(self, operand: Operand, rank: int) -> None:
@@ -421,20 +435,34 @@ class ThinFamily:
     def top(self, weights: Array) -> Point:
         """``U(w)``."""
         self.n_eigensolves += 1
-        one = np.ones(1)
-        operand = self.operand.weighted(weights)
-        basis = _growing_basis(operand, self.rank, self._last)
-        if basis is not None:
-            point = basis.solve(lambda small: _Eigenspace(small.top(one))).point
-        if isinstance(operand, DenseOperand) and not (basis and basis.converged):
-            point = operand.family(self.rank).top(one)
-        self._last = point.basis
-        errors = group_errors(self.traces, self.products(self._last), self._last)
-        return replace(point, weights=weights, errors=errors)
+        basis = _growing_basis(self._sum(weights), self.rank, self._last)
+        found = basis.solve(lambda small: _Eigenspace(small.top(np.ones(1)))).point
+        if isinstance(self.operand, DenseOperand) and not basis.converged:
+            return self.operand.family(self.rank).top(weights)
+        self._last = found.basis
+        return replace(found, weights=weights, errors=self.errors(self._last))
+
+    def errors(self, basis: Array) -> Array:
+        """``R_g(U)`` of every group."""
+        return group_errors(self.traces, self.products(basis), basis)
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m)."""
         return self.operand.products(V)
+
+    def _sum(self, weights: Array) -> Products:
+        if isinstance(self.operand, DenseOperand):
+            return DenseOperand(np.tensordot(weights, self.operand.C, axes=1)[None], np.ones(1))
+        return _WeightedSum(self.operand, weights)
+
+
+def _growing_basis(operand: Products, rank: int, start: Array | None = None) -> GrowingBasis:
+    """A basis that gives up early where matrices are there to fall back on."""
+    d, k = operand.n_features, len(operand.shares)
+    if isinstance(operand, DenseOperand):
+        return GrowingBasis(operand, rank, limit=d // 2, start=start)
+    capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
+    return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity, start)
 
 
 class EigenSolver:
@@ -448,33 +476,32 @@ class EigenSolver:
         self.operand = operand
         self.rank = rank
         self.n_eigensolves = 0
+        d = operand.n_features
+        few = d < _GROWING_BASIS_FROM or _BASIS_PER_RANK * rank > d
+        #: The operand where it is to be decomposed whole.
+        self._dense = operand if isinstance(operand, DenseOperand) and few else None
         self._basis: GrowingBasis | None = None
-        self._dense = False  # once a growing basis has not sufficed
 
     def solve(self, problem: Callable[[DenseFamily], S]) -> S:
-        """Solve ``problem``, which says what it rests on, and count its eigensolves."""
-        with single_threaded_blas():
-            if self._basis is None and not self._dense:
-                self._basis = _growing_basis(self.operand, self.rank)
-            if self._basis is not None:
+        """Solve ``problem`` and count its eigensolves."""
+        if self._dense is None:
+            with single_threaded_blas():
+                self._basis = self._basis or _growing_basis(self.operand, self.rank)
                 before = self._basis.n_eigensolves
                 solution = self._basis.solve(problem)
-                self.n_eigensolves += self._basis.n_eigensolves - before
-                if self._basis.converged or not isinstance(self.operand, DenseOperand):
-                    return solution
-            self._basis, self._dense = None, True
-            assert isinstance(self.operand, DenseOperand)
-            family = self.operand.family(self.rank)
-            solution = problem(family)
-        self.n_eigensolves += family.n_eigensolves
-        return solution
+            self.n_eigensolves += self._basis.n_eigensolves - before
+            if self._basis.converged or not isinstance(self.operand, DenseOperand):
+                return solution
+            self._dense, self._basis = self.operand, None
+        return self._solve_in(self._dense.family(self.rank), problem)
 
-    def solve_whole(self, problem: Callable[[DenseFamily | ThinFamily], T]) -> T:
-        """Solve ``problem``, which needs eigenspaces of all features but few of them."""
-        operand = self.operand
-        family: DenseFamily | ThinFamily = ThinFamily(operand, self.rank)
-        if isinstance(operand, DenseOperand) and operand.n_features < _GROWING_BASIS_FROM:
-            family = operand.family(self.rank)
+    def solve_whole(self, problem: Callable[[Family], T]) -> T:
+        """Solve with all features at once: for problems that find a small basis themselves."""
+        if self._dense is None:
+            return self._solve_in(ThinFamily(self.operand, self.rank), problem)
+        return self._solve_in(self._dense.family(self.rank), problem)
+
+    def _solve_in(self, family: F, problem: Callable[[F], T]) -> T:
         with single_threaded_blas():
             solution = problem(family)
         self.n_eigensolves += family.n_eigensolves

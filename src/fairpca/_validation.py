@@ -50,21 +50,30 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[A
 
     Several columns are crossed: each combination that occurs is a group.
     """
-    columns, names = ([groups], None) if isinstance(groups, CodedLabels) else _label_columns(groups)
+    if isinstance(groups, CodedLabels):
+        _check_one_per_row(groups.codes, n_rows)
+        return _sort_codes(groups)
+    columns, names = _label_columns(groups)
     if len(columns) > 1:
-        codes, labels = cross_labels([encode_groups(c, n_rows) for c in columns], names)
+        codes, labels = cross_labels([_encode_column(c, n_rows) for c in columns], names)
         return codes, label_vector(labels)
-    values = groups.codes if isinstance(groups, CodedLabels) else _label_array(columns[0])
+    return _encode_column(columns[0], n_rows)
+
+
+def _encode_column(column: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    values = _label_array(column)
+    _check_one_per_row(values, n_rows)
+    if values.dtype == bool or np.issubdtype(values.dtype, np.integer):
+        return _encode_integers(values)
+    return _encode_hashables(values)
+
+
+def _check_one_per_row(values: NDArray[Any], n_rows: int) -> None:
     if len(values) != n_rows:
         raise ValueError(
             f"sensitive_features has {len(values)} labels but X has {n_rows} rows; "
             "pass exactly one label per row of X."
         )
-    if isinstance(groups, CodedLabels):
-        return _sort_codes(groups)
-    if values.dtype == bool or np.issubdtype(values.dtype, np.integer):
-        return _encode_integers(values)
-    return _encode_hashables(values)
 
 
 def _sort_codes(groups: CodedLabels) -> tuple[NDArray[np.intp], NDArray[Any]]:
@@ -82,7 +91,7 @@ def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
     names: list[str] | None
     native = groups = on_host(groups)
     if not isinstance(groups, (np.ndarray, list)):
-        native = nw.from_native(groups, eager_only=True, pass_through=True)
+        native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
         columns, names = list(native.iter_columns()), list(native.columns)
     else:
@@ -188,9 +197,10 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     if sample_weight is None:
         return None
     try:
-        if np.iscomplexobj(sample_weight):
+        values = np.asarray(on_host(sample_weight))
+        if np.iscomplexobj(values):
             raise TypeError("they are complex")
-        weights = np.asarray(on_host(sample_weight), dtype=np.float64)
+        weights = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"sample_weight must be numbers, one per row of X, but could not be read: {error}"
@@ -245,9 +255,10 @@ def check_n_features(known: int, given: int, method: str) -> None:
 
 def check_several_groups(labels: Sequence[Any], n_samples: int) -> None:
     """With one group there is nothing to be fair about."""
-    if len(labels) == 1:
+    if len(labels) < 2:
+        held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
         raise ValueError(
-            f"sensitive_features holds one group only ({labels[0]!r}, n_samples = {n_samples}), so "
+            f"sensitive_features holds {held}n_samples = {n_samples}), so "
             "there is nothing to compare; pass labels of two groups or more, or use "
             "sklearn.decomposition.PCA."
         )

@@ -116,7 +116,7 @@ Parity = Annotated[
     bool,
     typer.Option(
         "--parity",
-        help="Make the groups equal even if both get worse than the harmed one was (u-FPCA).",
+        help="Make the groups equal even if all get worse than the harmed one was (u-FPCA).",
     ),
 ]
 

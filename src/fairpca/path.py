@@ -126,7 +126,8 @@ def tradeoff_path(
         )
     if n_points < 2 or int(n_points) != n_points:
         raise ValueError(f"n_points={n_points}: pass an integer of at least 2.")
-    operand = operand_of(moments, normalize=normalize)
+    operand = operand_of(moments)
+    operand = operand.relative() if normalize else operand
     solver = EigenSolver(operand, int(n_components))
     two = len(operand.shares) == 2
 

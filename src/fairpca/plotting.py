@@ -53,7 +53,17 @@ class TradeoffDisplay:
     def from_estimator(cls, estimator: FairProjection, *, n_points: int = 41) -> Self:
         """Frontier at the rank of a fitted estimator, with the estimator marked on it."""
         moments = _moments_of(estimator)
-        path = tradeoff_path(moments, n_components=estimator.n_components_, n_points=n_points)
+        if estimator.small_groups == "ignore" and estimator.small_groups_:
+            raise ValueError(
+                f"the frontier compares all groups, but {estimator!r} left out "
+                f"{estimator.small_groups_}; leave out their rows, or use small_groups='merge'."
+            )
+        path = tradeoff_path(
+            moments,
+            n_components=estimator.n_components_,
+            n_points=n_points,
+            normalize=estimator.normalize,
+        )
         return cls(path, (estimator.disparity_, estimator.reconstruction_error_))
 
     @classmethod
@@ -76,7 +86,9 @@ class TradeoffDisplay:
             ax.plot(*at, marker, color="black", label=name)
         if self.chosen is not None:
             ax.plot(*self.chosen, "*", markersize=13, color=GROUP_COLORS[1], label="this fit")
-        ax.set_xlabel(f"disparity: error of {path.harmed_group} minus {path.privileged_group}")
+        apart = f"error of {path.harmed_group} minus {path.privileged_group}"
+        apart = apart if len(path.groups) == 2 else "largest minus smallest group error"
+        ax.set_xlabel(f"disparity: {apart}")
         ax.set_ylabel("overall error")
         ax.legend(frameon=False)
         return self
@@ -123,8 +135,8 @@ class GroupErrorDisplay:
         ranks: Sequence[int] | None = None,
     ) -> Self:
         """Fit ``estimator`` (``FairPCA()`` by default) to X at many ranks."""
-        moments = GroupMoments.from_data(X, sensitive_features)
         model = FairPCA(n_components=1) if estimator is None else estimator
+        moments = _settled(model, GroupMoments.from_data(X, sensitive_features))
         return cls(finish(curve_steps(moments, model, ranks)), moments.groups.tolist())
 
     def plot(self, ax: Any = None) -> Self:
@@ -270,5 +282,11 @@ def _moments_of(estimator: FairProjection) -> GroupMoments:
             f"this {type(estimator).__name__} holds no moments (not fitted, or loaded from a "
             "file); fit it, or use from_data with the rows."
         )
-    assert isinstance(moments, GroupMoments)
-    return moments
+    return _settled(estimator, moments)
+
+
+def _settled(estimator: FairProjection, moments: GroupMoments) -> GroupMoments:
+    """The groups as the estimator sees them, small ones merged if it does so."""
+    settled = estimator._settle_groups(moments).moments
+    assert isinstance(settled, GroupMoments)
+    return settled

@@ -68,7 +68,7 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
     return {
         "title": f"{display_names([provenance.source], 80)[0]}, by "
         f"{display_names([provenance.group_name])[0]}",
-        "verdict": _verdict(audit, harmed, privileged),
+        "verdict": _verdict(audit, labels, harmed, privileged),
         "evidence": _evidence(audit),
         "harmed": harmed,
         "privileged": privileged,
@@ -90,6 +90,8 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         # The golden section only searches, and other estimators certify other things.
         "certified": audit.estimator.startswith("FairPCA(") and "golden" not in audit.estimator,
         "proof": "optimal" if abs(audit.duality_gap) <= 1e-6 * audit.pca.overall else "gap",
+        "two": len(labels) == 2,
+        "all": _all(labels),
         "alpha": f"{audit.alpha:.4g}",
         "estimator": audit.estimator,
         "slider": _slider(audit),
@@ -103,6 +105,10 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
 
 
 MOST_COMPONENTS = 10
+
+
+def _all(labels: list[str]) -> str:
+    return "both" if len(labels) == 2 else "all"
 
 
 def _change(share: float) -> str:
@@ -128,19 +134,20 @@ def _rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:
 
 
 def _worse(audit: Audit, disparity: float, errors: Any) -> str:
-    """How much worse the harmed group is, relative to the privileged one."""
+    """How much worse the harmed group is, relative to the privileged one: the worst to the best."""
     least = float(errors[audit.groups.index(audit.privileged_group)])
+    least = least if len(errors) == 2 else float(errors.min())
     return percent(disparity / least) if least > 0 else figure(disparity)
 
 
-def _verdict(audit: Audit, harmed: str, privileged: str) -> dict[str, str]:
+def _verdict(audit: Audit, labels: list[str], harmed: str, privileged: str) -> dict[str, str]:
     """The answer in two sentences: what PCA does, what fair PCA makes of it."""
     r = audit.n_components
     under = f"Under PCA with {r} component{'s' if r > 1 else ''}"
     cost = f"at a cost of {percent(audit.cost)} in overall error"
     if audit.status == Status.ALREADY_FAIR and audit.pca.disparity <= 1e-9 * audit.pca.overall:
         return {
-            "before": f"{under} both groups are reconstructed equally well.",
+            "before": f"{under} {_all(labels)} groups are reconstructed equally well.",
             "after": "There is nothing for fair PCA to repair.",
         }
     before = (
@@ -226,7 +233,7 @@ def _slider(audit: Audit) -> dict[str, Any]:
     return {
         "start": int(distances.argmin()),
         "last": len(path.alpha) - 1,
-        "alpha": path.alpha.tolist(),
+        "alpha": path.alpha.tolist() if len(path.groups) == 2 else None,
         "disparity": path.disparity.tolist(),
         "overall": path.reconstruction_error.tolist(),
         "cost": [float(value) / R - 1 if R > 0 else 0.0 for value in path.reconstruction_error],

@@ -115,7 +115,7 @@ def _alongside(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
                     f"{name} has {values.shape[0]} entries but X has {X.shape[0]} rows; "
                     "pass exactly one per row of X."
                 )
-            values = values.rechunk((lengths,))
+            values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
     blocks = list(np.ravel(values.to_delayed()))
     if len(blocks) != n_blocks:
         raise ValueError(
