@@ -145,8 +145,8 @@ class FairProjection(
             self._check_params()
         elif "moments_" not in vars(self):
             raise ValueError(
-                f"this {type(self).__name__} is without its moments (loaded, or fitted to many "
-                "features) and cannot be updated; call fit, or partial_fit on a new object."
+                f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
+                "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
         else:
             self._check_features(X)
