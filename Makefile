@@ -21,6 +21,7 @@ doctest:
 bench:
 	$(PYTHON) -m benchmarks.core
 	$(PYTHON) -m benchmarks.scale
+	$(PYTHON) -m benchmarks.many_groups
 
 reproduce:
 	$(PYTHON) -m fairpca reproduce
