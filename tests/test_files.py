@@ -292,6 +292,7 @@ def test_file_changed_while_it_is_read(data, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         ({"group": "gender"}, "has no column 'gender'; its columns are"),
+        ({"group": ["sex", "id"]}, "not the name of one column"),
         ({"group": "sex", "columns": ["x0", "x9"]}, "has no column 'x9'"),
         ({"group": "sex", "columns": ["x0", "id"]}, "not numbers: 'id'"),
         ({"group": "sex", "columns": ["x0", "sex"]}, "leave it out of columns"),

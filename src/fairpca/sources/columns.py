@@ -80,6 +80,11 @@ class Layout:
         """The layout asked for; without ``columns``, all columns of numbers not used otherwise."""
         if isinstance(columns, str):
             raise TypeError(f"columns={columns!r} is one name; pass a list, columns=[{columns!r}].")
+        if group is not None and not isinstance(group, str):
+            raise TypeError(
+                f"group={group!r} is not the name of one column; to compare intersections, join "
+                "the columns to one where the table is made."
+            )
         if columns is None:
             used = {name for name in (group, weight, *keep) if name is not None}
             columns = [name for name, kind in types.items() if is_number(kind) and name not in used]
