@@ -109,12 +109,12 @@ def random_chunks(n, d, chunk):
 
 
 def dask_cluster(folder, n):
-    n, d = min(n, 4_000_000), 50
+    n, d = min(n, 2_000_000), 50
     X, groups = random_chunks(n, d, CHUNK)
     local = FairPCA(10, alpha=0.5).fit(X, sensitive_features=groups)
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster),
     ):

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import diags_array
 
 from fairpca._moments import GroupMoments, by_group
 from fairpca._spectral import DenseOperand, Operand, relative_units
@@ -190,19 +191,25 @@ class _DenseGroups:
 
 
 class _SparseGroups:
-    """Sparse rows, copied group by group once; each group in as many parts as there are threads."""
+    """Sparse rows times the roots of their weights, copied group by group once.
+
+    Each group is in as many parts as there are threads.
+    """
 
     def __init__(self, rows: Rows, codes: NDArray[Any], k: int, weights: Array | None) -> None:
         X = rows.block(0, rows.n_rows)
+        roots = np.ones(rows.n_rows) if weights is None else np.sqrt(weights)
         self._n_threads = blas_threads()
         self._parts: list[tuple[int, Any, Array]] = []
         for g in range(k):
             for members in np.array_split(np.flatnonzero(codes == g), self._n_threads):
-                w = np.ones(len(members)) if weights is None else weights[members]
-                self._parts.append((g, X[members], w))
+                part = X[members]
+                if weights is not None:
+                    part = diags_array(roots[members]) @ part
+                self._parts.append((g, part, roots[members]))
         self._k = k
         self._totals = np.bincount(codes, weights, minlength=k)
-        self._sums = self._per_group(lambda part, w: part.T @ w)
+        self._sums = self._per_group(lambda part, root: part.T @ root)
 
     def sums(self) -> Array:
         """Weighted sum of each group, of shape (k, d)."""
@@ -210,13 +217,13 @@ class _SparseGroups:
 
     def squares(self, centers: Array) -> Array:
         """Weighted sum of squared distances to the centre, of each group."""
-        raw = self._per_group(lambda part, w: (part.multiply(part).T @ w).sum())
+        raw = self._per_group(lambda part, root: part.data @ part.data)
         crossed = (centers * (self._totals[:, None] * centers - 2 * self._sums)).sum(axis=1)
         return np.asarray(raw + crossed)
 
     def products(self, V: Array, centers: Array) -> Array:
         """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
-        products = self._per_group(lambda part, w: part.T @ (w[:, None] * (part @ V)))
+        products = self._per_group(lambda part, root: part.T @ (part @ V))
         for g, c in enumerate(centers):
             c_V = c @ V
             products[g] -= np.outer(self._sums[g], c_V)
@@ -224,7 +231,11 @@ class _SparseGroups:
         return products
 
     def _per_group(self, function: Callable[[Any, Array], Any]) -> Array:
-        results = ordered_map(lambda item: function(item[1], item[2]), self._parts, self._n_threads)
+        def on_part(item: tuple[int, Any, Array]) -> Any:
+            with np.errstate(over="ignore", invalid="ignore"):  # looked at by whoever asked
+                return function(item[1], item[2])
+
+        results = ordered_map(on_part, self._parts, self._n_threads)
         total: Any = None
         for (g, _, _), result in zip(self._parts, results, strict=True):
             if total is None:

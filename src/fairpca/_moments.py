@@ -21,8 +21,12 @@ symmetric) in blocks that stay in cache, each worker thread with a single-thread
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+=======
+from collections.abc import Callable, Sequence
+>>>>>>> scale
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -30,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fairpca._threads import blas_threads, single_threaded_blas
+from fairpca._threads import blas_threads, shared_pool, single_threaded_blas
 from fairpca._validation import (
     CodedLabels,
     check_feature_names,
@@ -58,7 +62,7 @@ _BLOCK_ROWS = 4096
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
 _LARGEST_GRAMS = 1 << 33  # bytes
 _ROWS_FOR_SHIFT = 64
-_WORK_WORTH_A_THREAD = 5e7  # multiplications, some milliseconds
+_WORK_WORTH_A_THREAD = 5e6  # multiplications, half a millisecond
 
 
 class GroupMoments:
@@ -473,7 +477,11 @@ def block_moments(X: Any, groups: Any, sample_weight: Any, n_dropped: int = 0) -
 
 
 def _decoded_moments(block: Block) -> GroupMoments:
-    return block_moments(block.rows, block.groups, block.weights, block.n_dropped)
+    try:
+        return block_moments(block.rows, block.groups, block.weights, block.n_dropped)
+    except ValueError:
+        block.refuse_non_finite()
+        raise
 
 
 def _empty(
@@ -521,13 +529,15 @@ def _accumulate(
             else:
                 _add_dense_rows(piece, rows, codes, weights, start, stop)
 
+    edges = [rows.n_rows * i // n_threads for i in range(n_threads + 1)]
     with single_threaded_blas():
-        if n_threads == 1:
-            add(pieces[0], 0, rows.n_rows)
-        else:
-            edges = np.linspace(0, rows.n_rows, n_threads + 1).astype(int).tolist()
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(add, pieces, edges[:-1], edges[1:]))
+        elsewhere = [
+            shared_pool(n_threads).submit(add, piece, *part)
+            for piece, part in zip(pieces[1:], pairwise(edges[1:]), strict=True)
+        ]
+        add(pieces[0], 0, edges[1])
+        for part in elsewhere:
+            part.result()
     moments, *others = pieces
     for piece in others:
         for name in ("_rows", "_weights", "_sums", "_grams"):
@@ -559,7 +569,7 @@ def _provisional_shifts(rows: Rows, codes: NDArray[np.intp], k: int) -> Array:
 
     Columns whose mean is within a standard deviation of zero lose none without a shift.
     """
-    shifts, first = np.zeros((k, rows.n_features)), min(rows.n_rows, _BLOCK_ROWS)
+    shifts, first = np.zeros((k, rows.n_features)), min(rows.n_rows, 8 * _ROWS_FOR_SHIFT)
     head, head_codes = rows.block(0, first), codes[:first]
     for g in range(k):
         members = np.flatnonzero(head_codes == g)[:_ROWS_FOR_SHIFT]

@@ -32,6 +32,7 @@ Array = NDArray[np.float64]
 _FULL_DRIVER_UP_TO = 64  # below, computing all eigenvectors is as fast as computing some
 _GROWING_BASIS_FROM = 300  # features
 _BASIS_BYTES = 1 << 29  # of a growing basis without matrices to fall back on
+_LAST_PART = 0.4  # of the limit, for which the residual must halve every round
 _BASIS_PER_RANK = 25  # the growing basis ends with about half as many columns per component
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
@@ -272,8 +273,9 @@ class GrowingBasis:
     early one stops; the residual e only leaves an optimality gap of order ``e^2``. Each round costs
     k products ``C_g V`` of r or 2r columns. The basis may be used for several problems in turn.
 
-    ``solve`` gives up when it would multiply more than ``limit`` columns: ``converged`` is False
-    then. A basis of more than ``capacity`` columns is replaced by the eigenspaces found so far.
+    ``solve`` gives up when it would multiply more than ``limit`` columns, or earlier when it comes
+    no nearer: ``converged`` is False then. A basis of more than ``capacity`` columns is replaced by
+    the eigenspaces found so far.
     """
 
     tolerance = 1e-9  # of the residual, relative to the norm of C
@@ -307,7 +309,7 @@ class GrowingBasis:
         """Solve ``problem`` for the family of all eigenspaces, as far as the limit allows."""
         shares, traces = self.operand.shares, self.operand.traces
         precision = 1e-3  # as rough as the basis at first, then as good as the arithmetic
-        left = self.limit
+        left, last = self.limit, np.inf
         while True:
             family = DenseFamily(self._H, shares, traces, self.rank, precision)
             solution = problem(family)
@@ -318,6 +320,9 @@ class GrowingBasis:
             lengths = np.linalg.norm(np.hstack(residuals), axis=0) / scale
             new = np.hstack(residuals)[:, lengths > self.tolerance]
             left -= new.shape[1]
+            longest = float(lengths.max())
+            if left < _LAST_PART * self.limit and longest > max(0.5 * last, self.tolerance):
+                left = -1  # no hope to get there in time
             if left < 0 and precision:
                 precision = 0.0
                 continue
@@ -329,9 +334,11 @@ class GrowingBasis:
             if self._size + new.shape[1] > len(self._V):
                 self._restart([point.basis for point in points])
                 new = new[:, : len(self._V) - self._size]
+            before = precision
             if self._expand(new):
-                precision = min(precision, 0.1 * float(lengths.max())) if precision else 0.0
+                precision = min(precision, 0.1 * longest) if precision else 0.0
                 precision = precision if precision > 1e-6 else 0.0
+                last = longest if precision == before else np.inf
             elif precision:
                 precision = 0.0
             else:

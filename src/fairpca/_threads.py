@@ -7,6 +7,7 @@ blocks are spread over Python threads instead.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,8 +23,10 @@ R = TypeVar("R")
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries() -> list[Any]:
+    """The BLAS libraries in this process, asked directly: a block must not wait for the answer."""
+    controllers: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return controllers
 
 
 class _SharedLimit:
@@ -36,19 +39,25 @@ class _SharedLimit:
     def __init__(self) -> None:
         self._lock = Lock()
         self._holders = 0
-        self._limiter: Any = None
+        self._before: list[int] = []
 
     def __enter__(self) -> None:
         with self._lock:
             if self._holders == 0:
-                self._limiter = _controller().limit(limits=1, user_api="blas")
+                self._before = [library.num_threads for library in _libraries()]
+                self._set([1] * len(self._before))
             self._holders += 1
 
     def __exit__(self, *exception: object) -> None:
         with self._lock:
             self._holders -= 1
             if self._holders == 0:
-                self._limiter.restore_original_limits()
+                self._set(self._before)
+
+    def _set(self, numbers: list[int]) -> None:
+        for library, before, number in zip(_libraries(), self._before, numbers, strict=True):
+            if before != 1:
+                library.set_num_threads(number)
 
 
 _shared_limit = _SharedLimit()
@@ -61,8 +70,17 @@ def single_threaded_blas() -> AbstractContextManager[None]:
 
 def blas_threads() -> int:
     """As many threads as BLAS would use now, so that the usual limits on it hold here too."""
-    libraries = _controller().select(user_api="blas").info()
-    return max([library["num_threads"] for library in libraries], default=1)
+    return max([library.num_threads for library in _libraries()], default=1)
+
+
+def shared_pool(n_threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for work, so that a block need not start its own; one pool per process."""
+    return _pool_of(os.getpid(), n_threads)
+
+
+@cache
+def _pool_of(process: int, n_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="fairpca")
 
 
 def ordered_map(

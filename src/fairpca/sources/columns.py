@@ -123,11 +123,25 @@ class Block:
     weights: NDArray[np.float64] | None
     kept: RecordBatch
     n_dropped: int
+    origin: str
+    first_row: int
 
     def scores(self, components: NDArray[Any], mean: NDArray[Any]) -> NDArray[np.float64]:
         """The rows, centred and projected."""
         X = self.rows.block(0, self.rows.n_rows)
-        return np.asarray((X - mean) @ components.T)
+        scores = np.asarray((X - mean) @ components.T)
+        if not np.isfinite(scores).all():
+            self.refuse_non_finite()
+        return scores
+
+    def refuse_non_finite(self) -> None:
+        """Raise an error that says where the first NaN or infinity stands, if there is one.
+
+        Asked for only when a result is not finite, which costs less than looking at every entry.
+        """
+        assert self.rows.feature_names is not None
+        for name, column in zip(self.rows.feature_names, self.rows.columns, strict=True):
+            _missing(name, column, False, self.origin, self.first_row)
 
 
 def decode(
@@ -136,22 +150,14 @@ def decode(
     """Take the columns of ``layout`` out of a record batch.
 
     Rows with a missing value (null or NaN) in any number, label or weight are left out and counted
-    with ``drop_missing``, otherwise refused with ``origin`` and their row number; infinities always
-    are.
+    with ``drop_missing``, otherwise refused with ``origin`` and their row number, as infinities
+    always are; NaN and infinity among the features by :meth:`Block.refuse_non_finite` only.
     """
     columns = [_floats(batch.column(name)) for name in layout.numbers]
     missing = np.zeros(batch.num_rows, bool)
     for name, column in zip(layout.numbers, columns, strict=True):
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(column.sum()):  # the quick way to know that all entries are finite
-                continue
-        infinite = np.isinf(column)
-        if infinite.any():
-            _refuse(name, origin, first_row + int(infinite.argmax()), "infinity")
-        nan = np.isnan(column)
-        if nan.any() and not drop_missing:
-            _refuse(name, origin, first_row + int(nan.argmax()), "a missing value")
-        missing |= nan
+        if drop_missing or name == layout.weight or batch.column(name).null_count:
+            missing |= _missing(name, column, drop_missing, origin, first_row)
     groups = None
     if layout.group is not None:
         groups, unknown = _labels(batch.column(layout.group))
@@ -168,7 +174,20 @@ def decode(
         if groups is not None:
             groups = CodedLabels(groups.codes[~missing], groups.labels)
     weights = columns.pop().astype(np.float64) if layout.weight else None
-    return Block(ColumnRows(columns, list(layout.columns)), groups, weights, kept, n_dropped)
+    rows = ColumnRows(columns, list(layout.columns))
+    return Block(rows, groups, weights, kept, n_dropped, origin, first_row)
+
+
+def _missing(
+    name: str, column: NDArray[Any], drop: bool, origin: str, first_row: int
+) -> NDArray[np.bool_]:
+    """Which entries are NaN; refuses infinities, and NaN too unless they may be dropped."""
+    infinite, nan = np.isinf(column), np.isnan(column)
+    if infinite.any():
+        _refuse(name, origin, first_row + int(infinite.argmax()), "infinity")
+    if nan.any() and not drop:
+        _refuse(name, origin, first_row + int(nan.argmax()), "a missing value")
+    return np.asarray(nan)
 
 
 def _floats(column: Any) -> NDArray[Any]:
