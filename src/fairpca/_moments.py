@@ -21,12 +21,7 @@ symmetric) in blocks that stay in cache, each worker thread with a single-thread
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-=======
-from collections.abc import Callable, Sequence
->>>>>>> scale
 from itertools import pairwise
 from typing import Any, Literal
 
