@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
@@ -491,6 +492,8 @@ def _progress(quiet: bool) -> Iterator[Any]:
 
     def follow(steps: Generator[str, None, T]) -> T:
         while True:
+            if _interrupts:
+                raise KeyboardInterrupt
             try:
                 bar.update(task, description=next(steps))
             except StopIteration as end:
@@ -628,10 +631,20 @@ def _say(line: str) -> None:
     print(f"fairpca: {' '.join(line.split())}", file=sys.stderr)
 
 
+_interrupts: list[int] = []
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Note Ctrl-C too: Python drops an exception raised while C code calls it back."""
+    _interrupts.append(number)
+    raise KeyboardInterrupt
+
+
 def run() -> int:
     """Run the command and turn every ending into one line and an exit code."""
     command = typer.main.get_command(app)
     try:
+        signal.signal(signal.SIGINT, _interrupt)
         with command.make_context("fairpca", sys.argv[1:]) as context:
             command.invoke(context)
         sys.stdout.flush()
