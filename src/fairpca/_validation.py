@@ -93,7 +93,7 @@ def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
     if not isinstance(groups, (np.ndarray, list)):
         native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
-        columns, names = list(native.iter_columns()), list(native.columns)
+        columns, names = [native.get_column(name) for name in native.columns], list(native.columns)
     else:
         if isinstance(groups, (list, tuple)) and groups and isinstance(groups[0], (list, tuple)):
             groups = np.asarray(groups)
