@@ -34,6 +34,7 @@ _GROWING_BASIS_FROM = 300  # features
 _BASIS_BYTES = 1 << 29  # of a growing basis without matrices to fall back on
 _LAST_PART = 0.4  # of the limit, for which the residual must halve every round
 _BASIS_PER_RANK = 25  # the growing basis ends with about half as many columns per component
+_FEATURES_PER_RANK = 40  # with fewer, dense decompositions are faster
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -484,7 +485,7 @@ class EigenSolver:
         self.rank = rank
         self.n_eigensolves = 0
         d = operand.n_features
-        few = d < _GROWING_BASIS_FROM or _BASIS_PER_RANK * rank > d
+        few = d < _GROWING_BASIS_FROM or _FEATURES_PER_RANK * rank > d
         #: The operand where it is to be decomposed whole.
         self._dense = operand if isinstance(operand, DenseOperand) and few else None
         self._basis: GrowingBasis | None = None
