@@ -264,6 +264,27 @@ def test_unwritable_output_is_noticed_first(tmp_path):
     assert not (tmp_path / "report.html").exists()
 
 
+def test_a_dash_is_standard_output(diabetes, tmp_path):
+    page = run("report", "--out", "-", cwd=tmp_path).stdout
+    assert page.startswith("<!doctype html>")
+    assert page.rstrip().endswith("</html>")
+    numbers = run("report", "--out", "page.html", "--json", "-", cwd=tmp_path).stdout
+    assert json.loads(numbers)["groups"] == ["female", "male"]
+    model = run("fit", diabetes / "d.csv", "-g", "sex", "--out", "-", cwd=tmp_path, text=False)
+    (tmp_path / "m.safetensors").write_bytes(model.stdout)
+    assert "male" in run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.safetensors", "page.html"]
+    line = fails("report", "--out", "-", "--json", "-", cwd=tmp_path)
+    assert "--out and --json both name '-'" in line
+
+
+def test_errors_name_the_file_that_was_given(tmp_path):
+    line = fails("report", "--out", "nowhere/r.html", cwd=tmp_path)
+    assert line == "fairpca: nowhere/r.html: No such file or directory\n"
+    line = fails("report", "--out", "/dev/full", cwd=tmp_path)
+    assert line == "fairpca: /dev/full: No space left on device\n"
+
+
 @pytest.mark.parametrize("rank", ["0", "-1", "1.5", "many"])
 def test_impossible_ranks(tmp_path, rank):
     assert "such as 3" in fails("report", f"-r={rank}", cwd=tmp_path)

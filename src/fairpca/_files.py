@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +16,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place when the block ends well.
 
     It is made at once, so a folder that cannot be written to is noticed before any work. When the
-    block fails, or is interrupted, the file is removed and ``path`` is as it was.
+    block fails, or is interrupted, the file is removed and ``path`` is as it was. A link stays and
+    its target is replaced, a file keeps its mode, and a device or pipe is written to.
 
     Examples
     --------
@@ -25,21 +28,74 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text()
     'whole'
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; pass the name of a file in it.")
-    handle, name = tempfile.mkstemp(
-        prefix=f".{target.name[:40]}.", suffix=target.suffix, dir=target.parent
-    )
-    os.close(handle)
-    temporary = Path(name)
-    try:
+        raise IsADirectoryError(f"{path} is a folder; pass the name of a file in it.")
+    if _is_stream(Path(path), target):
+        with handing_over(lambda content: _append(content, path), target.suffix) as temporary:
+            yield temporary
+        return
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}{target.suffix}")
+    with _errors_naming(path, temporary):
+        mode = _writable_mode(target)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        try:
+            yield temporary
+            if mode is not None:
+                temporary.chmod(mode)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def handing_over(send: Callable[[Path], object], suffix: str = "") -> Iterator[Path]:
+    """A temporary file that is given to ``send`` when the block ends well, and then removed.
+
+    Examples
+    --------
+    >>> with handing_over(lambda content: print(content.read_text())) as temporary:
+    ...     _ = temporary.write_text("whole")
+    whole
+    """
+    with tempfile.TemporaryDirectory(prefix="fairpca-") as folder:
+        temporary = Path(folder, f"content{suffix}")
         yield temporary
-        # mkstemp makes files for the owner only; give this one the rights of any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        send(temporary)
+
+
+def _is_stream(path: Path, target: Path) -> bool:
+    """Something to write to, not to replace; /dev/stdout also when it leads to a plain file."""
+    opened = path.absolute().parts[1:3]
+    return opened in {("dev", "stdout"), ("dev", "stderr"), ("dev", "fd"), ("proc", "self")} or (
+        target.exists() and not target.is_file()
+    )
+
+
+def _append(content: Path, path: str | os.PathLike[str]) -> None:
+    try:
+        with content.open("rb") as source, Path(path).open("ab") as sink:
+            shutil.copyfileobj(source, sink)
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
+
+
+def _writable_mode(target: Path) -> int | None:
+    """The rights of a file that is there; one that may not be written to is not replaced either."""
+    if not target.exists():
+        return None
+    os.close(os.open(target, os.O_WRONLY))
+    return target.stat().st_mode & 0o777
+
+
+@contextmanager
+def _errors_naming(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
+    """Errors are about the file the user knows, not about the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        if str(error.filename) in (str(temporary), str(temporary.parent)):
+            error.filename, error.filename2 = os.fspath(path), None
         raise

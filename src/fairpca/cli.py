@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -143,9 +144,9 @@ def report(
     data: OptionalDataFile = None,
     group: Group = None,
     components: Rank = _DEFAULT_RANK,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="The page to write; - prints it instead.")
+    ] = "report.html",
     json_file: Json = None,
     columns: Columns = None,
     drop: Drop = None,
@@ -160,11 +161,11 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Compare PCA with fair PCA and write one self-contained page about it."""
-    from fairpca._files import replacing
-
+    if out == json_file:
+        raise ValueError(f"--out and --json both name {out!r}; give each a file of its own.")
     rank = _rank(components)
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
-    with replacing(out) as page, _json_output(json_file) as numbers, _progress(quiet) as follow:
+    with _output(out) as page, _json_output(json_file) as numbers, _progress(quiet) as follow:
         from fairpca._audit import audit_steps
         from fairpca.report import Provenance, render
 
@@ -187,7 +188,7 @@ def report(
         page.write_text(render(result, provenance), encoding="utf-8")
         if numbers is not None:
             json.dump(result.to_dict() | {"data": provenance.to_dict()}, numbers, indent=1)
-    if not quiet and json_file != "-":
+    if not quiet and "-" not in (out, json_file):
         console = _console()
         _print_notes(console, prepared)
         _print_audit(console, result, prepared.group_name)
@@ -276,7 +277,9 @@ def audit(
 @app.command()
 def fit(
     data: DataFile,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="The model file to write; - for standard output.")
+    ],
     group: Group = None,
     components: Rank = _DEFAULT_RANK,
     columns: Columns = None,
@@ -291,11 +294,9 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit fair PCA and save it as a safetensors file."""
-    from fairpca._files import replacing
-
     rank = _rank(components)
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
-    with replacing(out) as temporary, _progress(quiet):
+    with _output(out) as temporary, _progress(quiet):
         from fairpca._model_file import save_model, with_scaler
         from fairpca._moments import GroupMoments
         from fairpca._resampling import fit_quietly
@@ -312,7 +313,7 @@ def fit(
             "group": list(choices.groups),
         }
         save_model(model if scale is None else with_scaler(model, scale), temporary, extra)
-    if not quiet:
+    if not quiet and out != "-":
         console = _console()
         _print_notes(console, prepared)
         _print_model(console, model)
@@ -456,19 +457,28 @@ def _prepared(data: str | None, choices: Choices, encoding: str) -> tuple[Prepar
     return prepare(table, choices, file.name), file.name
 
 
+def _output(path: str) -> AbstractContextManager[Path]:
+    """A file to write that becomes ``path``, or goes to standard output for ``-``, when whole."""
+    from fairpca._files import handing_over, replacing
+
+    return handing_over(_to_standard_output) if path == "-" else replacing(path)
+
+
+def _to_standard_output(content: Path) -> None:
+    with content.open("rb") as source:
+        shutil.copyfileobj(source, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
 @contextmanager
 def _json_output(path: str | None) -> Iterator[Any]:
-    """A text file for the numbers, standard output for ``-``, or None."""
-    from fairpca._files import replacing
-
+    """A text file for the numbers, which goes to standard output for ``-``, or None."""
     if path is None:
         yield None
-    elif path == "-":
-        yield sys.stdout
-        sys.stdout.write("\n")
-    else:
-        with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
-            yield stream
+        return
+    with _output(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
+        yield stream
+        stream.write("\n")
 
 
 @contextmanager
