@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from source_data import assert_same_moments, unequal_groups
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import FairPCA, GroupMoments, MinMaxPCA
 from fairpca.sources import files as files_module
 
 WRITERS = {
@@ -152,6 +152,35 @@ def test_label_types(labels, kind, data, tmp_path):
     moments = GroupMoments.from_files(tmp_path / "d.arrow", group="sex")
     assert moments.groups.tolist() == labels
     assert_same_moments(moments, GroupMoments.from_data(X, values))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_several_group_columns_are_crossed(kind, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 50)
+    X, sex = data
+    rng = np.random.default_rng(3)
+    year, adult = rng.choice([2020, 2021], len(X)), rng.random(len(X)) < 0.5
+    table = as_table(X, sex, year=year, adult=adult)
+    WRITERS[kind](table, tmp_path / f"d.{kind}")
+    group, columns = ["sex", "year", "adult"], ["x0", "x1", "x2", "x3"]
+    crossed = table.select(group).to_pandas()
+    moments = GroupMoments.from_files(tmp_path / f"d.{kind}", group=group, columns=columns)
+    assert moments.groups.tolist()[0] == "g0 & year=2020 & adult=False"
+    assert_same_moments(moments, GroupMoments.from_data(X, crossed))
+    fair = MinMaxPCA(2).fit_files(tmp_path / f"d.{kind}", group=group, columns=columns)
+    expected = MinMaxPCA(2).fit(X, sensitive_features=crossed)
+    np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-10)
+    np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
+
+
+def test_crossed_labels_are_not_merged(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 2)
+    X, _ = data
+    first, second = ["a & b", "x", "a", "x"], ["c", "y", "b & c", "y"]
+    table = as_table(X[:4], first, other=second)
+    pq.write_table(table, tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="both be called 'a & b & c'"):
+        GroupMoments.from_files(tmp_path / "d.parquet", group=["sex", "other"])
 
 
 @pytest.mark.parametrize(
@@ -293,7 +322,8 @@ def test_file_changed_while_it_is_read(data, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         ({"group": "gender"}, "has no column 'gender'; its columns are"),
-        ({"group": ["sex", "id"]}, "not the name of one column"),
+        ({"group": ["sex", "idd"]}, "has no column 'idd'"),
+        ({"group": ["sex", "x0"], "columns": ["x0"]}, "'x0' is among the features"),
         ({"group": "sex", "columns": ["x0", "x9"]}, "has no column 'x9'"),
         ({"group": "sex", "columns": ["x0", "id"]}, "not numbers: 'id'"),
         ({"group": "sex", "columns": ["x0", "sex"]}, "leave it out of columns"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[np.intp]
+Coded = tuple[NDArray[np.integer[Any]], Sequence[Any] | NDArray[Any]]
 
 
 def cross_labels(
-    columns: Sequence[tuple[Codes, NDArray[Any]]], names: Sequence[str] | None = None
+    columns: Sequence[Coded], names: Sequence[str] | None = None
 ) -> tuple[Codes, list[str]]:
     """Codes and labels of the intersections that occur.
 
@@ -41,25 +43,39 @@ def cross_labels(
     >>> codes
     array([1, 0, 2, 1])
     """
+    codes, cells = cross_cells(columns)
+    texts = name_cells(cells, names)
+    ordered = sorted(texts)
+    position = {label: code for code, label in enumerate(ordered)}
+    return np.array([position[label] for label in texts], np.intp)[codes], ordered
+
+
+def cross_cells(
+    columns: Sequence[Coded],
+) -> tuple[Codes, list[tuple[Any, ...]]]:
+    """Codes of the intersections that occur, and for each the label of every column."""
     shape = tuple(len(labels) for _, labels in columns)
     cells = np.ravel_multi_index(tuple(codes for codes, _ in columns), shape)
     found, codes = np.unique(cells, return_inverse=True)
-    texts = [_texts(labels, names[j] if names else None) for j, (_, labels) in enumerate(columns)]
-    parts = zip(*np.unravel_index(found, shape), strict=True)
-    joined = [" & ".join(text[i] for text, i in zip(texts, cell, strict=True)) for cell in parts]
-    ordered = sorted(set(joined))
-    if len(ordered) < len(joined):
-        twice = next(label for label in ordered if joined.count(label) > 1)
+    plain = [np.asarray(labels, object).tolist() for _, labels in columns]
+    parts = zip(*(part.tolist() for part in np.unravel_index(found, shape)), strict=True)
+    named = [tuple(label[i] for label, i in zip(plain, cell, strict=True)) for cell in parts]
+    return codes.astype(np.intp), named
+
+
+def name_cells(cells: Sequence[tuple[Any, ...]], names: Sequence[str] | None) -> list[str]:
+    """The label of each intersection; refuses two that would have the same."""
+    texts = [
+        " & ".join(
+            str(label) if names is None or isinstance(label, str) else f"{names[j]}={label}"
+            for j, label in enumerate(cell)
+        )
+        for cell in cells
+    ]
+    twice = next((text for text, times in Counter(texts).items() if times > 1), None)
+    if twice is not None:
         raise ValueError(
             f"two intersections of the columns of sensitive_features would both be called "
             f"{twice!r}; rename labels so that they do not contain ' & '."
         )
-    position = {label: code for code, label in enumerate(ordered)}
-    return np.array([position[label] for label in joined], np.intp)[codes], ordered
-
-
-def _texts(labels: NDArray[Any], name: str | None) -> list[str]:
-    return [
-        str(label) if name is None or isinstance(label, str) else f"{name}={label}"
-        for label in labels.tolist()
-    ]
+    return texts

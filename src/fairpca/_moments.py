@@ -29,6 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from fairpca._intersections import name_cells
 from fairpca._threads import blas_threads, shared_pool, single_threaded_blas
 from fairpca._validation import (
     CodedLabels,
@@ -135,7 +136,7 @@ class GroupMoments:
         cls,
         paths: Any,
         *,
-        group: str,
+        group: str | Sequence[str],
         columns: Sequence[str] | None = None,
         sample_weight: str | None = None,
         drop_missing: bool = False,
@@ -151,8 +152,9 @@ class GroupMoments:
         paths : str, path or list of them
             CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder of one of these kinds; its
             ``key=value`` subfolders count as columns.
-        group : str
-            The column of group labels: strings, categories, integers, booleans.
+        group : str or list of str
+            The column of group labels: strings, categories, integers, booleans. Several columns
+            are crossed: each combination that occurs is a group.
         columns : list of str, optional
             The features, numbers or booleans; by default all such columns of the first file but
             ``group`` and ``sample_weight``.
@@ -190,7 +192,7 @@ class GroupMoments:
         moments = cls()
         for part in table.map(_decoded_moments, drop_missing, progress):
             moments._absorb(part)
-        return moments._refuse_empty(str(paths))
+        return moments._refuse_empty(str(paths))._name_intersections(table.layout.groups)
 
     @classmethod
     def from_spark(
@@ -323,6 +325,13 @@ class GroupMoments:
             f"there are no rows of positive weight to learn from in {source} ({self.n_dropped} "
             "were dropped because of missing values); pass complete rows."
         )
+
+    def _name_intersections(self, columns: Sequence[str]) -> GroupMoments:
+        """Labels as crossed columns in memory have them, in place of one label per column."""
+        if len(columns) < 2:
+            return self
+        cells = self.groups.tolist()
+        return self.relabel(dict(zip(cells, name_cells(cells, columns), strict=True)))
 
     def _shifts_of(self, labels: NDArray[Any]) -> Array | None:
         """Shifts of these groups, or None where one is new."""

@@ -26,7 +26,7 @@ class StreamingMixin:
         self,
         paths: Any,
         *,
-        group: str,
+        group: str | Sequence[str],
         columns: Sequence[str] | None = None,
         sample_weight: str | None = None,
         drop_missing: bool = False,

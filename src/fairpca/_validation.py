@@ -188,7 +188,8 @@ def label_vector(labels: Sequence[Any]) -> NDArray[Any]:
     if len(kinds) == 1 and kinds <= {str, bool, int, float}:
         return np.asarray(labels)
     vector = np.empty(len(labels), dtype=object)
-    vector[:] = labels
+    for i, label in enumerate(labels):  # at once, numpy would take tuples for rows
+        vector[i] = label
     return vector
 
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._intersections import cross_cells
 from fairpca._validation import CodedLabels, refuse_unusable_columns
 
 RecordBatch = Any
@@ -51,7 +52,7 @@ class Layout:
     """Which columns of a table are what."""
 
     columns: tuple[str, ...]
-    group: str | None = None
+    groups: tuple[str, ...] = ()
     weight: str | None = None
     keep: tuple[str, ...] = ()
 
@@ -63,7 +64,7 @@ class Layout:
     @property
     def all(self) -> list[str]:
         """Every column that must be read, each once."""
-        others = [name for name in (self.group, self.weight, *self.keep) if name is not None]
+        others = [name for name in (*self.groups, self.weight, *self.keep) if name is not None]
         return list(dict.fromkeys([*self.columns, *others]))
 
     @classmethod
@@ -73,31 +74,28 @@ class Layout:
         types: Mapping[str, Any],
         is_number: Callable[[Any], bool],
         columns: Sequence[str] | None,
-        group: str | None,
+        group: str | Sequence[str] | None,
         weight: str | None,
         keep: Sequence[str],
     ) -> Layout:
         """The layout asked for; without ``columns``, all columns of numbers not used otherwise."""
         if isinstance(columns, str):
             raise TypeError(f"columns={columns!r} is one name; pass a list, columns=[{columns!r}].")
-        if group is not None and not isinstance(group, str):
-            raise TypeError(
-                f"group={group!r} is not the name of one column; to compare intersections, join "
-                "the columns to one where the table is made."
-            )
+        groups = (group,) if isinstance(group, str) else tuple(group or ())
         if columns is None:
-            used = {name for name in (group, weight, *keep) if name is not None}
+            used = {name for name in (*groups, weight, *keep) if name is not None}
             columns = [name for name, kind in types.items() if is_number(kind) and name not in used]
             if not columns:
                 raise ValueError(
                     f"{source} has no column of numbers beside {sorted(used)}; its columns are "
                     f"{list(types)[:10]}."
                 )
-        if group in columns:
-            raise ValueError(
-                f"the group column {group!r} is among the features; leave it out of columns."
-            )
-        return cls(tuple(columns), group, weight, tuple(keep))
+        for name in groups:
+            if name in columns:
+                raise ValueError(
+                    f"the group column {name!r} is among the features; leave it out of columns."
+                )
+        return cls(tuple(columns), groups, weight, tuple(keep))
 
     def check(
         self, source: str, types: Mapping[str, Any], is_number: Callable[[Any], bool]
@@ -159,13 +157,16 @@ def decode(
         if drop_missing or name == layout.weight or batch.column(name).null_count:
             missing |= _missing(name, column, drop_missing, origin, first_row)
     groups = None
-    if layout.group is not None:
-        groups, unknown = _labels(batch.column(layout.group))
+    parts = []
+    for name in layout.groups:
+        part, unknown = _labels(batch.column(name))
         if unknown.any():
             if not drop_missing:
-                row = first_row + int(unknown.argmax())
-                _refuse(layout.group, origin, row, "a missing label")
+                _refuse(name, origin, first_row + int(unknown.argmax()), "a missing label")
             missing |= unknown
+        parts.append(part)
+    if parts:
+        groups = parts[0] if len(parts) == 1 else CodedLabels(*cross_cells(parts))
     kept = batch.select(list(layout.keep))
     n_dropped = int(np.count_nonzero(missing))
     if n_dropped:

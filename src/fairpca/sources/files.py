@@ -55,8 +55,10 @@ class FileTable:
         See :func:`fairpca.sources.paths.find_files`.
     columns : sequence of str or None
         The features; None means all columns of numbers or booleans not used otherwise.
-    group, weight : str or None
-        Columns of labels and of weights.
+    group : str, sequence of str or None
+        Columns of labels, crossed when there are several.
+    weight : str or None
+        Column of weights.
     keep : sequence of str
         Columns to be carried along.
     file_format : str, optional
@@ -66,7 +68,7 @@ class FileTable:
         self,
         paths: Any,
         columns: Sequence[str] | None,
-        group: str | None = None,
+        group: str | Sequence[str] | None = None,
         weight: str | None = None,
         keep: Sequence[str] = (),
         file_format: str | None = None,
