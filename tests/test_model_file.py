@@ -11,13 +11,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, load_model
-from fairpca._model_file import read_extra, save_model, with_scaler
+from fairpca._model_file import StandardizedModel, _checksum, read_extra, save_model
 from fairpca.datasets import load_diabetes_by_sex
 
-safetensors_numpy = pytest.importorskip("safetensors.numpy", reason="needs the model extra")
+safetensors = pytest.importorskip("safetensors", reason="needs the model extra")
+safetensors_numpy = pytest.importorskip("safetensors.numpy")
 pd = pytest.importorskip("pandas")
 
 DIABETES = load_diabetes_by_sex()
@@ -78,11 +79,14 @@ def test_labels_that_json_cannot_hold_are_refused_and_nothing_is_left(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_pipeline_with_scaler_and_extra(tmp_path):
-    raw = load_diabetes_by_sex(prepare=False).data
+def standardized_model(raw):
     moments, scale = GroupMoments.from_data(raw, SEX).standardize()
-    model = with_scaler(FairPCA(2).fit_moments(moments), scale)
-    save_model(model, tmp_path / "m", extra={"columns": ["a", "b"]})
+    return StandardizedModel.of(FairPCA(2).fit_moments(moments), scale)
+
+
+def test_standardized_model_and_extra(tmp_path):
+    raw = load_diabetes_by_sex(prepare=False).data
+    save_model(standardized_model(raw), tmp_path / "m", extra={"columns": ["a", "b"]})
     again = load_model(tmp_path / "m")
     assert again.transform(raw) == pytest.approx(
         FairPCA(2).fit_transform(X, sensitive_features=SEX)
@@ -90,6 +94,27 @@ def test_pipeline_with_scaler_and_extra(tmp_path):
     assert read_extra(tmp_path / "m") == {"columns": ["a", "b"]}
     with pytest.raises(ValueError, match=r"fairpca\.load_model"):
         FairPCA.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_standardized_model_is_saved_and_exported_like_any_other(tmp_path, offset):
+    pytest.importorskip("onnx", reason="needs the onnx extra")
+    runtime = pytest.importorskip("onnxruntime")
+    raw = load_diabetes_by_sex(prepare=False).data + offset
+    standardized_model(raw).save(tmp_path / "m")
+    model = load_model(tmp_path / "m")
+    scores = model.transform(raw)
+    assert scores[:, 0].std() > 1
+    model.to_onnx(tmp_path / "m.onnx")
+    session = runtime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"X": raw})[0], scores, atol=1e-6)
+    pipeline = model.to_sklearn()
+    assert [type(step) for _, step in pipeline.steps] == [StandardScaler, PCA]
+    # scikit-learn subtracts the mean after the product, which costs digits of a large offset.
+    np.testing.assert_allclose(pipeline.transform(raw), scores, atol=1e-6 if offset else 1e-12)
+    back = model.inverse_transform(scores)
+    np.testing.assert_allclose(pipeline.inverse_transform(scores), back, rtol=1e-12)
+    assert np.square((raw - back) / raw.std(axis=0)).sum() < np.square(raw / raw.std(axis=0)).sum()
 
 
 def test_only_our_models_are_saved(fair, tmp_path):
@@ -129,6 +154,36 @@ def test_other_versions_and_classes_are_refused(fair, tmp_path):
         load_model(path)
     with pytest.raises(FileNotFoundError, match="no model file"):
         load_model(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "expected"),
+    [
+        ("class", None, "lacks class"),
+        ("params", [1], "lacks params"),
+        ("attributes", None, "lacks attributes"),
+        ("extra", None, "lacks extra"),
+        ("class", "GroupMoments", "holds a 'GroupMoments'"),
+        ("params", {"n_components": 3, "depth": 2}, "parameters that this fairpca"),
+        ("attributes", {}, "lacks duality_gap_, groups_"),
+        ("attributes", {"transform": 1}, "holds 'transform'"),
+        ("attributes", {"groups_": ["one"]}, "do not fit together"),
+    ],
+)
+def test_incomplete_and_unknown_headers_are_refused(fair, tmp_path, part, content, expected):
+    path = tmp_path / "m.safetensors"
+    fair.save(path)
+    with safetensors.safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["fairpca"])
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if part == "attributes" and content:
+        content = header["attributes"] | content
+    header[part] = content
+    text = json.dumps(header)
+    metadata = {"fairpca": text, "sha256": _checksum(text, arrays)}
+    safetensors_numpy.save_file(arrays, path, metadata=metadata)
+    with pytest.raises(ValueError, match=expected):
+        load_model(path)
 
 
 def test_unknown_class_is_refused(fair, tmp_path):

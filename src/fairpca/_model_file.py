@@ -7,8 +7,7 @@ The JSON text stands in the metadata under ``fairpca``::
      "extra": {... of the writer, such as the columns of a file ...}}
 
 and under ``sha256`` the checksum of that text and of all arrays. A standardised model is a
-:class:`~sklearn.pipeline.Pipeline` of a ``StandardScaler`` and a projection; its divisors are the
-array ``scale``.
+:class:`StandardizedModel`; its divisors are the array ``scale``.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ import json
 import os
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,8 +31,46 @@ from fairpca._files import replacing
 from fairpca._validation import label_vector
 
 FORMAT_VERSION = 1
-_NEEDED = ("components_", "mean_")
 _LABELS = ("groups_", "feature_names_in_")
+_HEADER = {"class": str, "params": dict, "attributes": dict, "extra": dict}
+_NEEDED = {
+    *("components_", "mean_", "explained_variance_", "explained_variance_ratio_"),
+    *("n_components_", "n_features_in_", "noise_variance_", "status_", "duality_gap_"),
+    *("groups_", "group_sizes_", "group_errors_", "pca_group_errors_"),
+}
+
+
+class StandardizedModel(Pipeline):  # type: ignore[misc]
+    """A fitted projection of standardised columns, as a pipeline that takes the raw columns.
+
+    Its steps are a ``StandardScaler(with_mean=False)`` and the estimator, ``model[-1]``, which
+    holds the figures of fit; ``transform`` and ``inverse_transform`` are those of the pipeline.
+    """
+
+    @classmethod
+    def of(cls, projection: FairProjection, scale: NDArray[np.float64]) -> Self:
+        """Of a projection fitted to columns that were divided by ``scale``."""
+        scaler = StandardScaler(with_mean=False)
+        scaler.scale_, scaler.var_ = scale, scale**2
+        scaler.n_samples_seen_ = int(projection.group_sizes_.sum())
+        scaler.n_features_in_ = len(scale)
+        if hasattr(projection, "feature_names_in_"):
+            scaler.feature_names_in_ = projection.feature_names_in_
+        return cls([("standardize", scaler), ("fairpca", projection)])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that :func:`load_model` reads."""
+        save_model(self, path)
+
+    def to_sklearn(self) -> Pipeline:
+        """An equivalent pipeline of scikit-learn's ``StandardScaler`` and ``PCA``."""
+        return make_pipeline(self[0], self[-1].to_sklearn())
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write ``transform``, the scaling included, as an ONNX graph from ``X`` to ``scores``."""
+        from fairpca._onnx import write_projection
+
+        write_projection(self[-1].components_, self[-1].mean_, path, self[0].scale_)
 
 
 def save_model(
@@ -73,10 +110,13 @@ def save_model(
     metadata = {"fairpca": header, "sha256": _checksum(header, arrays)}
     safetensors = _safetensors()
     with replacing(path) as temporary:
-        safetensors.numpy.save_file(arrays, temporary, metadata=metadata)
+        try:
+            safetensors.numpy.save_file(arrays, temporary, metadata=metadata)
+        except safetensors.SafetensorError as error:
+            raise OSError(f"cannot write {path}: {error}") from error
 
 
-def load_model(path: str | os.PathLike[str]) -> FairProjection | Pipeline:
+def load_model(path: str | os.PathLike[str]) -> FairProjection | StandardizedModel:
     """Read a model written by ``save`` or by ``fairpca fit``.
 
     Parameters
@@ -86,9 +126,9 @@ def load_model(path: str | os.PathLike[str]) -> FairProjection | Pipeline:
 
     Returns
     -------
-    FairPCA or other estimator, or Pipeline
+    FairPCA or other estimator, or pipeline
         A pipeline of a ``StandardScaler`` and the estimator when the data were standardised by
-        ``fairpca fit``.
+        ``fairpca fit``. It has ``to_sklearn``, ``to_onnx`` and ``save`` as well.
 
     Examples
     --------
@@ -104,27 +144,18 @@ def load_model(path: str | os.PathLike[str]) -> FairProjection | Pipeline:
     """
     header, arrays = _read(path)
     scale = arrays.pop("scale", None)
-    model = _class_named(header["class"], path)(**header["params"])
-    for name, value in (header["attributes"] | arrays).items():
+    attributes = header["attributes"] | arrays
+    model = _empty_model(header, path)
+    _check_attributes(attributes, scale, model, path)
+    for name, value in attributes.items():
         setattr(model, name, label_vector(value) if name in _LABELS else value)
-    return model if scale is None else with_scaler(model, scale)
+    return model if scale is None else StandardizedModel.of(model, scale)
 
 
 def read_extra(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What the writer of the file added to it."""
     extra: dict[str, Any] = _read(path)[0]["extra"]
     return extra
-
-
-def with_scaler(projection: FairProjection, scale: NDArray[np.float64]) -> Pipeline:
-    """A projection fitted to columns divided by ``scale``, as a pipeline for the raw columns."""
-    scaler = StandardScaler(with_mean=False)
-    scaler.scale_, scaler.var_ = scale, scale**2
-    scaler.n_samples_seen_ = int(projection.group_sizes_.sum())
-    scaler.n_features_in_ = len(scale)
-    if hasattr(projection, "feature_names_in_"):
-        scaler.feature_names_in_ = projection.feature_names_in_
-    return Pipeline([("standardize", scaler), ("fairpca", projection)])
 
 
 def _parts(model: Any) -> tuple[StandardScaler | None, FairProjection]:
@@ -181,17 +212,55 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArr
         )
     if metadata.get("sha256") != _checksum(metadata["fairpca"], arrays):
         raise ValueError(f"{path} is damaged: its checksum does not match; save the model again.")
-    missing = [name for name in _NEEDED if name not in arrays]
-    if missing:
-        raise ValueError(f"{path} lacks {missing}; save the model again.")
+    wrong = [name for name, kind in _HEADER.items() if not isinstance(header.get(name), kind)]
+    if wrong:
+        raise ValueError(f"the header of {path} lacks {', '.join(wrong)}; save the model again.")
     return header, arrays
 
 
-def _class_named(name: str, path: str | os.PathLike[str]) -> Any:
-    found = getattr(fairpca, name, None) if name in fairpca.__all__ else None
-    if isinstance(found, type) and issubclass(found, FairProjection):
-        return found
-    raise ValueError(f"{path} holds a {name!r}, which this fairpca ({fairpca.__version__}) lacks.")
+def _empty_model(header: dict[str, Any], path: str | os.PathLike[str]) -> FairProjection:
+    name = header["class"]
+    known = getattr(fairpca, name) if name in fairpca.__all__ else None
+    if not (isinstance(known, type) and issubclass(known, FairProjection)):
+        raise ValueError(
+            f"{path} holds a {name!r}, which this fairpca ({fairpca.__version__}) lacks."
+        )
+    try:
+        return known(**header["params"])
+    except TypeError as error:
+        raise ValueError(
+            f"{path} has parameters that this fairpca ({fairpca.__version__}) does not know: "
+            f"{error}; install the fairpca that wrote it, or save the model again."
+        ) from error
+
+
+def _check_attributes(
+    attributes: dict[str, Any],
+    scale: NDArray[Any] | None,
+    model: FairProjection,
+    path: str | os.PathLike[str],
+) -> None:
+    """Refuse a model that could not be used, and names that are no fitted attributes."""
+    missing = sorted(_NEEDED - attributes.keys())
+    if missing:
+        raise ValueError(f"{path} lacks {', '.join(missing)}; save the model again.")
+    strange = [
+        name
+        for name in attributes
+        if not name.endswith("_") or name.startswith("_") or hasattr(model, name)
+    ]
+    if strange:
+        raise ValueError(
+            f"{path} holds {', '.join(map(repr, strange))}, which a model of this fairpca "
+            f"({fairpca.__version__}) has not; save the model again."
+        )
+    r, d, k = (np.size(attributes[name]) for name in ("explained_variance_", "mean_", "groups_"))
+    shapes = {"components_": (r, d), "mean_": (d,), "group_sizes_": (k,), "group_errors_": (k,)}
+    found = {name: np.shape(attributes[name]) for name in shapes}
+    if scale is not None:
+        shapes["scale"], found["scale"] = (d,), scale.shape
+    if found != shapes:
+        raise ValueError(f"the arrays of {path} do not fit together: {found}; save it again.")
 
 
 def _checksum(header: str, arrays: dict[str, NDArray[Any]]) -> str:

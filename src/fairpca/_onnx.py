@@ -1,4 +1,4 @@
-"""The transform as an ONNX graph: one subtraction and one matrix product."""
+"""The transform as an ONNX graph: a division, a subtraction and a matrix product."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ _OPSET, _IR = 17, 8  # old enough for every runtime of the last years
 
 
 def write_projection(
-    components: NDArray[Any], mean: NDArray[Any], path: str | os.PathLike[str]
+    components: NDArray[Any],
+    mean: NDArray[Any],
+    path: str | os.PathLike[str],
+    scale: NDArray[Any] | None = None,
 ) -> None:
-    """Write ``(X - mean) @ components.T``; float64, so that large offsets keep their digits."""
+    """Write ``(X / scale - mean) @ components.T``; float64: large offsets keep their digits."""
     try:
         import onnx
         from onnx import TensorProto, helper, numpy_helper
@@ -26,18 +29,22 @@ def write_projection(
             'exporting to ONNX needs onnx; install it with pip install "fairpca[onnx]".'
         ) from error
     r, d = components.shape
-    matrix = np.ascontiguousarray(components.T, dtype=np.float64)
+    constants = {"mean": mean, "components": components.T}
+    nodes = [
+        helper.make_node("Sub", ["X" if scale is None else "scaled", "mean"], ["centred"]),
+        helper.make_node("MatMul", ["centred", "components"], ["scores"]),
+    ]
+    if scale is not None:
+        constants["scale"] = scale
+        nodes.insert(0, helper.make_node("Div", ["X", "scale"], ["scaled"]))
     graph = helper.make_graph(
-        [
-            helper.make_node("Sub", ["X", "mean"], ["centred"]),
-            helper.make_node("MatMul", ["centred", "components"], ["scores"]),
-        ],
+        nodes,
         "fairpca",
         [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["rows", d])],
         [helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["rows", r])],
         [
-            numpy_helper.from_array(np.asarray(mean, dtype=np.float64), "mean"),
-            numpy_helper.from_array(matrix, "components"),
+            numpy_helper.from_array(np.ascontiguousarray(values, dtype=np.float64), name)
+            for name, values in constants.items()
         ],
     )
     model = helper.make_model(

@@ -297,7 +297,7 @@ def fit(
     rank = _rank(components)
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
     with _output(out) as temporary, _progress(quiet):
-        from fairpca._model_file import save_model, with_scaler
+        from fairpca._model_file import StandardizedModel, save_model
         from fairpca._moments import GroupMoments
         from fairpca._resampling import fit_quietly
 
@@ -312,7 +312,8 @@ def fit(
             "categories": prepared.features.categories,
             "group": list(choices.groups),
         }
-        save_model(model if scale is None else with_scaler(model, scale), temporary, extra)
+        whole = model if scale is None else StandardizedModel.of(model, scale)
+        save_model(whole, temporary, extra)
     if not quiet and out != "-":
         console = _console()
         _print_notes(console, prepared)
