@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca.sources.tables import TableError, unknown_column
+from fairpca.sources.tables import TableError, TableFile, unknown_column
 
 Frame = nw.DataFrame[Any]
 
@@ -30,6 +30,25 @@ class Choices:
     encode: bool = False
     drop_missing: bool = False
     positive: str | None = None
+
+    def split(self, known: Collection[str]) -> Choices:
+        """With the names of a table's columns that were given with commas between them."""
+        return replace(
+            self, columns=split_names(self.columns, known), drop=split_names(self.drop, known)
+        )
+
+
+def split_names(values: Sequence[str], known: Collection[str]) -> list[str]:
+    """Names with commas between them, except where the whole is the name of a column.
+
+    Examples
+    --------
+    >>> split_names(["age, bmi", "income, yearly"], ["age", "bmi", "income, yearly"])
+    ['age', 'bmi', 'income, yearly']
+    """
+    parts = [[value] if value in known else value.split(",") for value in values]
+    names = [part if part in known else part.strip() for some in parts for part in some]
+    return [name for name in names if name]
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,8 @@ class Prepared:
 
     Attributes
     ----------
+    source : str
+        Name of the file, or what the data are.
     frame : narwhals.DataFrame
         The features, all float64.
     groups : ndarray of str
@@ -89,6 +110,7 @@ class Prepared:
         Rows in the file, and rows dropped for missing values.
     """
 
+    source: str
     frame: Frame
     groups: NDArray[Any]
     features: Features
@@ -99,9 +121,23 @@ class Prepared:
     n_dropped: int
 
 
+def read_prepared(data: str | None, choices: Choices, encoding: str = "utf-8") -> Prepared:
+    """The features and groups of a file, or of the bundled data."""
+    if data is None:
+        source, table = bundled_table()
+        choices = replace(choices, groups=choices.groups or ["sex"])
+    else:
+        file = TableFile(data, encoding)
+        source, table = file.name, file.read(as_text=choices.groups)
+    if not choices.groups:
+        raise missing_group(table, source)
+    return prepare(table, choices, source)
+
+
 def prepare(table: Any, choices: Choices, where: str) -> Prepared:
     """Choose, encode and check the columns of a table, and find the groups."""
     frame: Frame = nw.from_native(table, eager_only=True)
+    choices = choices.split(frame.columns)
     named = [*choices.groups, *choices.columns, *choices.drop]
     for name in named if choices.label is None else [*named, choices.label]:
         if name not in frame.columns:
@@ -128,6 +164,7 @@ def prepare(table: Any, choices: Choices, where: str) -> Prepared:
     if len(constant) == len(numbers.columns):
         raise TableError(f"no column of {where} varies, so there is nothing to analyse.")
     return Prepared(
+        source=where,
         frame=numbers,
         groups=_groups(frame, choices, where),
         features=features,

@@ -11,7 +11,7 @@ import narwhals.stable.v1 as nw
 from sklearn.pipeline import Pipeline
 
 from fairpca._model_file import load_model, read_extra
-from fairpca._preparation import Features, missing_rows
+from fairpca._preparation import Features, missing_rows, split_names
 from fairpca.sources.tables import TableError, TableFile, TableWriter
 
 
@@ -30,6 +30,7 @@ def transform_steps(
     """
     model = load_model(model_path)
     file = TableFile(data, encoding)
+    keep = split_names(keep, file.column_names())
     features = _features(model, read_extra(model_path), file, keep)
     projection = model[-1] if isinstance(model, Pipeline) else model
     names = projection.get_feature_names_out().tolist()

@@ -167,9 +167,11 @@ def report(
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
     with _output(out) as page, _json_output(json_file) as numbers, _progress(quiet) as follow:
         from fairpca._audit import audit_steps
+        from fairpca._preparation import read_prepared
         from fairpca.report import Provenance, render
+        from fairpca.report._reading import reading_code
 
-        prepared, source = _prepared(data, choices, encoding)
+        prepared = read_prepared(data, choices, encoding)
         result = follow(
             audit_steps(
                 prepared.frame,
@@ -184,7 +186,8 @@ def report(
             f"standardize={standardize}, random_state={seed})"
         )
         command = shlex.join(["fairpca", *sys.argv[1:]])
-        provenance = Provenance.of_file(data, source, prepared, choices, command, call)
+        code = [*reading_code(data, choices, encoding), call]
+        provenance = Provenance.of_prepared(prepared, command, code)
         page.write_text(render(result, provenance), encoding="utf-8")
         if numbers is not None:
             json.dump(result.to_dict() | {"data": provenance.to_dict()}, numbers, indent=1)
@@ -229,8 +232,9 @@ def audit(
     with _json_output(json_file) as numbers, _progress(quiet):
         from fairpca._audit import pca_errors_by_rank
         from fairpca._moments import GroupMoments
+        from fairpca._preparation import read_prepared
 
-        prepared, _ = _prepared(data, choices, encoding)
+        prepared = read_prepared(data, choices, encoding)
         moments = GroupMoments.from_data(prepared.frame, prepared.groups)
         if standardize:
             moments, _ = moments.standardize()
@@ -299,9 +303,10 @@ def fit(
     with _output(out) as temporary, _progress(quiet):
         from fairpca._model_file import StandardizedModel, save_model
         from fairpca._moments import GroupMoments
+        from fairpca._preparation import read_prepared
         from fairpca._resampling import fit_quietly
 
-        prepared, _ = _prepared(data, choices, encoding)
+        prepared = read_prepared(data, choices, encoding)
         moments = GroupMoments.from_data(prepared.frame, prepared.groups)
         scale = None
         if standardize:
@@ -345,7 +350,7 @@ def transform(
     with replacing(out) if out != "-" else nullcontext() as target, _progress(quiet) as follow:
         from fairpca._transform_file import transform_steps
 
-        n_rows = follow(transform_steps(model, data, out, target, _split(keep), encoding))
+        n_rows = follow(transform_steps(model, data, out, target, keep or [], encoding))
     if not quiet and out != "-":
         _console().print(_plain(f"{n_rows} rows written to {out}"), style="dim")
 
@@ -420,11 +425,6 @@ def _rank(text: str) -> int | float:
     return share
 
 
-def _split(names: list[str] | None) -> list[str]:
-    """Names given repeatedly or with commas between them."""
-    return [part.strip() for name in names or [] for part in name.split(",") if part.strip()]
-
-
 def _choices(
     group: list[str] | None,
     columns: list[str] | None,
@@ -436,26 +436,7 @@ def _choices(
 ) -> Choices:
     from fairpca._preparation import Choices
 
-    return Choices(
-        group or [], _split(columns), _split(drop), label, encode, drop_missing, positive
-    )
-
-
-def _prepared(data: str | None, choices: Choices, encoding: str) -> tuple[Prepared, str]:
-    """The features and groups of a file, or of the bundled data, and what to call the source."""
-    from dataclasses import replace
-
-    from fairpca._preparation import bundled_table, missing_group, prepare
-    from fairpca.sources.tables import TableFile
-
-    if data is None:
-        source, table = bundled_table()
-        return prepare(table, replace(choices, groups=choices.groups or ["sex"]), source), source
-    file = TableFile(data, encoding)
-    table = file.read(as_text=choices.groups)
-    if not choices.groups:
-        raise missing_group(table, file.name)
-    return prepare(table, choices, file.name), file.name
+    return Choices(group or [], columns or [], drop or [], label, encode, drop_missing, positive)
 
 
 def _output(path: str) -> AbstractContextManager[Path]:

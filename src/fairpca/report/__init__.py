@@ -15,9 +15,10 @@ from markupsafe import Markup  # comes with jinja2
 from fairpca._audit import Audit
 from fairpca.report._charts import charts, javascript
 from fairpca.report._provenance import Provenance
+from fairpca.report._reading import read_table
 from fairpca.report._view import view
 
-__all__ = ["Provenance", "render"]
+__all__ = ["Provenance", "read_table", "render"]
 
 
 def render(audit: Audit, provenance: Provenance | None = None) -> str:

@@ -14,7 +14,7 @@ import sklearn
 import fairpca
 
 if TYPE_CHECKING:
-    from fairpca._preparation import Choices, Prepared
+    from fairpca._preparation import Prepared
 
 
 def _versions() -> dict[str, str]:
@@ -59,62 +59,19 @@ class Provenance:
     date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
     @classmethod
-    def of_file(
-        cls,
-        path: str | None,
-        source: str,
-        prepared: Prepared,
-        choices: Choices,
-        command: str,
-        call: str,
-    ) -> Provenance:
-        """Of a file read by the command line (None: the bundled data); ``call`` is the audit."""
+    def of_prepared(cls, prepared: Prepared, command: str, code: list[str]) -> Provenance:
+        """Of data that were read by the command line."""
         return cls(
-            source=source,
+            source=prepared.source,
             group_name=prepared.group_name,
             n_read=prepared.n_read,
             n_dropped=prepared.n_dropped,
             not_numbers=prepared.not_numbers,
             constant=prepared.constant,
             command=command,
-            code="\n".join([*_reading(path, prepared, choices), call]),
+            code="\n".join(code),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
         return asdict(self)
-
-
-def _reading(path: str | None, prepared: Prepared, choices: Choices) -> list[str]:
-    """Lines of Python that read X and groups as the command line did."""
-    if path is None:
-        return [
-            "from fairpca import FairPCA, audit",
-            "from fairpca.datasets import load_diabetes_by_sex",
-            "",
-            "diabetes = load_diabetes_by_sex(prepare=False)",
-            "X, groups = diabetes.data, diabetes.sensitive_features",
-        ]
-    features = prepared.features
-    lines = [
-        "from fairpca import FairPCA, audit",
-        "from fairpca.sources.tables import TableFile",
-        "",
-        f"table = TableFile({path!r}).read(as_text={list(choices.groups)!r}).to_pandas()",
-        f"columns = {features.columns!r}",
-    ]
-    if choices.drop_missing:
-        lines.append(f"table = table.dropna(subset=[*columns, *{list(choices.groups)!r}])")
-    lines.append("X = table[columns]")
-    if features.categories:
-        text = f"dict.fromkeys({list(features.categories)!r}, str)"
-        lines.append(f"X = pandas.get_dummies(X.astype({text}))")
-        lines[0] = "import pandas\n" + lines[0]
-    first, *rest = choices.groups
-    joined = "".join(f' + " & " + table[{name!r}].astype(str)' for name in rest)
-    lines += ["X = X.astype(float)", f"groups = table[{first!r}].astype(str){joined}"]
-    if choices.positive is not None:
-        lines.append(
-            f"groups = groups.where(groups == {choices.positive!r}, 'not ' + {choices.positive!r})"
-        )
-    return lines
