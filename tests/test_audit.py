@@ -201,6 +201,12 @@ def test_infeasible_parity_is_a_status_not_a_warning():
     [
         ({"level": 95}, "between 0 and 1"),
         ({"n_folds": 1}, "at least 2"),
+        ({"n_folds": float("nan")}, "n_folds=nan"),
+        ({"n_folds": 2.5}, "n_folds=2.5"),
+        ({"n_points": float("nan")}, "n_points=nan"),
+        ({"n_resamples": 0}, "n_resamples=0: pass an integer of at least 20"),
+        ({"n_scores": 0}, "n_scores=0"),
+        ({"level": float("nan")}, "level=nan"),
         ({"ranks": [0, 3]}, "integers from 1 to 9"),
     ],
 )

@@ -285,9 +285,21 @@ def test_errors_name_the_file_that_was_given(tmp_path):
     assert line == "fairpca: /dev/full: No space left on device\n"
 
 
-@pytest.mark.parametrize("rank", ["0", "-1", "1.5", "many"])
+@pytest.mark.parametrize("rank", ["0", "-1", "1.5", "nan", "inf", "many"])
 def test_impossible_ranks(tmp_path, rank):
     assert "such as 3" in fails("report", f"-r={rank}", cwd=tmp_path)
+
+
+def test_impossible_numbers(tmp_path):
+    for number in ("nan", "inf", "-0.1"):
+        line = fails("audit", "--max-disparity", number, cwd=tmp_path)
+        assert f"--max-disparity {number}" in line
+    for number in ("0", "-1", "10"):
+        assert "from 1 to 9" in fails("audit", "-r", number, cwd=tmp_path)
+    line = fails("audit", "-r", "1.5", cwd=tmp_path)
+    assert "'-r'" in line
+    assert "integer. See fairpca --help." in line
+    assert "--seed" in fails("report", "--seed", "-1", cwd=tmp_path)
 
 
 def test_more_components_than_features(tmp_path):

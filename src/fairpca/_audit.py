@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from fairpca._resampling import (
     spread_interval,
 )
 from fairpca._steps import finish
-from fairpca._validation import FORGOTTEN_GROUPS, encode_groups
+from fairpca._validation import FORGOTTEN_GROUPS, check_integer, encode_groups
 from fairpca.path import TradeoffPath, tradeoff_path
 from fairpca.sources.in_memory import as_rows
 
@@ -263,7 +263,7 @@ def audit(
     n_folds : int, default=10
         Folds of the cross-validation; fewer when a group has fewer rows.
     n_resamples : int, default=2000
-        Resamples of the bootstrap.
+        Resamples of the bootstrap, at least ``1 / (1 - level)``.
     level : float, default=0.95
         Confidence level of the intervals.
     n_scores : int, default=600
@@ -325,6 +325,13 @@ def audit_steps(
         raise TypeError(FORGOTTEN_GROUPS.format(name="fairpca", method="audit", step="fairpca"))
     if not 0 < level < 1:
         raise ValueError(f"level={level} is no confidence level: pass one between 0 and 1.")
+    # Fewer resamples hold no such quantile.
+    for name, value, least in (
+        ("n_folds", n_folds, 2),
+        ("n_resamples", n_resamples, ceil(1 / (1 - level))),
+        ("n_scores", n_scores, 1),
+    ):
+        check_integer(name, value, least)
     rng = np.random.default_rng(random_state)
     yield "reading the data"
     values, feature_names = _dense(X)
@@ -466,8 +473,6 @@ def _ranks(moments: GroupMoments, r: int, ranks: Sequence[int] | None) -> list[i
 
 def _possible_folds(counts: Iterable[int], n_folds: int, r: int) -> int:
     """As many folds as asked for and as the smallest group allows; 0 when that is not enough."""
-    if n_folds < 2:
-        raise ValueError(f"n_folds={n_folds}: pass an integer of at least 2.")
     folds = min(n_folds, *counts)
     enough = folds >= 2 and sum(n - -(-n // folds) for n in counts) >= r
     return int(folds) if enough else 0

@@ -193,6 +193,12 @@ def label_vector(labels: Sequence[Any]) -> NDArray[Any]:
     return vector
 
 
+def check_integer(name: str, value: Any, least: int) -> None:
+    """A count; fractions, NaN and booleans are none."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name}={value!r}: pass an integer of at least {least}.")
+
+
 def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     """Weights as float64, or None; negative, missing, all-zero and misfitting ones are refused."""
     if sample_weight is None:

@@ -157,7 +157,7 @@ def report(
     standardize: Standardize = True,
     parity: Parity = False,
     encoding: Encoding = "utf-8",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of folds and resamples.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of folds and resamples.")] = 0,
     quiet: Quiet = False,
 ) -> None:
     """Compare PCA with fair PCA and write one self-contained page about it."""
@@ -228,6 +228,11 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """Show the group errors of plain PCA for every number of components."""
+    if max_disparity is not None and not 0 <= max_disparity < float("inf"):
+        raise ValueError(
+            f"--max-disparity {max_disparity}: pass the largest difference that is all right, 0 or "
+            "more, such as 0.1."
+        )
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
     with _json_output(json_file) as numbers, _progress(quiet):
         from fairpca._audit import pca_errors_by_rank
@@ -657,6 +662,6 @@ def run() -> int:
         _say(str(error) or type(error).__name__)
         return 2
     except _UsageError as error:
-        _say(f"{error.format_message()} See fairpca --help.")
+        _say(f"{error.format_message().rstrip('.')}. See fairpca --help.")
         return 2
     return 0

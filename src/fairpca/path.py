@@ -15,7 +15,7 @@ from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, Status
 from fairpca._solvers import Solution, solve_exact
 from fairpca._spectral import EigenSolver
-from fairpca._validation import check_several_groups
+from fairpca._validation import check_integer, check_several_groups
 from fairpca.exceptions import DualityGapWarning
 
 __all__ = ["TradeoffPath", "tradeoff_path"]
@@ -124,8 +124,7 @@ def tradeoff_path(
             f"n_components={n_components} is not a rank: pass an integer from 1 to "
             f"{moments.n_features}, the number of features."
         )
-    if n_points < 2 or int(n_points) != n_points:
-        raise ValueError(f"n_points={n_points}: pass an integer of at least 2.")
+    check_integer("n_points", n_points, 2)
     operand = operand_of(moments)
     operand = operand.relative() if normalize else operand
     solver = EigenSolver(operand, int(n_components))
