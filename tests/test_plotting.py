@@ -99,6 +99,39 @@ def test_scores_of_any_projection():
         display.plot(components=(0, 3))
 
 
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda d: d.plot(component=3), "component=3: pass one of 0 to 2"),
+        (lambda d: d.plot(component=-1), "component=-1"),
+        (lambda d: d.plot(n_features=0), "n_features=0"),
+        (lambda d: LoadingsDisplay(d.loadings, ["a"]), "1 feature names for 9 features"),
+        (lambda d: ScoresDisplay(X[:, :2], SEX).plot(components=(-1, 0)), "pass two of 0 to 1"),
+    ],
+)
+def test_what_is_not_there_cannot_be_drawn(draw, message):
+    display = LoadingsDisplay.from_estimator(FAIR)
+    with pytest.raises(ValueError, match=message):
+        draw(display)
+    assert not plt.get_fignums()
+
+
+def test_every_name_is_shown_as_it_is():
+    names = ["_hidden", r"$\frac$"]
+    groups = np.array(names)[(SEX == "male").astype(int)]
+    display = ScoresDisplay(X[:, :2], groups).plot()
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    curve = GroupErrorDisplay.from_estimator(fair, ranks=[2]).plot()
+    features = [f"_{j} ${{$" for j in range(9)]
+    loadings = LoadingsDisplay.from_estimator(fair, feature_names=features).plot()
+    frontier = TradeoffDisplay.from_estimator(fair, n_points=3).plot()
+    for drawn in (display, curve, loadings, frontier):
+        drawn.ax_.figure.canvas.draw()
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert sorted(text.strip().replace(r"\$", "$") for text in texts) == sorted(names)
+    assert len(curve.ax_.get_legend().get_texts()) == 4
+
+
 def test_estimator_without_moments_is_refused_with_the_way_out():
     with pytest.raises(ValueError, match="from_data"):
         TradeoffDisplay.from_estimator(FairPCA(2))

@@ -6,7 +6,15 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; without its libraries say how to get them."""
+    """Run the command line, and end in one line and an exit code even while it is being loaded."""
+    try:
+        sys.exit(_run())
+    except KeyboardInterrupt:
+        print("fairpca: interrupted; nothing was written.", file=sys.stderr)
+        sys.exit(130)
+
+
+def _run() -> int:
     try:
         from fairpca.cli import run
     except ImportError as error:
@@ -15,8 +23,8 @@ def main() -> None:
             'pip install "fairpca[cli]".',
             file=sys.stderr,
         )
-        sys.exit(2)
-    sys.exit(run())
+        return 2
+    return run()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from fairpca._fair_pca import FairPCA
 from fairpca._moments import GroupMoments
 from fairpca._palette import GROUP_COLORS, GROUP_MARKERS
 from fairpca._steps import finish
-from fairpca._validation import encode_groups
+from fairpca._validation import check_integer, encode_groups
 from fairpca.path import TradeoffPath, tradeoff_path
 
 __all__ = ["GroupErrorDisplay", "LoadingsDisplay", "ScoresDisplay", "TradeoffDisplay"]
@@ -86,7 +86,7 @@ class TradeoffDisplay:
             ax.plot(*at, marker, color="black", label=name)
         if self.chosen is not None:
             ax.plot(*self.chosen, "*", markersize=13, color=GROUP_COLORS[1], label="this fit")
-        apart = f"error of {path.harmed_group} minus {path.privileged_group}"
+        apart = f"error of {_text(path.harmed_group)} minus {_text(path.privileged_group)}"
         apart = apart if len(path.groups) == 2 else "largest minus smallest group error"
         ax.set_xlabel(f"disparity: {apart}")
         ax.set_ylabel("overall error")
@@ -143,7 +143,7 @@ class GroupErrorDisplay:
         """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
         self.ax_ = ax = _axes(ax)
         r = self.curve.n_components
-        for g, label in enumerate(self.groups):
+        for g, label in enumerate(map(_text, self.groups)):
             color, marker = _style(g)
             ax.plot(r, self.curve.pca[:, g], marker, ls="--", mfc="none", color=color,
                     label=f"{label}, PCA")  # fmt: skip
@@ -185,6 +185,11 @@ class LoadingsDisplay:
             for name, values in loadings.items()
         }
         self.feature_names = list(feature_names)
+        if len(self.feature_names) != first.shape[1]:
+            raise ValueError(
+                f"{len(self.feature_names)} feature names for {first.shape[1]} features; pass one "
+                "for each."
+            )
 
     @classmethod
     def from_estimator(
@@ -199,14 +204,19 @@ class LoadingsDisplay:
 
     def plot(self, ax: Any = None, *, component: int = 0, n_features: int = 15) -> Self:
         """Draw the ``n_features`` largest weights of one component (0 is the first)."""
+        r = min(len(values) for values in self.loadings.values())
+        if component not in range(r):
+            raise ValueError(f"component={component}: pass one of 0 to {r - 1}.")
+        check_integer("n_features", n_features, 1)
         self.ax_ = ax = _axes(ax)
         weights = {name: values[component] for name, values in self.loadings.items()}
         largest = np.max([np.abs(values) for values in weights.values()], axis=0)
         shown = np.argsort(largest, kind="stable")[-n_features:]
         ax.axvline(0, color="0.7", lw=0.8)
         for i, (name, values) in enumerate(weights.items()):
-            ax.plot(values[shown], range(len(shown)), _style(i)[1], color=_style(i)[0], label=name)
-        ax.set_yticks(range(len(shown)), [self.feature_names[j] for j in shown])
+            ax.plot(values[shown], range(len(shown)), _style(i)[1], color=_style(i)[0],
+                    label=_text(name))  # fmt: skip
+        ax.set_yticks(range(len(shown)), [_text(self.feature_names[j]) for j in shown])
         ax.set_xlabel(f"weight in component {component + 1}")
         ax.legend(frameon=False)
         return self
@@ -243,16 +253,16 @@ class ScoresDisplay:
     def plot(self, ax: Any = None, *, components: tuple[int, int] = (0, 1)) -> Self:
         """Draw two components (0 is the first) against each other."""
         r = self.scores.shape[1]
-        if max(components) >= r:
+        if not {*components} <= {*range(r)}:
             raise ValueError(
                 f"components={components} but the projection has {r}; pass two of 0 to {r - 1}, "
                 "or fit more components."
             )
         self.ax_ = ax = _axes(ax)
-        for g, label in enumerate(self.groups.tolist()):
+        for g, label in enumerate(map(_text, self.groups.tolist())):
             color, marker = _style(g)
             rows = self.scores[self.codes == g][:, list(components)]
-            ax.plot(*rows.T, marker, ls="none", ms=4, alpha=0.5, color=color, label=str(label))
+            ax.plot(*rows.T, marker, ls="none", ms=4, alpha=0.5, color=color, label=label)
         ax.set_xlabel(f"component {components[0] + 1}")
         ax.set_ylabel(f"component {components[1] + 1}")
         ax.legend(frameon=False)
@@ -269,6 +279,12 @@ def _axes(ax: Any) -> Any:
             'drawing needs matplotlib; install it with pip install "fairpca[plot]".'
         ) from error
     return plt.subplots()[1]
+
+
+def _text(name: Any) -> str:
+    """A name as matplotlib shows it: it hides labels that start with _ and reads $ as formulas."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def _style(i: int) -> tuple[str, str]:

@@ -48,7 +48,7 @@ class TableFile:
         if name == "-":
             return
         if not self._path.exists():
-            raise TableError(f"there is no file {name!r}{_neighbours(self._path)}.")
+            raise TableError(f"there is no file {name!r}{_neighbours(self._path) or '.'}")
         if self._path.is_dir():
             raise TableError(f"{name!r} is a folder; pass the name of one file.")
         if self.kind not in {*_TEXT, *_PARQUET, *_ARROW}:
