@@ -16,8 +16,8 @@ from fairpca import (
     GroupMoments,
     MinMaxPCA,
     _base,
+    _eigensolver,
     _implicit,
-    _spectral,
     tradeoff_path,
 )
 from fairpca._implicit import ImplicitMoments, operand_of
@@ -201,7 +201,7 @@ def test_what_is_refused(make, data):
 @pytest.mark.usefixtures("no_matrices")
 def test_search_that_does_not_converge_says_so(monkeypatch):
     monkeypatch.setattr(_base, "_GAP_WORTH_A_WARNING", 1e-5)
-    monkeypatch.setattr(_spectral, "_BASIS_PER_RANK", 2)
+    monkeypatch.setattr(_eigensolver, "_BASIS_PER_RANK", 2)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 900)) * np.linspace(1, 1.05, 900)
     groups = np.arange(4000) % 3 == 0

@@ -17,12 +17,13 @@ from fairpca import (
     MinMaxPCA,
     ParityInfeasibleWarning,
     SubsetFairPCA,
+    _eigensolver,
     _implicit,
-    _spectral,
     tradeoff_path,
 )
 from fairpca._dual import minimise_maximum, minimise_spread
-from fairpca._spectral import DenseOperand, EigenSolver
+from fairpca._eigensolver import EigenSolver
+from fairpca._spectral import DenseOperand
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
 from fairpca.metrics import (
     fairness_measure,
@@ -371,7 +372,7 @@ def test_many_features_as_few(name, monkeypatch):
     """Eigenspaces in growing bases, and products without matrices, against dense matrices."""
     X, groups = several((70, 50, 40), d=70, apart=0.2)
     dense = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(_spectral, "_GROWING_BASIS_FROM", 50)
+    monkeypatch.setattr(_eigensolver, "_GROWING_BASIS_FROM", 50)
     thin = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
     monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 50)
     implicit = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)

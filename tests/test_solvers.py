@@ -8,10 +8,12 @@ from conftest import make_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairpca import GroupMoments
+from fairpca import GroupMoments, _bases
+from fairpca._bases import GrowingBasis, SnapshotBasis
+from fairpca._eigensolver import EigenSolver
 from fairpca._problems import FairProblem, FixedAlpha, Status
 from fairpca._solvers import Frontier, solve_exact, solve_fixed, solve_golden
-from fairpca._spectral import DenseFamily, DenseOperand, EigenSolver, GrowingBasis, SubspacePath
+from fairpca._spectral import DenseFamily, DenseOperand, SubspacePath, top_eigenvectors
 
 
 def family_of(C, shares, rank):
@@ -245,7 +247,8 @@ def test_status_of_every_ending():
 
 @pytest.mark.parametrize("rank", [1, 3, 8])
 @pytest.mark.parametrize("problem", [*PROBLEMS[:3], PROBLEMS[4]], ids=str)
-def test_growing_basis_agrees_with_dense(rank, problem):
+@pytest.mark.parametrize("kind", [GrowingBasis, SnapshotBasis])
+def test_bases_agree_with_dense(rank, problem, kind):
     rng = np.random.default_rng(rank)
     d = 300
     decay = np.arange(1, d + 1) ** -1.0
@@ -253,7 +256,7 @@ def test_growing_basis_agrees_with_dense(rank, problem):
     B = rng.normal(size=(250, d)) * rng.permutation(decay[:40].tolist() + [0.01] * (d - 40))
     moments = GroupMoments.from_data(np.vstack([A, B + 0.1]), np.repeat(["a", "b"], [400, 250]))
     operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
-    basis = GrowingBasis(operand, rank, limit=d)
+    basis = kind(operand, rank, limit=d)
     grown = basis.solve(lambda family: solve_exact(family, problem))
     dense = DenseFamily(operand.C, operand.shares, operand.traces, rank)
     exact = solve_exact(dense, problem)
@@ -267,12 +270,36 @@ def test_growing_basis_agrees_with_dense(rank, problem):
     assert solver.n_eigensolves > 0
 
 
-def test_growing_basis_gives_up_where_dense_is_faster():
+def test_snapshots_take_few_decompositions_of_all_features(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(900, 300)) * np.arange(1, 301) ** -0.5
+    groups = np.arange(900) % 3 == 0
+    X[groups] = 1.2 * X[groups][:, ::-1]
+    moments = GroupMoments.from_data(X, groups)
+    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    snapshots = []
+
+    def counted(M, r):
+        snapshots.append(M)
+        return top_eigenvectors(M, r)
+
+    monkeypatch.setattr(_bases, "top_eigenvectors", counted)
+    basis = SnapshotBasis(operand, 10, limit=150)
+    solution = basis.solve(lambda family: solve_exact(family, FairProblem()))
+    assert basis.converged
+    assert solution.status is Status.PARITY
+    family = operand.family(10)
+    solve_exact(family, FairProblem())
+    assert len(snapshots) <= 5 < family.n_eigensolves
+
+
+@pytest.mark.parametrize("kind", [GrowingBasis, SnapshotBasis])
+def test_bases_give_up_where_dense_is_faster(kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 320))
     moments = GroupMoments.from_data(X, np.arange(700) % 3 == 0)
     operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
-    basis = GrowingBasis(operand, 5, limit=30)
+    basis = kind(operand, 5, limit=30 if kind is GrowingBasis else 10)
     rough = basis.solve(lambda family: solve_exact(family, FairProblem()))
     assert not basis.converged
     solution = EigenSolver(operand, 5).solve(lambda family: solve_exact(family, FairProblem()))

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairpca._barrier import Centre, SmoothedDual
+from fairpca._bases import bordered
 from fairpca._group_problems import Array, Problem
-from fairpca._spectral import Family, Point, bordered
+from fairpca._spectral import Family, Point
 
 __all__ = ["PathEnd", "Workspace", "follow"]
 

@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairpca._base import FairProjection
+from fairpca._eigensolver import EigenSolver
 from fairpca._implicit import ImplicitMoments
 from fairpca._many_groups import solve_spread
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, FixedAlpha
 from fairpca._small_groups import SmallGroups
 from fairpca._solvers import Solution, solve_exact, solve_fixed, solve_golden, solve_pca
-from fairpca._spectral import DenseFamily, EigenSolver, Operand
+from fairpca._spectral import DenseFamily, Operand
 from fairpca._validation import check_two_groups
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairpca._base import FairProjection
+from fairpca._eigensolver import EigenSolver
 from fairpca._implicit import ImplicitMoments, operand_of
 from fairpca._many_groups import solve_worst
 from fairpca._minmax import MinMaxSolution, solve_minmax, solve_multiplicative_weights
@@ -18,7 +19,7 @@ from fairpca._moments import GroupMoments
 from fairpca._problems import Criterion
 from fairpca._small_groups import SmallGroups
 from fairpca._solvers import Solution, solve_pca
-from fairpca._spectral import Array, EigenSolver, Operand, group_errors
+from fairpca._spectral import Array, Operand, group_errors
 
 
 class MinMaxPCA(FairProjection):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._eigensolver import EigenSolver
 from fairpca._implicit import ImplicitMoments, learn, operand_of
 from fairpca._many_groups import solve_spread
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, Status
 from fairpca._solvers import Solution, solve_exact
-from fairpca._spectral import EigenSolver
 from fairpca._validation import check_integer, check_several_groups
 from fairpca.exceptions import DualityGapWarning
 

@@ -1,0 +1,209 @@
+"""Problems of many features, solved inside a small subspace that grows until it suffices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._spectral import DenseFamily, DenseOperand, Point, Products, top_eigenvectors
+
+Array = NDArray[np.float64]
+
+_TINY = float(np.finfo(np.float64).tiny)
+_LAST_PART = 0.4  # of the limit, for which the residual must halve every round
+_SPARE = 8  # columns to start from beyond the rank
+
+
+def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:
+    """``V' C_g V`` for V with a block appended, given ``H = V' C_g V`` and ``C_g`` times it."""
+    corner, below = V.T @ products, block.T @ products
+    below = 0.5 * (below + below.transpose(0, 2, 1))
+    return np.block([[H, corner], [corner.transpose(0, 2, 1), below]])
+
+
+class HasDecisivePoints(Protocol):
+    """A solution that says which eigenspaces it rests on and can be moved to a larger space."""
+
+    @property
+    def decisive(self) -> tuple[Point, ...]:
+        """The eigenspaces that must be right for the solution to be right."""
+
+    def lift(self, V: Array, slack: float) -> Any:
+        """The same solution with every basis multiplied by V from the left.
+
+        Outside of V there may be projections that are better by ``slack``.
+        """
+
+
+S = TypeVar("S", bound=HasDecisivePoints)
+
+
+class GrowingBasis:
+    """Solves a problem of many features inside a small subspace that grows until it suffices.
+
+    Keep V (d x m, orthonormal) and ``C_g V``. Solve the whole problem for the small matrices
+    ``V' C_g V``; where an eigenspace that the solution rests on leaves a residual
+    ``M(w) U - U (U' M(w) U)``, append the residual to V, and repeat (block Davidson on the
+    family). Errors of subspaces inside V are exact at every stage, so parity holds exactly however
+    early one stops; the residual e only leaves an optimality gap of order ``e^2``. Each round costs
+    k products ``C_g V`` of r or 2r columns. The basis may be used for several problems in turn.
+
+    ``solve`` gives up when it would multiply more than ``limit`` columns, or earlier when it comes
+    no nearer: ``converged`` is False then. A basis of more than ``capacity`` columns is replaced by
+    the eigenspaces found so far.
+    """
+
+    tolerance = 1e-9  # of the residual, relative to the norm of C
+
+    def __init__(
+        self,
+        operand: Products,
+        rank: int,
+        limit: int,
+        capacity: int | None = None,
+        start: Array | None = None,
+    ) -> None:
+        self.operand = operand
+        self.rank = rank
+        self.limit = limit
+        self.n_eigensolves = 0
+        self.converged = False
+        d, k = operand.n_features, len(operand.shares)
+        most = limit + 2 * (rank + _SPARE)
+        room = most if capacity is None else min(capacity, most)
+        self._size = 0
+        # One row per basis vector: appending touches nothing else, and unused rows cost no memory.
+        self._V = np.empty((room, d))
+        self._CV = np.empty((k, room, d))
+        self._H = np.zeros((k, 0, 0))
+        self._begin(np.zeros((d, 0)) if start is None else start)
+
+    def _begin(self, start: Array) -> None:
+        """Fill the basis: ``start`` and random columns, and one round of products."""
+        d = self.operand.n_features
+        random = np.random.default_rng(0).standard_normal((d, min(d, self.rank + _SPARE)))
+        self._expand(np.hstack([start, random[:, start.shape[1] :]]))
+        self._expand(self._residual(self.operand.shares, np.eye(self._size)))
+
+    def _missing(self, points: Sequence[Point], residuals: Sequence[Array], least: float) -> Array:
+        """Columns to append: residuals longer than ``least``."""
+        columns = np.hstack(residuals)
+        return np.asarray(columns[:, np.linalg.norm(columns, axis=0) > least])
+
+    def solve(self, problem: Callable[[DenseFamily], S]) -> S:
+        """Solve ``problem`` for the family of all eigenspaces, as far as the limit allows."""
+        shares, traces = self.operand.shares, self.operand.traces
+        precision = 1e-3  # as rough as the basis at first, then as good as the arithmetic
+        left, last = self.limit, np.inf
+        while True:
+            family = DenseFamily(self._H, shares, traces, self.rank, precision)
+            solution = problem(family)
+            self.n_eigensolves += family.n_eigensolves
+            points = list({id(point): point for point in solution.decisive}.values())
+            residuals = [self._residual(point.weights, point.basis) for point in points]
+            scale = max(float(np.linalg.norm(np.tensordot(shares, self._H, axes=1))), _TINY)
+            longest = max(float(np.linalg.norm(e, axis=0).max()) for e in residuals) / scale
+            new = self._missing(points, residuals, self.tolerance * scale)
+            left -= new.shape[1]
+            if left < _LAST_PART * self.limit and longest > max(0.5 * last, self.tolerance):
+                left = -1  # no hope to get there in time
+            if left < 0 and precision:
+                precision = 0.0
+                continue
+            if left < 0:
+                # Each eigenvalue is known to within its residual, and their sums so far.
+                slack = max(float(np.linalg.norm(e, axis=0).sum()) for e in residuals)
+                self.converged = False
+                return self._lift(solution, slack)
+            if self._size + new.shape[1] > len(self._V):
+                self._restart([point.basis for point in points])
+                new = new[:, : len(self._V) - self._size]
+            before = precision
+            if self._expand(new):
+                precision = min(precision, 0.1 * longest) if precision else 0.0
+                precision = precision if precision > 1e-6 else 0.0
+                last = longest if precision == before else np.inf
+            elif precision:
+                precision = 0.0
+            else:
+                self.converged = True
+                return self._lift(solution, 0.0)
+
+    def _lift(self, solution: S, slack: float) -> S:
+        return solution.lift(self._V[: self._size].T, slack)  # type: ignore[no-any-return]
+
+    def _residual(self, weights: Array, basis: Array) -> Array:
+        """``M(w) U - V V' M(w) U`` for U = V basis."""
+        within = np.tensordot(weights, self._H, axes=1) @ basis
+        outside = self._V[: self._size].T @ -within
+        for w, C_V in zip(weights, self._CV[:, : self._size], strict=True):
+            outside += C_V.T @ (w * basis)
+        return outside
+
+    def _expand(self, block: Array) -> bool:
+        """Append what is new in ``block``, roughly orthogonal to V; False when nothing is."""
+        m, V = self._size, self._V[: self._size]
+        block = _orthonormalize(block)
+        block = _orthonormalize(block - V.T @ (V @ block))  # twice is enough
+        if not block.shape[1]:
+            return False
+        products = self.operand.products(block)
+        self._H = bordered(self._H, V.T, block, products)
+        self._size += block.shape[1]
+        self._V[m : self._size] = block.T
+        self._CV[:, m : self._size] = products.transpose(0, 2, 1)
+        return True
+
+    def _restart(self, bases: list[Array]) -> None:
+        """Keep the span of these subspaces of the basis only."""
+        Q = np.linalg.qr(np.hstack(bases))[0].T
+        self._V[: len(Q)] = Q @ self._V[: self._size]
+        for C_V in self._CV:
+            C_V[: len(Q)] = Q @ C_V[: self._size]
+        self._H = Q @ self._H @ Q.T
+        self._size = len(Q)
+
+
+class SnapshotBasis(GrowingBasis):
+    """A basis that grows by whole eigenspaces, each decomposed densely.
+
+    For features so few, or components so many, that residuals would take many rounds: the first
+    eigenspaces of the point that is furthest from right hold all of its answer and nearly all of
+    its neighbours', so three or four of them replace the ten of a search among all features.
+    """
+
+    operand: DenseOperand
+
+    def _begin(self, start: Array) -> None:
+        self._expand(self._snapshot(self.operand.shares))
+
+    def _missing(self, points: Sequence[Point], residuals: Sequence[Array], least: float) -> Array:
+        """The eigenspace of the worst point, as far as it lies outside of the basis."""
+        lengths = [float(np.linalg.norm(e, axis=0).max()) for e in residuals]
+        worst = int(np.argmax(lengths))
+        if lengths[worst] <= least:
+            return np.zeros((self.operand.n_features, 0))
+        V, block = self._V[: self._size], self._snapshot(points[worst].weights)
+        block -= V.T @ (V @ block)
+        return block[:, np.linalg.norm(block, axis=0) > self.tolerance]
+
+    def _snapshot(self, weights: Array) -> Array:
+        self.n_eigensolves += 1
+        size = min(self.rank + _SPARE, self.operand.n_features)
+        return top_eigenvectors(np.tensordot(weights, self.operand.C, axes=1), size)[1]
+
+
+def _orthonormalize(block: Array) -> Array:
+    """An orthonormal basis of the columns, without those that others nearly span.
+
+    By the eigenvectors of their Gram matrix, ten times as fast as a QR decomposition of thin
+    matrices; orthonormal to rounding when applied to columns that nearly are so already.
+    """
+    lengths = np.linalg.norm(block, axis=0)
+    block = block[:, lengths > 0] / lengths[lengths > 0]
+    values, vectors = np.linalg.eigh(block.T @ block)
+    new = values > 1e-12 * max(len(values), 1)
+    return np.asarray(block @ (vectors[:, new] / np.sqrt(values[new])))
