@@ -29,6 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from fairpca._gram import add_gram, mirror
 from fairpca._intersections import name_cells
 from fairpca._threads import blas_threads, shared_pool, single_threaded_blas
 from fairpca._validation import (
@@ -547,6 +548,8 @@ def _accumulate(
         for name in ("_rows", "_weights", "_sums", "_grams"):
             total = getattr(moments, name)
             total += getattr(piece, name)
+    if not rows.is_sparse and not isinstance(rows, DeviceRows):
+        mirror(moments._grams)
     if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
         refuse_unusable_numbers(rows)
     if isinstance(rows, SparseRows) and _lost_digits(moments):
@@ -637,7 +640,7 @@ def _add_dense_rows(
                 piece._weights[g] += w[a:b].sum()
                 piece._sums[g] += w[a:b] @ Z_g
                 Z_g *= np.sqrt(w[a:b])[:, None]
-            piece._grams[g] += Z_g.T @ Z_g
+            add_gram(piece._grams[g], Z_g)
 
 
 def _add_sparse_rows(
