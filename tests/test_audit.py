@@ -7,11 +7,20 @@ from functools import cache
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA, audit
-from fairpca._resampling import assign_folds, cross_fit, disparity_interval, spread_interval
+from fairpca._resampling import (
+    assign_folds,
+    cross_fit,
+    disparity_interval,
+    group_ratios,
+    spread_interval,
+)
 from fairpca._steps import finish
+from fairpca._validation import encode_groups
 from fairpca.datasets import load_diabetes_by_sex, make_two_groups
 from fairpca.metrics import group_reconstruction_errors
 
@@ -113,11 +122,135 @@ def test_several_groups(estimator):
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["path"]["alpha"][1] is None
 
 
-def test_estimators_that_change_the_groups_are_refused():
+@pytest.mark.parametrize("estimator", [FairPCA(3, normalize=True), MinMaxPCA(3, normalize=True)])
+def test_relative_errors(estimator):
     X, groups = several_groups()
-    for estimator in (FairPCA(3, normalize=True), FairPCA(3, min_group_size=5)):
-        with pytest.raises(ValueError, match="leave out normalize and min_group_size"):
-            audit(X, groups, estimator, **QUICK)
+    result = audit(X, groups, estimator, **QUICK)
+    Z = X / X.std(axis=0, ddof=1)
+    fitted = clone(estimator).fit(Z, sensitive_features=groups)
+    relative = group_reconstruction_errors(PCA(3).fit(Z), Z, groups, normalize=True)
+    assert result.normalized
+    assert result.pca.group_errors == pytest.approx(list(relative.values()))
+    assert result.fair.group_errors == pytest.approx(fitted.group_errors_)
+    assert result.fair.overall == pytest.approx(fitted.reconstruction_error_)
+    assert result.group_variances == pytest.approx(np.ones(6))
+    assert result.feature_errors.fair.sum(axis=1) == pytest.approx(fitted.group_errors_)
+    assert result.path.disparity[0] == pytest.approx(np.ptp(list(relative.values())))
+    assert 0 < result.cross_validation.pca.overall < 1
+    low, high = result.bootstrap.pca
+    assert low < result.cross_validation.pca.disparity < high
+
+
+def unequal_groups():
+    """Two wards of many patients, two of few."""
+    data = diabetes()
+    ward = np.repeat(["north", "south", "east", "west"], [250, 150, 30, 12])
+    return data.data, np.random.default_rng(0).permutation(ward)
+
+
+def test_small_groups_are_refused_by_name():
+    X, groups = unequal_groups()
+    with pytest.raises(ValueError, match=r"'east' \(30 rows\), 'west' \(12 rows\)"):
+        audit(X, groups, FairPCA(3, min_group_size=40), **QUICK)
+
+
+def test_small_groups_are_merged_in_every_figure():
+    X, groups = unequal_groups()
+    merged = audit(X, groups, FairPCA(3, min_group_size=40, small_groups="merge"), **QUICK)
+    rest = np.where(np.isin(groups, ["east", "west"]), "rest", groups)
+    expected = audit(X, rest, FairPCA(3), **QUICK)
+    assert merged.small_groups == ["east", "west"]
+    assert merged.groups == expected.groups == ["north", "rest", "south"]
+    assert merged.compared == [True] * 3
+    assert _flat(merged.to_dict()) == pytest.approx(_flat(expected.to_dict()), rel=1e-6, abs=1e-9)
+
+
+def test_ignored_groups_count_in_the_overall_error_only():
+    X, groups = unequal_groups()
+    estimator = FairPCA(3, min_group_size=20, small_groups="ignore")
+    result = audit(X, groups, estimator, **(QUICK | {"n_folds": 20}))
+    fitted = clone(estimator).fit(X / X.std(axis=0, ddof=1), sensitive_features=groups)
+    assert result.groups == ["east", "north", "south", "west"]
+    assert result.compared == [True, True, True, False]
+    assert result.small_groups == ["west"]
+    assert result.fair.group_errors == pytest.approx(fitted.group_errors_)
+    assert result.fair.overall == pytest.approx(fitted.reconstruction_error_)
+    for errors in (result.pca, result.fair, result.cross_validation.fair):
+        assert errors.disparity == pytest.approx(np.ptp(errors.group_errors[:3]))
+    assert result.path.disparity[0] == pytest.approx(result.pca.disparity)
+    assert result.cross_validation.n_folds == 20
+
+
+def test_ignored_groups_stay_ignored_where_folds_make_others_as_small():
+    """A fold takes the group of 30 below the 29 that make a group large enough."""
+    X, groups = unequal_groups()
+    estimator = FairPCA(3, min_group_size=29, small_groups="ignore")
+    strict = audit(X, groups, estimator, **QUICK)
+    loose = audit(X, groups, estimator.set_params(min_group_size=13), **QUICK)
+    assert strict.cross_validation.fair.group_errors == pytest.approx(
+        loose.cross_validation.fair.group_errors
+    )
+
+
+def test_a_weight_of_zero_leaves_a_row_out_and_equal_weights_change_nothing():
+    X, groups = several_groups()
+    expected = audit(X[:300], groups[:300], FairPCA(3), **QUICK).to_dict()
+    weights = np.where(np.arange(len(X)) < 300, 7.0, 0.0)
+    result = audit(X, groups, FairPCA(3), sample_weight=weights, **QUICK).to_dict()
+    assert result.pop("weighted")
+    assert not expected.pop("weighted")
+    assert _flat(result) == pytest.approx(_flat(expected), rel=1e-6, abs=1e-9)
+
+
+def _flat(plain):
+    """All numbers of a nested dict, in order."""
+    if isinstance(plain, dict):
+        plain = list(plain.values())
+    if isinstance(plain, list):
+        return [number for part in plain for number in _flat(part)]
+    return [plain] if isinstance(plain, (int, float)) else []
+
+
+def test_weights_are_those_of_a_weighted_fit_and_a_weighted_average():
+    X, groups = several_groups()
+    weights = np.random.default_rng(0).uniform(0.5, 3, len(X))
+    result = audit(X, groups, FairPCA(3), sample_weight=weights, standardize=False, **QUICK)
+    fitted = FairPCA(3).fit(X, sensitive_features=groups, sample_weight=weights)
+    assert result.fair.group_errors == pytest.approx(fitted.group_errors_)
+    assert result.pca.group_errors == pytest.approx(fitted.pca_group_errors_)
+    codes = np.unique(result.groups, return_inverse=True)[1][encode_groups(groups, len(X))[0]]
+    errors = np.random.default_rng(1).exponential(size=len(X))
+    ratios, shares = group_ratios(weights * errors, weights, codes)
+    for g in range(6):
+        here = codes == g
+        average = np.average(errors[here], weights=weights[here])
+        assert ratios[g] == pytest.approx(average)
+        assert shares[here].mean() == pytest.approx(average)
+
+
+def test_interval_of_a_weighted_mean_and_of_a_ratio_covers_it():
+    rng = np.random.default_rng(0)
+    codes, hits = np.zeros(150, np.intp), np.zeros(2)
+    for _ in range(200):
+        weights, sizes = rng.uniform(0.2, 2, 150), rng.exponential(3.0, 150)
+        errors = rng.exponential(1.0, 150) * weights  # of mean 1; weights and errors go together
+        for i, (a, b) in enumerate([(weights * errors, weights), (errors * sizes, sizes)]):
+            low, high = disparity_interval(
+                np.zeros(50), group_ratios(a, b, codes)[1], 0.9, 200, rng
+            )
+            truth = [(4.0 + 0.4 + 0.04) / 3 / 1.1, 1.1][i]
+            hits[i] += low <= truth <= high
+    assert (hits >= 0.84 * 200).all(), hits
+    assert (hits <= 0.96 * 200).all(), hits
+
+
+def test_sparse_data_give_the_audit_of_the_same_array():
+    X, groups = several_groups()
+    X = np.where(np.median(X, axis=0) < X, X, 0.0)
+    dense = audit(X, groups, FairPCA(3, normalize=True), **QUICK)
+    for kind in (sp.csr_matrix, sp.csc_array):
+        sparse = audit(kind(X), groups, FairPCA(3, normalize=True), **QUICK)
+        assert _flat(sparse.to_dict()) == pytest.approx(_flat(dense.to_dict()), rel=1e-6, abs=1e-9)
 
 
 def test_interval_of_the_spread_of_two_groups_is_that_of_their_difference():
@@ -160,7 +293,7 @@ def test_held_out_errors_come_from_fits_without_the_row():
     codes = (made.sensitive_features == "minority").astype(np.intp)
     fold = assign_folds(codes, 5, np.random.default_rng(0))
     assert np.bincount(fold[codes == 1]).tolist() == [4] * 5
-    errors = finish(cross_fit(made.data, codes, fold, [FairPCA(2)], standardize=True))[0]
+    errors = finish(cross_fit(made.data, codes, fold, [FairPCA(2)], standardize=True)).errors[0]
     for k in range(5):
         rest = made.data[fold != k]
         scale = rest.std(axis=0, ddof=1)
@@ -255,7 +388,7 @@ def test_intervals_cover_the_disparity_on_new_rows(sizes, d, r):
         rng = np.random.default_rng(seed)
         estimators = [FairPCA(r, alpha=1.0), FairPCA(r)]
         fold = assign_folds(codes, 5, rng)
-        held_out = finish(cross_fit(made.data, codes, fold, estimators, standardize=False))
+        held_out = finish(cross_fit(made.data, codes, fold, estimators, standardize=False)).errors
         for i, (errors, estimator) in enumerate(zip(held_out, estimators, strict=True)):
             low, high = disparity_interval(errors[codes == 0], errors[codes == 1], 0.95, 500, rng)
             estimator.fit(made.data, sensitive_features=codes)

@@ -143,6 +143,43 @@ def test_several_groups(diabetes, tmp_path):
     assert model["group"] == ["sex", "ward"]
 
 
+def test_small_groups_and_relative_errors(diabetes, tmp_path):
+    table = pq.read_table(diabetes / "d.parquet")
+    clinic = np.repeat(["a", "b", "c", "d"], [200, 200, 30, 12]).tolist()
+    pq.write_table(table.append_column("clinic", [clinic]), tmp_path / "d.parquet")
+    data = ["d.parquet", "-g", "clinic", "--label", "y", "--drop", "id,sex,ward"]
+    line = fails("audit", *data, "--min-group-size", 50, cwd=tmp_path)
+    assert "'c' (30 rows), 'd' (12 rows)" in line
+    assert "small_groups='x'" in fails("audit", *data, "--small-groups", "x", cwd=tmp_path)
+
+    small = ["--min-group-size", 40, "--small-groups", "merge", "--normalize"]
+    done = run("audit", *data, *small, cwd=tmp_path)
+    assert "merged into 'rest', fewer than 40 rows: c, d" in done.stdout
+    numbers = json.loads(run("audit", *data, *small, "--json", "-", cwd=tmp_path).stdout)
+    X = load_diabetes_by_sex().data
+    fair = fairpca.FairPCA(3, normalize=True, min_group_size=40, small_groups="merge")
+    fair.fit(X, sensitive_features=clinic)
+    assert numbers["groups"] == ["a", "b", "rest"]
+    assert numbers["pca"][2]["group_errors"] == pytest.approx(fair.pca_group_errors_)
+    assert numbers["small_groups"] == ["c", "d"]
+
+    options = [*small, "-r", 3, "--json", "out.json"]
+    done = run("report", *data, *options, cwd=tmp_path)
+    assert "share of variance lost" in done.stdout
+    assert "Merged into “rest”" in (tmp_path / "report.html").read_text("utf-8")
+    numbers = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert numbers["fair"]["group_errors"] == pytest.approx(fair.group_errors_)
+    assert "small_groups='merge'" in numbers["data"]["code"]
+    done = run("fit", *data, *small, "-r", 3, "-o", "m.safetensors", cwd=tmp_path)
+    assert "merged into 'rest'" in done.stdout
+    done = run("audit", *data, "--min-group-size", 20, "--small-groups", "ignore", "--json", "-",
+               cwd=tmp_path)  # fmt: skip
+    numbers = json.loads(done.stdout)
+    assert numbers["compared"] == [True, True, True, False]
+    row = numbers["pca"][2]
+    assert row["disparity"] == pytest.approx(np.ptp(row["group_errors"][:3]))
+
+
 def test_max_disparity_decides_the_exit_code(diabetes, tmp_path):
     options = ["audit", diabetes / "d.csv", "-g", "sex", "--label", "y", "--drop", "id"]
     run(*options, "--max-disparity", "0.2", cwd=tmp_path)

@@ -65,6 +65,24 @@ def test_already_fair_and_infeasible_ends():
     assert path.alpha[-1] == 0
 
 
+def test_small_groups_are_left_out_or_refused():
+    X, groups = make_groups(d=4)
+    names = np.where(np.arange(len(X)) < 7, "tiny", groups)
+    path = tradeoff_path(
+        X, names, n_components=2, n_points=3, min_group_size=8, small_groups="ignore"
+    )
+    assert path.groups.tolist() == [*np.unique(groups).tolist(), "tiny"]
+    gap = path.group_errors[:, 0] - path.group_errors[:, 1]
+    np.testing.assert_allclose(np.abs(gap), np.abs(path.disparity), atol=1e-12)
+    fair = FairPCA(2, constraint=None, min_group_size=8, small_groups="ignore")
+    fair.fit(X, sensitive_features=names)
+    assert path.reconstruction_error[-1] == pytest.approx(fair.reconstruction_error_)
+    with pytest.raises(ValueError, match=r"'tiny' \(7 rows\)"):
+        tradeoff_path(X, names, n_components=2, min_group_size=8)
+    with pytest.raises(ValueError, match="small_groups='drop'"):
+        tradeoff_path(X, names, n_components=2, small_groups="drop")
+
+
 def test_refusals(two_groups):
     X, groups = two_groups
     with pytest.raises(TypeError, match="sensitive_features is missing"):

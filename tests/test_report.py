@@ -225,6 +225,20 @@ def test_several_groups(visit):
     assert page.locator("#readout [data-show=alpha]").count() == 0
 
 
+def test_small_groups_are_named_on_the_page(visit):
+    bunch = load_diabetes_by_sex(prepare=False)
+    ward = np.repeat(["north", "south", "east", "west"], [200, 200, 30, 12])
+    model = FairPCA(3, normalize=True, min_group_size=20, small_groups="ignore")
+    weights = np.linspace(1, 2, len(ward))
+    page = visit(render(audit(bunch.data, ward, model, sample_weight=weights, **QUICK)))
+    said = page.locator("#small-groups").inner_text()
+    assert said == "Too small to be compared, counted in the overall error only: “west”."
+    assert "west (not compared)" in page.locator("#errors").inner_text()
+    text = page.locator("main").inner_text()
+    assert "Share of its variance that each group loses with 3 of 9 dimensions" in text
+    assert "rows weighted" in text
+
+
 def test_one_component_and_tiny_group(visit):
     made = make_two_groups((30, 1), 3, random_state=0)
     page = visit(render(audit(made.data, made.sensitive_features, FairPCA(1), **QUICK)))

@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairpca._audit import Audit, audit
+    from fairpca._audit import audit
+    from fairpca._audit_result import Audit
     from fairpca._fair_pca import FairPCA
     from fairpca._minmax_pca import MinMaxPCA
     from fairpca._model_file import load_model
@@ -19,7 +20,7 @@ __version__ = "0.1.0"
 
 # Loaded when first used: `fairpca --help` must not wait a second for scikit-learn.
 _HOMES = {
-    "Audit": "_audit",
+    "Audit": "_audit_result",
     "DualityGapWarning": "exceptions",
     "FairPCA": "_fair_pca",
     "GroupMoments": "_moments",

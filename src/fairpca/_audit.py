@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from math import ceil, isfinite
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 
+from fairpca._audit_result import (
+    Audit,
+    Bootstrap,
+    CrossValidation,
+    Errors,
+    FeatureErrors,
+    Loadings,
+    RankCurve,
+    Scores,
+)
 from fairpca._base import FairProjection
 from fairpca._fair_pca import FairPCA
 from fairpca._moments import GroupMoments
@@ -19,13 +29,22 @@ from fairpca._resampling import (
     assign_folds,
     cross_fit,
     disparity_interval,
+    divide_columns,
     fit_quietly,
+    group_ratios,
     quietly,
     spread_interval,
 )
+from fairpca._small_groups import REST, SettledGroups
+from fairpca._spectral import DenseOperand
 from fairpca._steps import finish
-from fairpca._validation import FORGOTTEN_GROUPS, check_integer, encode_groups
-from fairpca.path import TradeoffPath, tradeoff_path
+from fairpca._validation import (
+    FORGOTTEN_GROUPS,
+    check_integer,
+    check_sample_weight,
+    encode_groups,
+)
+from fairpca.path import tradeoff_path
 from fairpca.sources.in_memory import as_rows
 
 Array = NDArray[np.float64]
@@ -34,203 +53,12 @@ _MOST_RANKS = 30
 _MANY_FEATURES = 300  # from here on every further rank is worth waiting for
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Average squared reconstruction errors under one projection.
-
-    Attributes
-    ----------
-    group_errors : ndarray of shape (k,)
-        ``R_g``, in the order of ``Audit.groups``.
-    overall : float
-        ``R``, over all rows.
-    disparity : float
-        Error of the harmed group minus that of the privileged one; of more than two groups the
-        largest error minus the smallest.
-    """
-
-    group_errors: Array
-    overall: float
-    disparity: float
-
-
-@dataclass(frozen=True)
-class RankCurve:
-    """Group errors against the number of components.
-
-    Attributes
-    ----------
-    n_components : ndarray of shape (m,)
-    pca, fair : ndarray of shape (m, k)
-        Group errors of plain PCA and of the fair projection.
-    status : list of str
-        How the fair fit ended at each rank.
-    """
-
-    n_components: NDArray[np.int64]
-    pca: Array
-    fair: Array
-    status: list[str]
-
-
-@dataclass(frozen=True)
-class Loadings:
-    """Weights of the features in each component, of shape (n_components, n_features).
-
-    The sign of a component is arbitrary; PCA's are turned to agree with the fair ones.
-    """
-
-    pca: Array
-    fair: Array
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Scores of a random sample of rows on the first two components (or the only one).
-
-    Attributes
-    ----------
-    rows : ndarray of shape (m,)
-        Which rows; each group is sampled up to the same number, so groups of unequal size can be
-        compared by eye.
-    group : ndarray of shape (m,)
-        Index into ``Audit.groups``.
-    pca, fair : ndarray of shape (m, 2) or (m, 1)
-    """
-
-    rows: NDArray[np.intp]
-    group: NDArray[np.intp]
-    pca: Array
-    fair: Array
-
-
-@dataclass(frozen=True)
-class FeatureErrors:
-    """What each group loses on each feature: average squared errors of shape (k, n_features).
-
-    They sum over the features to the group errors.
-    """
-
-    pca: Array
-    fair: Array
-
-
-@dataclass(frozen=True)
-class CrossValidation:
-    """Errors on held-out rows: every row under projections fitted without it."""
-
-    n_folds: int
-    pca: Errors
-    fair: Errors
-
-
-@dataclass(frozen=True)
-class Bootstrap:
-    """Confidence intervals of the disparity on new rows of the same population.
-
-    Bootstrap-t intervals from the held-out errors; see the user guide, "The report's statistics".
-    For more than two groups the level is the least that they have.
-
-    Attributes
-    ----------
-    level : float
-    n_resamples : int
-    pca, fair : (float, float)
-        Low and high end for each projection.
-    """
-
-    level: float
-    n_resamples: int
-    pca: tuple[float, float]
-    fair: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What plain PCA does to the groups, and what a fair projection changes.
-
-    Attributes
-    ----------
-    estimator : str
-        The fair estimator, as code.
-    n_components : int
-    standardized : bool
-        Whether columns were divided by their standard deviation over all rows (with n - 1).
-    feature_names : list of str
-    groups : list
-        Group labels, sorted.
-    group_sizes : list of int
-    group_variances : ndarray of shape (k,)
-        Average squared distance from the overall mean: the error of a projection onto nothing.
-    privileged_group, harmed_group : label
-        As plain PCA treats them.
-    pca, fair : Errors
-        On the rows fitted to.
-    cost : float
-        Relative increase of the overall error: 0.01 is one percent.
-    status : str
-        How the fair fit ended.
-    alpha : float
-        The weighting at which the fair projection is optimal; NaN where there is none.
-    duality_gap : float
-        The certificate, as the estimator defines it: for ``FairPCA``, no projection can be better
-        by more than this.
-    ranks : RankCurve
-    path : TradeoffPath
-    loadings : Loadings
-    scores : Scores
-    feature_errors : FeatureErrors
-    cross_validation : CrossValidation or None
-        None when a group has too few rows to leave some out.
-    bootstrap : Bootstrap or None
-        None with ``cross_validation``.
-    random_state : int
-        Seed of folds, resamples and the sample of scores.
-    """
-
-    estimator: str
-    n_components: int
-    standardized: bool
-    feature_names: list[str]
-    groups: list[Any]
-    group_sizes: list[int]
-    group_variances: Array
-    privileged_group: Any
-    harmed_group: Any
-    pca: Errors
-    fair: Errors
-    cost: float
-    status: str
-    alpha: float
-    duality_gap: float
-    ranks: RankCurve
-    path: TradeoffPath
-    loadings: Loadings
-    scores: Scores
-    feature_errors: FeatureErrors
-    cross_validation: CrossValidation | None
-    bootstrap: Bootstrap | None
-    random_state: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain lists, numbers, strings and None, ready for ``json.dump``."""
-        plain: dict[str, Any] = _plain(self)
-        return plain
-
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the page that ``fairpca report`` makes; needs ``pip install "fairpca[cli]"``."""
-        from fairpca._files import replacing
-        from fairpca.report import render
-
-        with replacing(path) as page:
-            page.write_text(render(self), encoding="utf-8")
-
-
 def audit(
     X: Any,
     sensitive_features: Any = None,
     estimator: FairProjection | None = None,
     *,
+    sample_weight: Any = None,
     standardize: bool = True,
     ranks: Sequence[int] | None = None,
     n_points: int = 41,
@@ -244,14 +72,18 @@ def audit(
 
     Parameters
     ----------
-    X : array or data frame of shape (n_samples, n_features)
-        Copied once, as float64.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        What is not sparse is copied once, as float64.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed.
     estimator : FairPCA or other estimator of this library, optional
-        Not modified; fitted figures come from clones. Without ``normalize`` and ``min_group_size``:
-        all groups are compared, in the units of the columns. By default
-        ``FairPCA(n_components=0.7)``: as many components as keep 70 % of each group's variance.
+        Not modified; fitted figures come from clones. Its ``normalize``, ``min_group_size`` and
+        ``small_groups`` hold for the whole audit: all errors are then relative, and small groups
+        are merged or left out of all comparisons. By default ``FairPCA(n_components=0.7)``: as many
+        components as keep 70 % of each group's variance.
+    sample_weight : array-like of shape (n_samples,), optional
+        Non-negative weights. All averages are weighted; folds and resamples are of rows, whatever
+        their weight. Rows of weight zero are left out.
     standardize : bool, default=True
         Divide columns by their standard deviation over all rows, as the paper does. Within
         cross-validation that of the rows fitted to.
@@ -294,6 +126,7 @@ def audit(
             X,
             sensitive_features,
             estimator,
+            sample_weight=sample_weight,
             standardize=standardize,
             ranks=ranks,
             n_points=n_points,
@@ -311,6 +144,7 @@ def audit_steps(
     sensitive_features: Any,
     estimator: FairProjection | None = None,
     *,
+    sample_weight: Any = None,
     standardize: bool = True,
     ranks: Sequence[int] | None = None,
     n_points: int = 41,
@@ -334,68 +168,89 @@ def audit_steps(
         check_integer(name, value, least)
     rng = np.random.default_rng(random_state)
     yield "reading the data"
-    values, feature_names = _dense(X)
-    codes, labels = encode_groups(sensitive_features, len(values))
-    moments, scale = GroupMoments.from_data(X, sensitive_features), np.ones(values.shape[1])
+    values, feature_names = _values(X)
+    codes, labels = encode_groups(sensitive_features, values.shape[0])
+    weights = check_sample_weight(sample_weight, values.shape[0])
+    moments = GroupMoments.from_data(X, sensitive_features, weights)
+    scale = np.ones(moments.n_features)
     if standardize:
         moments, scale = moments.standardize()
 
     yield "fitting"
     model = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
-    if model.normalize or model.min_group_size > 1:
-        raise ValueError(
-            f"audit compares all groups in the units of the columns, so {model!r} cannot be "
-            "audited; leave out normalize and min_group_size, and give small groups one label, or "
-            "leave out their rows, before."
-        )
+    settled = model._settle_groups(moments)
     fit_quietly(model, moments)
     r = model.n_components_
     model.set_params(n_components=r)
-    pca = FairPCA(r, alpha=1.0).fit_moments(moments)
+    small = {"min_group_size": model.min_group_size, "small_groups": model.small_groups}
+    pca = FairPCA(r, alpha=1.0, **small).fit_moments(moments)
     if model.group_errors_.sum() == 0 and not moments.second_moments().any():
         raise ValueError(
             "no column of X varies, so there is nothing to reconstruct; pass columns that do."
         )
-    sides = (
-        labels.tolist().index(model.privileged_group_),
-        labels.tolist().index(model.harmed_group_),
-    )
     signs = agreeing_signs(pca.components_, model.components_)
     with quietly():
-        path = tradeoff_path(moments, n_components=r, n_points=n_points)
+        path = tradeoff_path(
+            moments, n_components=r, n_points=n_points, normalize=model.normalize, **small
+        )
 
     curve = yield from curve_steps(moments, model, ranks)
 
+    kept = np.arange(len(codes)) if weights is None else np.flatnonzero(weights)
+    codes = _settled_codes(codes[kept], labels, settled)
+    comparison = _Comparison.of(model, settled)
     cross_validation = bootstrap = None
-    n_folds = _possible_folds(moments.counts, n_folds, r)
+    n_folds = _possible_folds(settled, n_folds, r)
     if n_folds:
         fold = assign_folds(codes, n_folds, rng)
-        refitted = (clone(pca), clone(model))
-        held_out = yield from cross_fit(values, codes, fold, refitted, standardize)
+        held_out = yield from cross_fit(
+            values[kept],
+            codes,
+            fold,
+            (clone(pca), clone(model)),
+            standardize,
+            sample_weight=None if weights is None else weights[kept],
+            compared=settled.compared,
+        )
+        w = np.ones(len(kept)) if weights is None else weights[kept]
+        totals = w * held_out.distances if model.normalize else w
+        rows = [(w * errors, group_ratios(w * errors, totals, codes)) for errors in held_out.errors]
         cross_validation = CrossValidation(
-            n_folds, *(_averages(errors, codes, sides) for errors in held_out)
+            n_folds,
+            *(
+                comparison.errors(ratios, float(errors.sum() / totals.sum()))
+                for errors, (ratios, _) in rows
+            ),
         )
         yield "resampling"
         before, after = (
-            _interval(errors, codes, sides, level, n_resamples, rng) for errors in held_out
+            comparison.interval(shares, codes, level, n_resamples, rng) for _, (_, shares) in rows
         )
         bootstrap = Bootstrap(level, n_resamples, before, after)
 
-    rows = _sample(codes, n_scores, rng)
-    some = values[rows] / scale
+    sample = _sample(codes, n_scores, rng)
+    some = divide_columns(values[kept[sample]], scale)
+    if issparse(values):
+        some = some.toarray()
     R = model.pca_reconstruction_error_
+    units = np.trace(settled.moments.second_moments(), axis1=1, axis2=2)
+    relative = np.where(units > 0, units, 1.0) if model.normalize else np.ones(len(units))
     return Audit(
         estimator=repr(model),
         n_components=r,
         standardized=standardize,
         feature_names=feature_names,
-        groups=labels.tolist(),
+        groups=settled.moments.groups.tolist(),
         group_sizes=model.group_sizes_.tolist(),
-        group_variances=np.trace(moments.second_moments(), axis1=1, axis2=2),
+        group_variances=units / relative,
+        normalized=model.normalize,
+        weighted=weights is not None,
+        compared=settled.compared.tolist(),
+        small_groups=settled.small,
         privileged_group=model.privileged_group_,
         harmed_group=model.harmed_group_,
-        pca=_errors(model.pca_group_errors_, R, sides),
-        fair=_errors(model.group_errors_, model.reconstruction_error_, sides),
+        pca=comparison.errors(model.pca_group_errors_, R),
+        fair=comparison.errors(model.group_errors_, model.reconstruction_error_),
         cost=model.reconstruction_error_ / R - 1.0 if R > 0 else 0.0,
         status=model.status_,
         alpha=float(model.alpha_),
@@ -404,13 +259,16 @@ def audit_steps(
         path=path,
         loadings=Loadings(pca.components_ * signs[:, None], model.components_),
         scores=Scores(
-            rows,
-            codes[rows],
+            kept[sample],
+            codes[sample],
             ((some - pca.mean_) @ pca.components_[:2].T) * signs[:2],
             (some - model.mean_) @ model.components_[:2].T,
         ),
         feature_errors=FeatureErrors(
-            _feature_errors(moments, pca.components_), _feature_errors(moments, model.components_)
+            *(
+                _feature_errors(settled.moments, fitted.components_) / relative[:, None]
+                for fitted in (pca, model)
+            )
         ),
         cross_validation=cross_validation,
         bootstrap=bootstrap,
@@ -431,17 +289,20 @@ def curve_steps(
         np.array(chosen),
         np.array([fit.pca_group_errors_ for fit in fits]),
         np.array([fit.group_errors_ for fit in fits]),
+        np.array([fit.pca_reconstruction_error_ for fit in fits]),
         [fit.status_ for fit in fits],
     )
 
 
-def pca_errors_by_rank(moments: GroupMoments) -> Array:
+def pca_errors_by_rank(moments: GroupMoments, normalize: bool = False) -> Array:
     """Group errors of plain PCA with 1, 2, ... components, of shape (n_ranks, k)."""
-    C, p = moments.second_moments(), moments.weights / moments.weights.sum()
+    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    operand = operand.relative() if normalize else operand
+    C, p = operand.C, operand.shares
     V = np.linalg.eigh(np.tensordot(p, C, axes=1)).eigenvectors[:, ::-1]
     captured = np.einsum("ji,kji->ik", V, C @ V).cumsum(axis=0)
     n_ranks = int(min(moments.n_features, moments.counts.sum()))
-    errors = np.trace(C, axis1=1, axis2=2) - captured
+    errors = operand.traces - captured
     return np.asarray(np.maximum(errors[:n_ranks], 0.0))
 
 
@@ -450,12 +311,61 @@ def agreeing_signs(components: Array, like: Array) -> Array:
     return np.where(np.einsum("ij,ij->i", components, like) < 0, -1.0, 1.0)
 
 
-def _dense(X: Any) -> tuple[Array, list[str]]:
+@dataclass(frozen=True)
+class _Comparison:
+    """Which groups are compared, and which of them PCA treats best and worst."""
+
+    compared: NDArray[np.bool_]
+    privileged: int
+    harmed: int
+
+    @classmethod
+    def of(cls, model: FairProjection, settled: SettledGroups) -> _Comparison:
+        labels = settled.moments.groups.tolist()
+        sides = labels.index(model.privileged_group_), labels.index(model.harmed_group_)
+        return cls(settled.compared, *sides)
+
+    @property
+    def two(self) -> bool:
+        return int(np.count_nonzero(self.compared)) == 2
+
+    def errors(self, group_errors: Array, overall: float) -> Errors:
+        if self.two:
+            disparity = group_errors[self.harmed] - group_errors[self.privileged]
+        else:
+            disparity = np.ptp(group_errors[self.compared])
+        return Errors(group_errors, float(overall), float(disparity))
+
+    def interval(
+        self,
+        errors: Array,
+        codes: NDArray[np.intp],
+        level: float,
+        n_resamples: int,
+        rng: np.random.Generator,
+    ) -> tuple[float, float]:
+        if self.two:
+            favoured, harmed = errors[codes == self.privileged], errors[codes == self.harmed]
+            return disparity_interval(favoured, harmed, level, n_resamples, rng)
+        groups = [errors[codes == g] for g in np.flatnonzero(self.compared)]
+        return spread_interval(groups, level, n_resamples, rng)
+
+
+def _values(X: Any) -> tuple[Any, list[str]]:
+    """All rows as a float64 array or CSR matrix, and the names of the columns."""
     rows = as_rows(X)
-    if rows.is_sparse:
-        raise TypeError("audit needs dense data; pass X.toarray(), or fewer columns of it.")
     names = rows.feature_names or [f"x{j}" for j in range(rows.n_features)]
-    return np.array(rows.block(0, rows.n_rows), dtype=np.float64), names
+    whole = rows.block(0, rows.n_rows)
+    return whole if rows.is_sparse else np.array(whole, dtype=np.float64), names
+
+
+def _settled_codes(
+    codes: NDArray[np.intp], labels: NDArray[Any], settled: SettledGroups
+) -> NDArray[np.intp]:
+    """Codes of the groups as they were compared: small ones may have become the rest."""
+    new = settled.moments.groups.tolist()
+    places = [new.index(label if label in new else REST) for label in labels.tolist()]
+    return np.array(places, np.intp)[codes]
 
 
 def _ranks(moments: GroupMoments, r: int, ranks: Sequence[int] | None) -> list[int]:
@@ -471,38 +381,12 @@ def _ranks(moments: GroupMoments, r: int, ranks: Sequence[int] | None) -> list[i
     return sorted({int(rank) for rank in ranks})
 
 
-def _possible_folds(counts: Iterable[int], n_folds: int, r: int) -> int:
+def _possible_folds(settled: SettledGroups, n_folds: int, r: int) -> int:
     """As many folds as asked for and as the smallest group allows; 0 when that is not enough."""
-    folds = min(n_folds, *counts)
+    counts = settled.moments.counts
+    folds = int(min(n_folds, *counts[settled.compared]))
     enough = folds >= 2 and sum(n - -(-n // folds) for n in counts) >= r
-    return int(folds) if enough else 0
-
-
-def _averages(errors: Array, codes: NDArray[np.intp], sides: tuple[int, int]) -> Errors:
-    by_group = np.bincount(codes, errors) / np.bincount(codes)
-    return _errors(by_group, float(errors.mean()), sides)
-
-
-def _errors(group_errors: Array, overall: float, sides: tuple[int, int]) -> Errors:
-    privileged, harmed = sides
-    two = len(group_errors) == 2
-    disparity = group_errors[harmed] - group_errors[privileged] if two else np.ptp(group_errors)
-    return Errors(group_errors, float(overall), float(disparity))
-
-
-def _interval(
-    errors: Array,
-    codes: NDArray[np.intp],
-    sides: tuple[int, int],
-    level: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> tuple[float, float]:
-    by_group = [errors[codes == g] for g in range(int(codes.max()) + 1)]
-    if len(by_group) > 2:
-        return spread_interval(by_group, level, n_resamples, rng)
-    privileged, harmed = sides
-    return disparity_interval(by_group[privileged], by_group[harmed], level, n_resamples, rng)
+    return folds if enough else 0
 
 
 def _feature_errors(moments: GroupMoments, components: Array) -> Array:
@@ -521,15 +405,3 @@ def _sample(codes: NDArray[np.intp], n_scores: int, rng: np.random.Generator) ->
         rng.choice(rows, min(len(rows), max(n_scores // k, 1)), replace=False) for rows in members
     ]
     return np.sort(np.concatenate(drawn))
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not isfinite(value):
-        return None  # JSON has no word for it
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

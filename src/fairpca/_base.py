@@ -125,9 +125,9 @@ class FairProjection(
         """
         self._check_params()
         moments = self._learn(learn, X, sensitive_features, sample_weight, "fit")
-        self._settle_groups(moments)
+        settled = self._settle_groups(moments)
         self._remember_features(X, moments)
-        self._restart(moments)._publish()
+        self._restart(moments)._publish(settled)
         if isinstance(moments, ImplicitMoments):
             del self.moments_  # it holds on to X
         return self
@@ -174,9 +174,11 @@ class FairProjection(
                 f"fit_moments needs GroupMoments, got {type(moments).__name__}; "
                 "make them with GroupMoments.from_data(X, groups)."
             )
-        self._settle_groups(moments)
+        return self._fit_settled(moments, self._settle_groups(moments))
+
+    def _fit_settled(self, moments: GroupMoments, settled: SettledGroups) -> Self:
         self._remember_features(None, moments)
-        return self._restart(moments._copy())._publish()
+        return self._restart(moments._copy())._publish(settled)
 
     def fit_transform(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -422,9 +424,9 @@ class FairProjection(
         self.moments_ = moments
         return self
 
-    def _publish(self) -> Self:
+    def _publish(self, settled: SettledGroups | None = None) -> Self:
         """Solve, and set the fitted attributes."""
-        settled = self._settle_groups(self.moments_)
+        settled = settled or self._settle_groups(self.moments_)
         moments, compared = settled.moments, settled.compared
         shares = moments.weights / moments.weights.sum()
         operand = operand_of(moments, compared=compared)

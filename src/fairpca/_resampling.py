@@ -17,6 +17,11 @@ errors are skewed. It needs the errors only, one number per row, so a thousand r
 than one fit. Above 2000 rows a group's rows are first put at random into 2000 blocks, and the block
 means are resampled.
 
+With weights w, or errors relative to the squared distances t from the mean, the estimate of a group
+is a ratio, ``rho = sum(w e) / sum(w t)`` (t = 1 where errors are not relative). Its rows enter by
+their linear share in it, ``rho + (w e - rho w t) / mean(w t)``, which has the mean rho and the
+variance that the ratio has for many rows: everything above applies to these values.
+
 The spread of more than two groups is the largest of all their differences. Those get simultaneous
 intervals, q being the quantile of the largest ``|D* - D| / se*`` of all pairs, and the spread lies
 between the largest lower and the largest upper end: at least as often as the level says.
@@ -27,15 +32,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fairpca._base import FairProjection
 from fairpca._moments import GroupMoments
+from fairpca._small_groups import SettledGroups
 from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
 from fairpca.metrics import row_reconstruction_errors
 
@@ -68,32 +77,83 @@ def quietly() -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """What projections fitted without a row make of it.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (n_estimators, n_rows)
+        Squared reconstruction errors.
+    distances : ndarray of shape (n_rows,)
+        Squared distances from the mean of the rows fitted to: the errors of keeping nothing.
+    """
+
+    errors: Array
+    distances: Array
+
+
 def cross_fit(
-    X: Array,
+    X: Any,
     codes: NDArray[np.intp],
     fold: NDArray[Any],
     estimators: Sequence[FairProjection],
     standardize: bool,
-) -> Generator[str, None, Array]:
+    *,
+    sample_weight: Array | None = None,
+    compared: NDArray[np.bool_] | None = None,
+) -> Generator[str, None, HeldOut]:
     """Squared error of each row under projections fitted to the other folds.
 
-    Yields what is being done, returns an array of shape (n_estimators, n_rows). The estimators are
-    refitted in place, on merged moments: X is read once for these and once for the errors.
+    Yields what is being done. The estimators are refitted in place, on merged moments: X, an array
+    or CSR matrix, is read once for these and once for the errors. Which groups are ``compared`` is
+    said for all folds, in which there are fewer rows than in the whole.
     """
     n_folds = int(fold.max()) + 1
-    parts = [GroupMoments.from_data(X[fold == k], codes[fold == k]) for k in range(n_folds)]
-    errors = np.empty((len(estimators), len(X)))
+    weights = np.ones(len(codes)) if sample_weight is None else sample_weight
+    parts = [
+        GroupMoments.from_data(X[fold == k], codes[fold == k], weights[fold == k])
+        for k in range(n_folds)
+    ]
+    errors, distances = np.empty((len(estimators), len(codes))), np.empty(len(codes))
     for k in range(n_folds):
         yield f"cross-validation, fold {k + 1} of {n_folds}"
         moments = reduce(GroupMoments.merge, parts[:k] + parts[k + 1 :])
         held_out = X[fold == k]
         if standardize:
             moments, scale = moments.standardize()
-            held_out = held_out / scale
+            held_out = divide_columns(held_out, scale)
+        here = np.ones(len(moments.groups), bool) if compared is None else compared[moments.groups]
         for row, estimator in zip(errors, estimators, strict=True):
-            fit_quietly(estimator, moments)
+            with quietly():
+                estimator._fit_settled(moments, SettledGroups(moments, here, []))
             row[fold == k] = row_reconstruction_errors(estimator, held_out)
-    return errors
+        nothing = SimpleNamespace(components_=np.empty((0, moments.n_features)), mean_=moments.mean)
+        distances[fold == k] = row_reconstruction_errors(nothing, held_out)
+    return HeldOut(errors, distances)
+
+
+def divide_columns(X: Any, scale: Array) -> Any:
+    """An array or sparse matrix with each column divided by its scale."""
+    is_sparse: bool = sp.issparse(X)
+    return X @ sp.diags_array(1.0 / scale) if is_sparse else X / scale
+
+
+def group_ratios(errors: Array, totals: Array, codes: NDArray[np.intp]) -> tuple[Array, Array]:
+    """``sum(errors) / sum(totals)`` of each group, and the linear share of each row in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.array([0, 0, 1])
+    >>> group_ratios(np.array([1.0, 3.0, 5.0]), np.array([2.0, 2.0, 10.0]), codes)
+    (array([1. , 0.5]), array([0.5, 1.5, 0.5]))
+    """
+    sums, mean = np.bincount(codes, totals), np.bincount(codes, totals) / np.bincount(codes)
+    ratios = np.divide(np.bincount(codes, errors), sums, out=np.zeros(len(sums)), where=sums > 0)
+    rest = errors - ratios[codes] * totals
+    shares = np.divide(rest, mean[codes], out=np.zeros(len(rest)), where=mean[codes] > 0)
+    return ratios, ratios[codes] + shares
 
 
 def disparity_interval(

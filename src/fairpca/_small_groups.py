@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,11 @@ def settle_small_groups(
     moments: GroupMoments | ImplicitMoments, min_group_size: int, small_groups: SmallGroups
 ) -> SettledGroups:
     """Do with groups of fewer than ``min_group_size`` rows what ``small_groups`` says."""
+    if small_groups not in get_args(SmallGroups):
+        raise ValueError(
+            f"small_groups={small_groups!r}: pass 'error', 'merge' or 'ignore', and min_group_size "
+            "with the number of rows that a group needs."
+        )
     is_small = moments.counts < min_group_size
     labels = moments.groups.tolist()
     small = [label for label, below in zip(labels, is_small, strict=True) if below]

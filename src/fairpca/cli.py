@@ -25,7 +25,7 @@ from fairpca._cli_reproduce import reproduce
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairpca._audit import Audit
+    from fairpca._audit_result import Audit
     from fairpca._base import FairProjection
     from fairpca._preparation import Choices, Prepared
 
@@ -122,6 +122,20 @@ Parity = Annotated[
     ),
 ]
 
+Normalize = Annotated[
+    bool, typer.Option("--normalize", help="Divide each group's error by its own variance.")
+]
+MinGroupSize = Annotated[
+    int, typer.Option("--min-group-size", min=1, help="Do not compare groups of fewer rows.")
+]
+SmallGroups = Annotated[
+    str,
+    typer.Option(
+        "--small-groups",
+        help="What becomes of them: error, merge (into one group) or ignore (but overall).",
+    ),
+]
+
 _DEFAULT_RANK = "0.7"
 _UsageError: Any = typer.BadParameter.__base__  # click's, wherever typer keeps its click
 
@@ -156,6 +170,9 @@ def report(
     drop_missing: DropMissing = False,
     standardize: Standardize = True,
     parity: Parity = False,
+    normalize: Normalize = False,
+    min_group_size: MinGroupSize = 1,
+    small_groups: SmallGroups = "error",
     encoding: Encoding = "utf-8",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of folds and resamples.")] = 0,
     quiet: Quiet = False,
@@ -176,7 +193,7 @@ def report(
             audit_steps(
                 prepared.frame,
                 prepared.groups,
-                _estimator(rank, parity),
+                _estimator(rank, parity, normalize, min_group_size, small_groups),
                 standardize=standardize,
                 random_state=seed,
             )
@@ -194,6 +211,7 @@ def report(
     if not quiet and "-" not in (out, json_file):
         console = _console()
         _print_notes(console, prepared)
+        _print_small(console, result.small_groups, min_group_size, small_groups)
         _print_audit(console, result, prepared.group_name)
         console.print(_plain(f"written to {out}"), style="dim")
 
@@ -224,6 +242,9 @@ def audit(
     encode: Encode = False,
     drop_missing: DropMissing = False,
     standardize: Standardize = True,
+    normalize: Normalize = False,
+    min_group_size: MinGroupSize = 1,
+    small_groups: SmallGroups = "error",
     encoding: Encoding = "utf-8",
     quiet: Quiet = False,
 ) -> None:
@@ -235,6 +256,8 @@ def audit(
         )
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
     with _json_output(json_file) as numbers, _progress(quiet):
+        import numpy as np
+
         from fairpca._audit import pca_errors_by_rank
         from fairpca._moments import GroupMoments
         from fairpca._preparation import read_prepared
@@ -243,7 +266,9 @@ def audit(
         moments = GroupMoments.from_data(prepared.frame, prepared.groups)
         if standardize:
             moments, _ = moments.standardize()
-        errors = pca_errors_by_rank(moments)
+        chosen = _estimator(1, False, normalize, min_group_size, small_groups)
+        settled: Any = chosen._settle_groups(moments)
+        errors = pca_errors_by_rank(settled.moments, normalize)
         ranks = list(range(1, len(errors) + 1))
         if components is not None:
             if components not in ranks:
@@ -255,19 +280,22 @@ def audit(
             {
                 "n_components": r,
                 "group_errors": errors[r - 1].tolist(),
-                "disparity": float(errors[r - 1].max() - errors[r - 1].min()),
+                "disparity": float(np.ptp(errors[r - 1, settled.compared])),
             }
             for r in ranks
         ]
         too_large = [
             row for row in rows if max_disparity is not None and row["disparity"] > max_disparity
         ]
-        labels = moments.groups.tolist()
+        labels = settled.moments.groups.tolist()
         if numbers is not None:
             plain = {
                 "groups": labels,
-                "group_sizes": moments.counts.tolist(),
+                "group_sizes": settled.moments.counts.tolist(),
                 "standardized": standardize,
+                "normalized": normalize,
+                "compared": settled.compared.tolist(),
+                "small_groups": settled.small,
                 "max_disparity": max_disparity,
                 "exceeded": bool(too_large),
                 "pca": rows,
@@ -276,6 +304,7 @@ def audit(
     if not quiet and json_file != "-":
         console = _console()
         _print_notes(console, prepared)
+        _print_small(console, settled.small, min_group_size, small_groups)
         _print_ranks(console, labels, rows, [row["n_components"] for row in too_large])
     if too_large:
         worst = max(row["disparity"] for row in too_large)
@@ -299,6 +328,9 @@ def fit(
     drop_missing: DropMissing = False,
     standardize: Standardize = True,
     parity: Parity = False,
+    normalize: Normalize = False,
+    min_group_size: MinGroupSize = 1,
+    small_groups: SmallGroups = "error",
     encoding: Encoding = "utf-8",
     quiet: Quiet = False,
 ) -> None:
@@ -316,7 +348,9 @@ def fit(
         scale = None
         if standardize:
             moments, scale = moments.standardize()
-        model = fit_quietly(_estimator(rank, parity), moments)
+        model = fit_quietly(
+            _estimator(rank, parity, normalize, min_group_size, small_groups), moments
+        )
         extra = {
             "columns": prepared.features.columns,
             "categories": prepared.features.categories,
@@ -327,6 +361,7 @@ def fit(
     if not quiet and out != "-":
         console = _console()
         _print_notes(console, prepared)
+        _print_small(console, model.small_groups_, min_group_size, small_groups)
         _print_model(console, model)
         console.print(_plain(f"written to {out}"), style="dim")
 
@@ -404,10 +439,18 @@ def inspect(
 app.command()(reproduce)
 
 
-def _estimator(rank: int | float, parity: bool) -> FairProjection:
+def _estimator(
+    rank: int | float, parity: bool, normalize: bool, min_group_size: int, small_groups: Any
+) -> FairProjection:
     from fairpca import FairPCA
 
-    return FairPCA(rank, constraint=None if parity else "no_worse")
+    return FairPCA(
+        rank,
+        constraint=None if parity else "no_worse",
+        normalize=normalize,
+        min_group_size=min_group_size,
+        small_groups=small_groups,
+    )
 
 
 def _rank(text: str) -> int | float:
@@ -531,17 +574,24 @@ def _short(text: object, limit: int = 40) -> Any:
 
 def _print_notes(console: Console, prepared: Prepared) -> None:
     """What was left out, and why."""
-
-    def listed(names: list[str]) -> str:
-        shown = ", ".join(str(_short(name, 24)) for name in names[:6])
-        return f"{shown}{f' and {len(names) - 6} more' if len(names) > 6 else ''}"
-
     if prepared.not_numbers:
-        console.print(_plain(f"left out, not numbers: {listed(prepared.not_numbers)} (--encode)"))
+        console.print(_plain(f"left out, not numbers: {_listed(prepared.not_numbers)} (--encode)"))
     if prepared.constant:
-        console.print(_plain(f"does not vary: {listed(prepared.constant)}"))
+        console.print(_plain(f"does not vary: {_listed(prepared.constant)}"))
     if prepared.n_dropped:
         console.print(f"left out, missing values: {prepared.n_dropped} of {prepared.n_read} rows")
+
+
+def _print_small(console: Console, small: list[Any], least: int, small_groups: str) -> None:
+    """What became of small groups: never silently."""
+    if small:
+        done = "merged into 'rest'" if small_groups == "merge" else "not compared"
+        console.print(_plain(f"{done}, fewer than {least} rows: {_listed(small)}"))
+
+
+def _listed(names: list[Any]) -> str:
+    shown = ", ".join(str(_short(name, 24)) for name in names[:6])
+    return f"{shown}{f' and {len(names) - 6} more' if len(names) > 6 else ''}"
 
 
 def _error_table(labels: list[Any], sizes: Any, before: Any, after: Any) -> Any:
@@ -559,11 +609,11 @@ def _error_table(labels: list[Any], sizes: Any, before: Any, after: Any) -> Any:
 
 def _print_audit(console: Console, result: Audit, group_name: str) -> None:
     r = result.n_components
+    error = (
+        "share of variance lost" if result.normalized else "average squared reconstruction error"
+    )
     console.print(
-        _plain(
-            f"average squared reconstruction error, {r} component{'s' if r > 1 else ''}, "
-            f"groups by {_short(group_name)}"
-        )
+        _plain(f"{error}, {r} component{'s' if r > 1 else ''}, groups by {_short(group_name)}")
     )
     table = _error_table(
         result.groups, result.group_sizes, result.pca.group_errors, result.fair.group_errors

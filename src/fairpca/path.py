@@ -14,6 +14,7 @@ from fairpca._implicit import ImplicitMoments, learn, operand_of
 from fairpca._many_groups import solve_spread
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, Status
+from fairpca._small_groups import SmallGroups, settle_small_groups
 from fairpca._solvers import Solution, solve_exact
 from fairpca._validation import check_integer, check_several_groups
 from fairpca.exceptions import DualityGapWarning
@@ -74,6 +75,8 @@ def tradeoff_path(
     n_points: int = 30,
     sample_weight: Any = None,
     normalize: bool = False,
+    min_group_size: int = 1,
+    small_groups: SmallGroups = "error",
     tol: float = 1e-6,
 ) -> TradeoffPath:
     """Compute the frontier of overall error and disparity between PCA and parity.
@@ -90,6 +93,9 @@ def tradeoff_path(
     sample_weight : array-like of shape (n_samples,), optional
     normalize : bool, default=False
         Divide each group's error by its own total variance, as in :class:`FairPCA`.
+    min_group_size : int, default=1
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        What becomes of groups of fewer rows, as in :class:`FairPCA`.
     tol : float, default=1e-6
         Largest duality gap, in units of the largest total variance of a group, that passes without
         a :class:`~fairpca.exceptions.DualityGapWarning`.
@@ -118,14 +124,16 @@ def tradeoff_path(
         )
     else:
         moments = learn(X_or_moments, sensitive_features, sample_weight)
-    check_several_groups(moments.groups.tolist(), int(moments.counts.sum()))
+    settled = settle_small_groups(moments, min_group_size, small_groups)
+    moments, compared = settled.moments, settled.compared
+    check_several_groups(moments.groups[compared].tolist(), int(moments.counts.sum()))
     if not 1 <= n_components <= moments.n_features or int(n_components) != n_components:
         raise ValueError(
             f"n_components={n_components} is not a rank: pass an integer from 1 to "
             f"{moments.n_features}, the number of features."
         )
     check_integer("n_points", n_points, 2)
-    operand = operand_of(moments)
+    operand = operand_of(moments, compared=compared)
     operand = operand.relative() if normalize else operand
     solver = EigenSolver(operand, int(n_components))
     two = len(operand.shares) == 2
@@ -140,7 +148,8 @@ def tradeoff_path(
 
     def disparities(errors: Array) -> Array:
         signed = errors[:, fairest.harmed] - errors[:, fairest.privileged]
-        return signed if two else np.ptp(errors, axis=1)
+        signs_tell = np.count_nonzero(compared) == 2
+        return signed if signs_tell else np.ptp(errors[:, compared], axis=1)
 
     fairest = solve(0.0)
     first, last = disparities(np.array([fairest.pca.errors, fairest.errors]))

@@ -13,7 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._audit import RankCurve, agreeing_signs, curve_steps
+from fairpca._audit import agreeing_signs, curve_steps
+from fairpca._audit_result import RankCurve
 from fairpca._base import FairProjection
 from fairpca._fair_pca import FairPCA
 from fairpca._moments import GroupMoments

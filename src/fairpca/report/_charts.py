@@ -12,7 +12,7 @@ import altair as alt
 import numpy as np
 import vl_convert
 
-from fairpca._audit import Audit
+from fairpca._audit_result import Audit
 from fairpca.report._view import MOST_COMPONENTS, display_names
 
 _MOST_FEATURES = 12
@@ -198,10 +198,13 @@ def _chosen_rank(audit: Audit) -> Any:
 
 def _gaps(audit: Audit) -> Any:
     """How far apart the groups are at each rank, relative to the overall error of PCA."""
-    curve, sizes = audit.ranks, np.array(audit.group_sizes)
-    overall = curve.pca @ (sizes / sizes.sum())
+    curve, overall, compared = audit.ranks, audit.ranks.pca_overall, audit.compared
     rows = [
-        {"r": int(r), "method": method, "gap": 100 * float(np.ptp(errors[i])) / float(overall[i])}
+        {
+            "r": int(r),
+            "method": method,
+            "gap": 100 * float(np.ptp(errors[i, compared])) / float(overall[i]),
+        }
         for method, errors in (("PCA", curve.pca), ("fair PCA", curve.fair))
         for i, r in enumerate(curve.n_components)
         if overall[i] > 1e-9 * audit.group_variances.max()

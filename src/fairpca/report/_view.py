@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fairpca._audit import Audit
+from fairpca._audit_result import Audit
 from fairpca._problems import Status
 from fairpca.report._provenance import Provenance
 
@@ -68,7 +68,7 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
     return {
         "title": f"{display_names([provenance.source], 80)[0]}, by "
         f"{display_names([provenance.group_name])[0]}",
-        "verdict": _verdict(audit, labels, harmed, privileged),
+        "verdict": _verdict(audit, harmed, privileged),
         "evidence": _evidence(audit),
         "harmed": harmed,
         "privileged": privileged,
@@ -76,6 +76,9 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "n_components": audit.n_components,
         "n_features": len(audit.feature_names),
         "standardized": audit.standardized,
+        "normalized": audit.normalized,
+        "weighted": audit.weighted,
+        "small_groups": _small_groups(audit),
         "rows": _rows(audit, labels),
         "overall": {
             "size": sum(audit.group_sizes),
@@ -91,7 +94,7 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "certified": audit.estimator.startswith("FairPCA(") and "golden" not in audit.estimator,
         "proof": "optimal" if abs(audit.duality_gap) <= 1e-6 * audit.pca.overall else "gap",
         "two": len(labels) == 2,
-        "all": _all(labels),
+        "all": _all(audit),
         "alpha": f"{audit.alpha:.4g}",
         "estimator": audit.estimator,
         "slider": _slider(audit),
@@ -107,8 +110,18 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
 MOST_COMPONENTS = 10
 
 
-def _all(labels: list[str]) -> str:
-    return "both" if len(labels) == 2 else "all"
+def _all(audit: Audit) -> str:
+    return "both" if sum(audit.compared) == 2 else "all"
+
+
+def _small_groups(audit: Audit) -> str:
+    """What became of groups too small to be compared, in a sentence; empty without any."""
+    if not audit.small_groups:
+        return ""
+    names = ", ".join(f"“{name}”" for name in display_names(audit.small_groups))
+    if all(audit.compared):
+        return f"Merged into “rest” for having too few rows: {names}."
+    return f"Too small to be compared, counted in the overall error only: {names}."
 
 
 def _change(share: float) -> str:
@@ -122,7 +135,7 @@ def _rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:
         variance = float(audit.group_variances[g])
         rows.append(
             {
-                "label": label,
+                "label": label if audit.compared[g] else f"{label} (not compared)",
                 "size": audit.group_sizes[g],
                 "pca": figure(before),
                 "fair": figure(after),
@@ -136,18 +149,18 @@ def _rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:
 def _worse(audit: Audit, disparity: float, errors: Any) -> str:
     """How much worse the harmed group is, relative to the privileged one: the worst to the best."""
     least = float(errors[audit.groups.index(audit.privileged_group)])
-    least = least if len(errors) == 2 else float(errors.min())
+    least = least if sum(audit.compared) == 2 else float(errors[audit.compared].min())
     return percent(disparity / least) if least > 0 else figure(disparity)
 
 
-def _verdict(audit: Audit, labels: list[str], harmed: str, privileged: str) -> dict[str, str]:
+def _verdict(audit: Audit, harmed: str, privileged: str) -> dict[str, str]:
     """The answer in two sentences: what PCA does, what fair PCA makes of it."""
     r = audit.n_components
     under = f"Under PCA with {r} component{'s' if r > 1 else ''}"
     cost = f"at a cost of {percent(audit.cost)} in overall error"
     if audit.status == Status.ALREADY_FAIR and audit.pca.disparity <= 1e-9 * audit.pca.overall:
         return {
-            "before": f"{under} {_all(labels)} groups are reconstructed equally well.",
+            "before": f"{under} {_all(audit)} groups are reconstructed equally well.",
             "after": "There is nothing for fair PCA to repair.",
         }
     before = (
