@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,9 @@ def add_gram(G: Array, Z: Array) -> None:
 
 def mirror(G: Array) -> None:
     """Copy the lower triangle of every matrix in G, of shape (k, d, d), to its upper one."""
-    for matrix in G:
-        lower = np.tril(matrix)
-        np.add(lower, np.tril(matrix, -1).T, out=matrix)
+    np.copyto(G, G.transpose(0, 2, 1), where=_above_diagonal(G.shape[1]))
+
+
+@lru_cache(maxsize=1)
+def _above_diagonal(d: int) -> NDArray[np.bool_]:
+    return np.triu(np.ones((d, d), dtype=bool), 1)
