@@ -100,7 +100,7 @@ def test_a_constant_sparse_column_needs_no_shift():
     X, groups = make_groups(d=4)
     X[:, 2] = 1.0
     moments = GroupMoments.from_data(sp.csr_array(X), groups)
-    assert not moments._shifts.any()
+    assert not moments._total.shifts.any()
     np.testing.assert_allclose(moments.second_moments(), by_definition(X, groups), atol=1e-13)
 
 
@@ -243,7 +243,7 @@ def test_merge_changes_neither_operand_and_adds_groups():
     empty = GroupMoments()
     assert_same(empty.merge(left), left)
     assert_same(left.merge(empty), left)
-    empty.merge(left)._grams[:] = 0  # a copy: left is not affected
+    empty.merge(left)._total.grams[:] = 0  # a copy: left is not affected
     np.testing.assert_array_equal(left.second_moments(), before[0])
 
 

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import diags_array
 
-from fairpca._moments import GroupMoments, by_group
+from fairpca._accumulation import by_group
+from fairpca._moments import GroupMoments
 from fairpca._spectral import DenseOperand, Operand, relative_units
 from fairpca._threads import blas_threads, ordered_map
 from fairpca._validation import CodedLabels, check_sample_weight, encode_groups

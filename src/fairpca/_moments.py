@@ -22,16 +22,14 @@ symmetric) in blocks that stay in cache, each worker thread with a single-thread
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fairpca._gram import add_gram, mirror
+from fairpca._accumulation import Sums, accumulate
 from fairpca._intersections import name_cells
-from fairpca._threads import blas_threads, shared_pool, single_threaded_blas
 from fairpca._validation import (
     CodedLabels,
     check_feature_names,
@@ -41,25 +39,14 @@ from fairpca._validation import (
     label_vector,
     sort_labels,
 )
-from fairpca.sources.array_api import DeviceRows
-from fairpca.sources.columns import Block, ColumnRows
+from fairpca.sources.columns import Block
 from fairpca.sources.in_memory import (
-    DensifiedRows,
-    Rows,
-    SparseRows,
     as_rows,
-    refuse_unusable_numbers,
 )
 from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
 FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
-
-_BLOCK_ROWS = 4096
-_BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
-_LARGEST_GRAMS = 1 << 33  # bytes
-_ROWS_FOR_SHIFT = 64
-_WORK_WORTH_A_THREAD = 5e6  # multiplications, half a millisecond
 
 
 class GroupMoments:
@@ -104,11 +91,7 @@ class GroupMoments:
         self.n_features: int = 0
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
-        self._rows = np.zeros(0, np.int64)
-        self._weights: Array = np.zeros(0)
-        self._shifts: Array = np.zeros((0, 0))
-        self._sums: Array = np.zeros((0, 0))
-        self._grams: Array = np.zeros((0, 0, 0))
+        self._total = Sums.zeros(0, 0)
 
     @classmethod
     def from_data(cls, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
@@ -251,7 +234,8 @@ class GroupMoments:
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        self._absorb(_accumulate(rows, codes, labels, weights, self._shifts_of(labels)))
+        total = accumulate(rows, codes, len(labels), weights, self._shifts_of(labels))
+        self._absorb(_moments_of(labels, total, rows.feature_names))
         return self
 
     def merge(self, other: GroupMoments) -> GroupMoments:
@@ -293,9 +277,10 @@ class GroupMoments:
             )
         new = [names.get(label, label) for label in known]
         labels = sort_labels(list(dict.fromkeys(new)))
-        renamed = _empty(label_vector(labels), self.n_features, self.feature_names)
+        total = Sums.zeros(len(labels), self.n_features)
         for g, label in enumerate(new):
-            renamed._add(labels.index(label), self, g)
+            total.add_group(labels.index(label), self._total, g)
+        renamed = _moments_of(label_vector(labels), total, self.feature_names)
         renamed.n_dropped = self.n_dropped
         return renamed
 
@@ -310,13 +295,13 @@ class GroupMoments:
             known = self.groups.tolist()
             labels = sort_labels(list(dict.fromkeys([*known, *other.groups.tolist()])))
             if labels != known:
-                wider = _empty(label_vector(labels), self.n_features, self.feature_names)
+                wider = Sums.zeros(len(labels), self.n_features)
                 for g, label in enumerate(known):
-                    wider._add(labels.index(label), self, g)
-                self.__dict__.update(wider.__dict__)
+                    wider.add_group(labels.index(label), self._total, g)
+                self.groups, self._total = label_vector(labels), wider
             self.feature_names = self.feature_names or other.feature_names
             for g, label in enumerate(other.groups.tolist()):
-                self._add(labels.index(label), other, g)
+                self._total.add_group(labels.index(label), other._total, g)
         self.n_dropped = n_dropped
 
     def _refuse_empty(self, source: str) -> GroupMoments:
@@ -340,54 +325,41 @@ class GroupMoments:
         wanted = labels.tolist()
         if not all(label in known for label in wanted):
             return None
-        return self._shifts[[known[label] for label in wanted]]
-
-    def _add(self, here: int, other: GroupMoments, there: int) -> None:
-        """Add one group of ``other``, moved to the shift of ours."""
-        n, s, gram = other._weights[there], other._sums[there], other._grams[there]
-        if self._rows[here] == 0:
-            self._shifts[here] = other._shifts[there]
-        e = other._shifts[there] - self._shifts[here]
-        self._rows[here] += other._rows[there]
-        self._weights[here] += n
-        self._sums[here] += s
-        self._grams[here] += gram
-        if e.any():
-            self._sums[here] += n * e
-            cross = np.outer(s + 0.5 * n * e, e)
-            self._grams[here] += cross
-            self._grams[here] += cross.T
+        return self._total.shifts[[known[label] for label in wanted]]
 
     def _copy(self) -> GroupMoments:
-        twin = GroupMoments()
-        for name, value in self.__dict__.items():
-            twin.__dict__[name] = value.copy() if isinstance(value, (np.ndarray, list)) else value
+        twin = copy(self)
+        twin._total = self._total.copy()
         return twin
 
     @property
     def counts(self) -> NDArray[np.int64]:
         """Number of rows of each group with a positive weight."""
-        return self._rows.copy()
+        return self._total.rows.copy()
 
     @property
     def weights(self) -> Array:
         """Total weight of each group; equal to ``counts`` when nothing is weighted."""
-        return self._weights.copy()
+        return self._total.weights.copy()
 
     @property
     def means(self) -> Array:
         """Weighted mean of each group, of shape (k, n_features)."""
-        return np.asarray(self._shifts + self._sums / self._positive_weights()[:, None])
+        return np.asarray(self._total.shifts + self._total.sums / self._positive_weights()[:, None])
 
     @property
     def mean(self) -> Array:
         """Weighted mean over all rows."""
-        p = self._positive_weights() / self._weights.sum()
-        return np.asarray(self._shifts[0] + p @ self._means_from_first_shift())
+        p = self._positive_weights() / self._total.weights.sum()
+        return np.asarray(self._total.shifts[0] + p @ self._means_from_first_shift())
 
     def _means_from_first_shift(self) -> Array:
         """Group means seen from one shift, where a large offset cannot round them."""
-        return np.asarray(self._shifts - self._shifts[0] + self._sums / self._weights[:, None])
+        return np.asarray(
+            self._total.shifts
+            - self._total.shifts[0]
+            + self._total.sums / self._total.weights[:, None]
+        )
 
     def second_moments(self, center: Literal["overall", "group"] = "overall") -> Array:
         """``C_g`` of every group, of shape (k, n_features, n_features).
@@ -404,17 +376,17 @@ class GroupMoments:
         if center not in ("overall", "group"):
             raise ValueError(f"center must be 'overall' or 'group', got {center!r}.")
         n = self._positive_weights()
-        if center == "group" and (self._rows == 1).any():
-            alone = self.groups[self._rows == 1].tolist()
+        if center == "group" and (self._total.rows == 1).any():
+            alone = self.groups[self._total.rows == 1].tolist()
             raise ValueError(
                 f"groups {alone} have a single row, hence no variance about their own mean; "
                 "use center='overall', or merge these groups with others."
             )
-        C = self._grams / n[:, None, None]
+        C = self._total.grams / n[:, None, None]
         means = self._means_from_first_shift()
         from_overall = means - (n / n.sum()) @ means
         for g in range(len(n)):
-            from_shift = self._sums[g] / n[g]
+            from_shift = self._total.sums[g] / n[g]
             C[g] -= np.outer(from_shift, from_shift)
             if center == "overall":
                 C[g] += np.outer(from_overall[g], from_overall[g])
@@ -441,30 +413,30 @@ class GroupMoments:
         array([[0.5, 7. ],
                [2. , 7. ]])
         """
-        p, n = self._positive_weights() / self._weights.sum(), int(self._rows.sum())
+        p, n = self._positive_weights() / self._total.weights.sum(), int(self._total.rows.sum())
         variances = p @ np.diagonal(self.second_moments(), axis1=1, axis2=2) * n / max(n - 1, 1)
         std = np.sqrt(np.maximum(variances, 0.0))
         scale = np.where(std > 1e-14 * np.abs(self.mean), std, 1.0)
         twin = self._copy()
-        twin._shifts, twin._sums = self._shifts / scale, self._sums / scale
-        twin._grams = self._grams / np.outer(scale, scale)
+        twin._total.shifts, twin._total.sums = self._total.shifts / scale, self._total.sums / scale
+        twin._total.grams = self._total.grams / np.outer(scale, scale)
         return twin, scale
 
     def _positive_weights(self) -> Array:
         if not self.n_features:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
-        if not (self._weights > 0).all():
-            weightless = self.groups[~(self._weights > 0)].tolist()
+        if not (self._total.weights > 0).all():
+            weightless = self.groups[~(self._total.weights > 0)].tolist()
             raise ValueError(
                 f"groups {weightless} have total weight zero; give at least one of their rows a "
                 "positive sample_weight, or leave these rows out."
             )
-        return self._weights
+        return self._total.weights
 
     def __repr__(self) -> str:
         sizes = ", ".join(
             f"{label!r}: {count}"
-            for label, count in zip(self.groups.tolist(), self._rows.tolist(), strict=True)
+            for label, count in zip(self.groups.tolist(), self._total.rows.tolist(), strict=True)
         )
         return f"GroupMoments({{{sizes}}}, n_features={self.n_features})"
 
@@ -489,196 +461,8 @@ def _decoded_moments(block: Block) -> GroupMoments:
         raise
 
 
-def _empty(
-    groups: NDArray[Any], d: int, feature_names: list[str] | None, shifts: Array | None = None
-) -> GroupMoments:
-    moments, k = GroupMoments(), len(groups)
-    moments.groups, moments.n_features, moments.feature_names = groups, d, feature_names
-    moments._rows, moments._weights = np.zeros(k, np.int64), np.zeros(k)
-    moments._shifts = np.zeros((k, d)) if shifts is None else shifts.copy()
-    moments._sums, moments._grams = np.zeros((k, d)), np.zeros((k, d, d))
+def _moments_of(groups: NDArray[Any], total: Sums, feature_names: list[str] | None) -> GroupMoments:
+    moments = GroupMoments()
+    moments.groups, moments.n_features = groups, total.sums.shape[1]
+    moments.feature_names, moments._total = feature_names, total
     return moments
-
-
-def _accumulate(
-    rows: Rows,
-    codes: NDArray[np.intp],
-    labels: NDArray[Any],
-    weights: Array | None,
-    shifts: Array | None,
-) -> GroupMoments:
-    """One pass over the rows, split over threads in contiguous ranges (so results repeat)."""
-    k, d = len(labels), rows.n_features
-    if k * d * d * 8 > _LARGEST_GRAMS:
-        raise ValueError(
-            f"the {d} x {d} matrices of {k} groups need {k * d * d * 8 / 2**30:.0f} GiB; call "
-            "fit(X, sensitive_features=groups) with all of X at once (a sparse matrix or memory "
-            "map, say), which forms none, or pass fewer columns."
-        )
-    if rows.is_sparse:
-        shifts = np.zeros((k, d))
-    elif shifts is None:
-        shifts = _provisional_shifts(rows, codes, k)
-    if k <= 256:
-        codes = codes.astype(np.uint8)  # radix sort within the blocks
-    threaded = rows.n_rows * d * d > _WORK_WORTH_A_THREAD and not isinstance(rows, DeviceRows)
-    n_threads = blas_threads() if threaded else 1
-    pieces = [_empty(labels, d, rows.feature_names, shifts) for _ in range(n_threads)]
-
-    def add(piece: GroupMoments, start: int, stop: int) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(rows, DeviceRows):
-                _add_device_rows(piece, rows, codes, weights)
-            elif rows.is_sparse:
-                _add_sparse_rows(piece, rows, codes, weights, start, stop)
-            else:
-                _add_dense_rows(piece, rows, codes, weights, start, stop)
-
-    edges = [rows.n_rows * i // n_threads for i in range(n_threads + 1)]
-    with single_threaded_blas():
-        elsewhere = [
-            shared_pool(n_threads).submit(add, piece, *part)
-            for piece, part in zip(pieces[1:], pairwise(edges[1:]), strict=True)
-        ]
-        add(pieces[0], 0, edges[1])
-        for part in elsewhere:
-            part.result()
-    moments, *others = pieces
-    for piece in others:
-        for name in ("_rows", "_weights", "_sums", "_grams"):
-            total = getattr(moments, name)
-            total += getattr(piece, name)
-    if not rows.is_sparse and not isinstance(rows, DeviceRows):
-        mirror(moments._grams)
-    if not np.isfinite(moments._sums).all() or not np.isfinite(moments._grams).all():
-        refuse_unusable_numbers(rows)
-    if isinstance(rows, SparseRows) and _lost_digits(moments):
-        return _accumulate(DensifiedRows(rows), codes, labels, weights, None)
-    return moments
-
-
-def _lost_digits(moments: GroupMoments) -> bool:
-    """Whether means far from zero, to which sparse rows are not shifted, have cost digits.
-
-    A constant column costs nothing that matters beside the variance of the others.
-    """
-    weighted = moments._weights > 0
-    n = moments._weights[weighted, None]
-    squares = (moments._sums[weighted] / n) ** 2
-    variances = np.diagonal(moments._grams[weighted], axis1=1, axis2=2) / n - squares
-    lost = 1e-15 * squares
-    total = np.abs(variances).sum(axis=1, keepdims=True)
-    return bool(((lost > 1e-9 * np.abs(variances)) & (lost > 1e-12 * total)).any())
-
-
-def _provisional_shifts(rows: Rows, codes: NDArray[np.intp], k: int) -> Array:
-    """The mean of the first rows of each group: near enough to its mean to save the digits.
-
-    Columns whose mean is within a standard deviation of zero lose none without a shift.
-    """
-    shifts, first = np.zeros((k, rows.n_features)), min(rows.n_rows, 8 * _ROWS_FOR_SHIFT)
-    head, head_codes = rows.block(0, first), codes[:first]
-    for g in range(k):
-        members = np.flatnonzero(head_codes == g)[:_ROWS_FOR_SHIFT]
-        if len(members):
-            sample = head[members]
-        else:
-            start = int(np.argmax(codes == g))
-            sample = rows.block(start, start + 1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            shift = sample.mean(axis=0, dtype=np.float64)
-            needed = np.isfinite(shift) & (np.abs(shift) > sample.std(axis=0, dtype=np.float64))
-        shifts[g] = np.where(needed, shift, 0.0)
-    return shifts
-
-
-def _block_rows(d: int) -> int:
-    return min(_BLOCK_ROWS, max(64, _BLOCK_ENTRIES // d))
-
-
-def _add_dense_rows(
-    piece: GroupMoments,
-    rows: Rows,
-    codes: NDArray[Any],
-    weights: Array | None,
-    start: int,
-    stop: int,
-) -> None:
-    k, d = len(piece.groups), rows.n_features
-    size = _block_rows(d)
-    # Columns are gathered as columns: copying them across into rows would take longer than BLAS.
-    order_in_memory: Literal["F", "C"] = "F" if isinstance(rows, ColumnRows) else "C"
-    buffer = np.empty((min(size, stop - start), d), order=order_in_memory)
-    shifted: list[bool] = [bool(shift.any()) for shift in piece._shifts]
-    ones = np.ones(len(buffer))
-    for low in range(start, stop, size):
-        high = min(low + size, stop)
-        order, edges = by_group(codes[low:high], k)
-        Z = buffer[: high - low]
-        if isinstance(rows, ColumnRows):
-            rows.gather(low, high, order, Z)
-        else:
-            block = rows.block(low, high)
-            if block.dtype == np.float64:
-                np.take(block, order, axis=0, out=Z, mode="clip")
-            else:
-                Z[:] = block[order]
-        w: Array | None = None if weights is None else weights[low:high][order]
-        for g in range(k):
-            a, b = edges[g], edges[g + 1]
-            if a == b:
-                continue
-            Z_g = Z[a:b]
-            if shifted[g]:
-                Z_g -= piece._shifts[g]
-            if w is None:
-                piece._rows[g] += b - a
-                piece._weights[g] += b - a
-                piece._sums[g] += ones[a:b] @ Z_g
-            else:
-                piece._rows[g] += np.count_nonzero(w[a:b])
-                piece._weights[g] += w[a:b].sum()
-                piece._sums[g] += w[a:b] @ Z_g
-                Z_g *= np.sqrt(w[a:b])[:, None]
-            add_gram(piece._grams[g], Z_g)
-
-
-def _add_sparse_rows(
-    piece: GroupMoments,
-    rows: Rows,
-    codes: NDArray[Any],
-    weights: Array | None,
-    start: int,
-    stop: int,
-) -> None:
-    """As for dense rows, but with shift zero, which keeps the zeros."""
-    size = 4 * _BLOCK_ROWS
-    for low in range(start, stop, size):
-        high = min(low + size, stop)
-        block = rows.block(low, high)
-        order, edges = by_group(codes[low:high], len(piece.groups))
-        for g, (a, b) in enumerate(pairwise(edges)):
-            if a == b:
-                continue
-            Z_g = block[order[a:b]]
-            w = np.ones(b - a) if weights is None else weights[low:high][order[a:b]]
-            piece._rows[g] += np.count_nonzero(w)
-            piece._weights[g] += w.sum()
-            piece._sums[g] += Z_g.T @ w
-            piece._grams[g] += (Z_g.T @ sp.diags_array(w) @ Z_g).toarray()
-
-
-def _add_device_rows(
-    piece: GroupMoments, rows: DeviceRows, codes: NDArray[Any], weights: Array | None
-) -> None:
-    k = len(piece.groups)
-    counted = codes if weights is None else codes[weights > 0]
-    piece._rows += np.bincount(counted, minlength=k)
-    piece._weights += np.bincount(codes, weights, minlength=k)
-    piece._sums, piece._grams = rows.sums_and_grams(codes, weights, piece._shifts)
-
-
-def by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:
-    """The order that puts the rows of a block group by group, and where each group starts."""
-    edges = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=k))]).tolist()
-    return np.argsort(codes, kind="stable"), edges
