@@ -61,6 +61,21 @@ def test_moments_equal_those_in_memory(frame):
     assert_same_moments(weighted, GroupMoments.from_data(X, SEX, np.arange(len(X)) % 3 * 0.5))
 
 
+@pytest.mark.parametrize("kind", ["names", "numbers"])
+def test_several_columns_are_crossed_as_in_memory(session, kind):
+    race = np.array(["black", "white", "other"])[np.arange(len(X)) % 7 % 3]
+    age = np.arange(len(X)) % 5 % 2
+    groups = pd.DataFrame({"sex": SEX, **({"race": race} if kind == "names" else {"over 40": age})})
+    frame = session.createDataFrame(pd.DataFrame(X, columns=COLUMNS).join(groups)).repartition(4)
+    moments = GroupMoments.from_spark(frame, group=list(groups), columns=COLUMNS)
+    assert_same_moments(moments, GroupMoments.from_data(X, groups))
+    fair = FairPCA(2, max_error_increase=0.05).fit_moments(moments)
+    expected = FairPCA(2, max_error_increase=0.05).fit(X, sensitive_features=groups)
+    assert fair.groups_.tolist() == expected.groups_.tolist()
+    np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
+    np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-10)
+
+
 def test_scores(frame):
     fair = FairPCA(2).fit_moments(GroupMoments.from_spark(frame, group="sex", columns=COLUMNS))
     expected = FairPCA(2).fit(X, sensitive_features=SEX)

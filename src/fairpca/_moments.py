@@ -183,7 +183,7 @@ class GroupMoments:
         cls,
         frame: Any,
         *,
-        group: str,
+        group: str | Sequence[str],
         columns: Sequence[str] | None = None,
         sample_weight: str | None = None,
         drop_missing: bool = False,
@@ -215,7 +215,8 @@ class GroupMoments:
             merge=GroupMoments.merge,
             nothing=cls(),
         )
-        return moments._refuse_empty("the Spark frame")
+        crossed = [group] if isinstance(group, str) else group
+        return moments._refuse_empty("the Spark frame")._name_intersections(crossed)
 
     def update(self, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
         """Add the rows of X, in place, and return self; arguments as in :meth:`from_data`.

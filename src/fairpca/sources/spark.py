@@ -33,7 +33,7 @@ _PART = "partition bigint, result binary"
 def reduce_partitions(
     frame: Any,
     columns: Sequence[str] | None,
-    group: str,
+    group: str | Sequence[str],
     weight: str | None,
     drop_missing: bool,
     make: Callable[[Block], M],
@@ -78,7 +78,7 @@ def map_scores(
 def _layout(
     frame: Any,
     columns: Sequence[str] | None,
-    group: str | None,
+    group: str | Sequence[str] | None,
     weight: str | None,
     keep: Sequence[str],
 ) -> Layout:
