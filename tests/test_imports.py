@@ -70,6 +70,7 @@ LAYERS = [
     {"_eigensolver", "_crossings", "_recovery", "_central_path", "_implicit", "_streaming"},
     {"_solvers", "_minmax", "_dual", "_small_groups"},
     {"_many_groups"},
+    {"_projection"},
     {"_base"},
 ]
 

@@ -1,4 +1,4 @@
-"""All that happens before and after a solve, shared by the estimators.
+"""Fitting, shared by the estimators: all that happens before and right after a solve.
 
 A subclass says only how to solve for a given rank (:meth:`FairProjection._solve_rank`). Fitting is
 three sentences: accumulate the moments, solve, publish. ``partial_fit`` only accumulates; the solve
@@ -8,40 +8,32 @@ waits until a result is asked for, so a thousand blocks cost a thousand accumula
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Callable
-from copy import copy
-from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._implicit import ImplicitMoments, learn, operand_of
 from fairpca._moments import GroupMoments
 from fairpca._problems import APPROXIMATE, Status
+from fairpca._projection import Projection
 from fairpca._small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._solvers import Solution
 from fairpca._spectral import DenseOperand, Operand, top_eigenvectors
 from fairpca._streaming import StreamingMixin
-from fairpca._validation import FORGOTTEN_GROUPS, check_n_features, check_several_groups
+from fairpca._validation import FORGOTTEN_GROUPS, check_several_groups
 from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
-from fairpca.sources.array_api import DeviceRows, on_host
-from fairpca.sources.in_memory import as_rows, refuse_unusable_numbers
-from fairpca.sources.kinds import is_dask, is_device_array
+from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
 M = TypeVar("M")
 
-_BLOCK_ENTRIES = 1 << 20
 _GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
 
 _RESULTS = frozenset(
@@ -71,12 +63,7 @@ _RESULTS = frozenset(
 )
 
 
-class FairProjection(
-    StreamingMixin,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class FairProjection(StreamingMixin, Projection):
     """Base of the estimators: a linear projection fitted to the moments of groups."""
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
@@ -188,146 +175,6 @@ class FairProjection(
             X, sensitive_features=sensitive_features, sample_weight=sample_weight
         ).transform(X)
 
-    def transform(self, X: Any) -> Any:
-        """Project X onto the components.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
-            float32 for float32 input, else float64. A dask array, not yet computed, for dask
-            arrays and data frames; an array like X for arrays of torch, CuPy and the like.
-        """
-        self._ready()
-        if is_dask(X):
-            from fairpca.sources.dask import map_rows
-
-            n_columns = self._n_features_out  # solves after partial_fit, so that the copy need not
-            return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
-        if is_device_array(X):
-            return self._device_scores(DeviceRows(X))
-        return self._scores(X)
-
-    def _device_scores(self, rows: DeviceRows) -> Any:
-        check_n_features(self.n_features_in_, rows.n_features, "transform")
-        scores = rows.scores(self.components_, self.mean_)
-        if not np.isfinite(on_host(scores)).all():
-            refuse_unusable_numbers(rows)
-        return scores
-
-    def _scores(self, X: Any) -> Array:
-        X = self._validate(X)
-        kind = X.dtype
-        if issparse(X):
-            scores = np.asarray(X @ self.components_.T - self.components_ @ self.mean_)
-            return scores.astype(kind, copy=False)
-        scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=kind)
-        for rows, Z in self._centred_blocks(X):
-            scores[rows] = Z @ self.components_.T
-        return scores
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Reconstruct rows from their scores.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components_)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
-        self._ready()
-        scores = check_array(X, dtype=[np.float64, np.float32])
-        r = self.components_.shape[0]
-        if scores.shape[1] != r:
-            raise ValueError(
-                f"inverse_transform needs the {r} scores that transform gives for each row, "
-                f"got X with {scores.shape[1]} columns."
-            )
-        return (scores @ self.components_ + self.mean_).astype(scores.dtype, copy=False)
-
-    def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of each row under probabilistic PCA with these components.
-
-        A Gaussian with variance ``explained_variance_`` along the components and
-        ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``.
-        """
-        self._ready()
-        X = self._validate(X)
-        r, d = self.components_.shape
-        floor = np.finfo(np.float64).eps * max(float(self.explained_variance_.sum()), 1e-300)
-        along = np.maximum(self.explained_variance_, floor)
-        across = max(self.noise_variance_, floor)
-        constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
-        likelihood = np.empty(X.shape[0])
-        for rows, Z in self._centred_blocks(X):
-            scores = Z @ self.components_.T
-            rest = Z - scores @ self.components_
-            likelihood[rows] = (scores**2 / along).sum(axis=1)
-            if r < d:
-                likelihood[rows] += (rest**2).sum(axis=1) / across
-        return np.asarray(-0.5 * (constant + likelihood))
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Average log-likelihood of the rows of X; see :meth:`score_samples`.
-
-        Higher is better. With ``alpha=1`` it is that of scikit-learn's ``PCA``, so model selection
-        over ``n_components`` works the same way.
-        """
-        return float(self.score_samples(X).mean())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted projection to a safetensors file; see :func:`fairpca.load_model`.
-
-        Components, mean and figures of fit are kept, the moments (and so ``partial_fit``) are not.
-        Needs ``pip install "fairpca[model]"``.
-        """
-        from fairpca._model_file import save_model
-
-        save_model(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a projection written by :meth:`save`; nothing in the file is ever executed."""
-        from fairpca._model_file import load_model
-
-        model = load_model(path)
-        if not isinstance(model, cls):
-            raise ValueError(
-                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
-                "read it with fairpca.load_model(path)."
-            )
-        return model
-
-    def to_sklearn(self) -> PCA:
-        """An equivalent fitted :class:`sklearn.decomposition.PCA`, which knows no groups."""
-        self._ready()
-        pca = PCA(n_components=self.n_components_)
-        for name in ("n_components_", "noise_variance_", "n_features_in_"):
-            setattr(pca, name, getattr(self, name))
-        for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
-            setattr(pca, name, getattr(self, name).copy())
-        pca.n_samples_ = int(self.group_sizes_.sum())
-        pca.singular_values_ = np.sqrt(self.explained_variance_ * (pca.n_samples_ - 1))
-        pca._fit_svd_solver = "full"
-        if hasattr(self, "feature_names_in_"):
-            pca.feature_names_in_ = self.feature_names_in_.copy()
-        return pca
-
-    def to_onnx(self, path: str | os.PathLike[str]) -> None:
-        """Write ``transform`` as an ONNX graph: input ``X``, output ``scores``, both float64.
-
-        Needs ``pip install "fairpca[onnx]"``.
-        """
-        from fairpca._onnx import write_projection
-
-        self._ready()
-        write_projection(self.components_, self.mean_, path)
-
     def _ready(self) -> None:
         """Refuse before a fit; compute what ``partial_fit`` has put off."""
         check_is_fitted(self)
@@ -339,12 +186,6 @@ class FairProjection(
         """Fitted: there is a projection, or there are moments to compute it from."""
         return "components_" in vars(self) or "moments_" in vars(self)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def __getattr__(self, name: str) -> Any:
         """Compute the results when one is asked for after ``partial_fit``."""
         if name in self._results and "moments_" in vars(self) and "components_" not in vars(self):
@@ -354,10 +195,6 @@ class FairProjection(
             except ValueError as error:  # hasattr must be able to say no
                 raise AttributeError(f"{name} cannot be computed: {error}") from error
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def _solve_rank(
         self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
@@ -410,12 +247,6 @@ class FairProjection(
         self.__dict__.pop("feature_names_in_", None)
         if moments.feature_names is not None:
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-
-    def _without_moments(self) -> Self:
-        """A copy that can transform and is small enough to be sent about."""
-        twin = copy(self)
-        twin.__dict__.pop("moments_", None)
-        return twin
 
     def _restart(self, moments: GroupMoments | ImplicitMoments) -> Self:
         """Forget earlier results; these moments are the state from now on."""
@@ -529,31 +360,6 @@ class FairProjection(
             if (solution.errors <= may_lose).all():
                 break
         return solution, n_eigensolves
-
-    def _validate(self, X: Any) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=("csr", "csc"),
-            dtype=[np.float64, np.float32],
-        )
-
-    def _centred_blocks(self, X: Any) -> Any:
-        """Pairs of a slice and its rows in float64, centred: no centred copy of all of X."""
-        source = as_rows(X)
-        size = max(64, _BLOCK_ENTRIES // source.n_features)
-        for start in range(0, source.n_rows, size):
-            stop = min(start + size, source.n_rows)
-            block = source.block(start, stop)
-            yield slice(start, stop), (block.toarray() if source.is_sparse else block) - self.mean_
-
-
-def _transform_block(estimator: FairProjection, block: Any) -> Array:
-    """Scores of a block, which unlike whole data may have no rows."""
-    if block.shape[0] == 0:
-        return np.empty((0, estimator._n_features_out))
-    return estimator._scores(block)
 
 
 def _least_rank(C: Array, fraction: float) -> int:

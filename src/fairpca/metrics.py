@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._validation import check_feature_names, check_sample_weight, encode_groups
-from fairpca.sources.in_memory import as_rows, refuse_non_finite
+from fairpca.sources.in_memory import as_rows, dense_blocks, refuse_non_finite
 
 __all__ = [
     "fairness_measure",
@@ -22,8 +22,6 @@ __all__ = [
     "reconstruction_disparity",
     "row_reconstruction_errors",
 ]
-
-_BLOCK_ENTRIES = 1 << 20
 
 
 def row_reconstruction_errors(estimator: Any, X: Any) -> NDArray[np.float64]:
@@ -58,15 +56,12 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> NDArray[np.float64]:
     names = getattr(estimator, "feature_names_in_", None)
     check_feature_names(names, rows.feature_names, "row_reconstruction_errors")
     squares = np.empty(rows.n_rows)
-    size = max(64, _BLOCK_ENTRIES // rows.n_features)
-    for start in range(0, rows.n_rows, size):
-        stop = min(start + size, rows.n_rows)
-        block = rows.block(start, stop)
-        Z = (block.toarray() if rows.is_sparse else block) - mean
+    for place, block in dense_blocks(rows):
+        Z = block - mean
         if not np.isfinite(Z).all():
             refuse_non_finite(rows)
         Z -= (Z @ components.T) @ components
-        np.einsum("ij,ij->i", Z, Z, out=squares[start:stop])
+        np.einsum("ij,ij->i", Z, Z, out=squares[place])
     return squares
 
 

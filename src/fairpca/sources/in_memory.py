@@ -6,6 +6,7 @@ integers, float32, memory maps and data frames cost one block of extra memory.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NoReturn, Protocol
 
 import narwhals.stable.v1 as nw
@@ -186,19 +187,26 @@ def _real(X: Any) -> Any:
     return X
 
 
+def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Pieces of about a million entries as float arrays, each with its place among the rows."""
+    size = max(64, _BLOCK_ENTRIES // rows.n_features)
+    for start in range(0, rows.n_rows, size):
+        place = slice(start, min(start + size, rows.n_rows))
+        block = rows.block(place.start, place.stop)
+        yield place, block.toarray() if rows.is_sparse else block
+
+
 def refuse_non_finite(rows: Rows) -> None:
     """Raise an error that names the first NaN or infinity, if there is one."""
-    size = max(1, _BLOCK_ENTRIES // rows.n_features)
-    for start in range(0, rows.n_rows, size):
-        block = rows.block(start, min(start + size, rows.n_rows))
-        block = block.toarray() if rows.is_sparse else block
+    for place, block in dense_blocks(rows):
         bad = np.argwhere(~np.isfinite(block))
         if len(bad):
             i, j = bad[0].tolist()
             what = "NaN" if np.isnan(block[i, j]) else "infinity"
             raise ValueError(
                 f"Input X contains {what} in {name_of(j, rows.feature_names)}, first in row "
-                f"{start + i}; drop such rows, or fill them with sklearn.impute.SimpleImputer."
+                f"{place.start + i}; drop such rows, or fill them with "
+                "sklearn.impute.SimpleImputer."
             )
 
 

@@ -1,0 +1,215 @@
+"""What a fitted linear projection can do, however it was found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from copy import copy
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from fairpca._validation import check_n_features
+from fairpca.sources.array_api import DeviceRows, on_host
+from fairpca.sources.in_memory import as_rows, dense_blocks, refuse_unusable_numbers
+from fairpca.sources.kinds import is_dask, is_device_array
+
+Array = NDArray[np.float64]
+
+
+class Projection(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Orthonormal ``components_`` about a ``mean_``: scores, reconstructions, likelihood, files."""
+
+    components_: Any  # arrays
+    mean_: Any
+
+    def transform(self, X: Any) -> Any:
+        """Project X onto the components.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
+            float32 for float32 input, else float64. A dask array, not yet computed, for dask
+            arrays and data frames; an array like X for arrays of torch, CuPy and the like.
+        """
+        self._ready()
+        if is_dask(X):
+            from fairpca.sources.dask import map_rows
+
+            n_columns = self._n_features_out  # solves after partial_fit, so that the copy need not
+            return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
+        if is_device_array(X):
+            return self._device_scores(DeviceRows(X))
+        return self._scores(X)
+
+    def _device_scores(self, rows: DeviceRows) -> Any:
+        check_n_features(self.n_features_in_, rows.n_features, "transform")
+        scores = rows.scores(self.components_, self.mean_)
+        if not np.isfinite(on_host(scores)).all():
+            refuse_unusable_numbers(rows)
+        return scores
+
+    def _scores(self, X: Any) -> Array:
+        X = self._validate(X)
+        kind = X.dtype
+        if issparse(X):
+            scores = np.asarray(X @ self.components_.T - self.components_ @ self.mean_)
+            return scores.astype(kind, copy=False)
+        scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=kind)
+        for rows, Z in self._centred_blocks(X):
+            scores[rows] = Z @ self.components_.T
+        return scores
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Reconstruct rows from their scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        self._ready()
+        scores = check_array(X, dtype=[np.float64, np.float32])
+        r = self.components_.shape[0]
+        if scores.shape[1] != r:
+            raise ValueError(
+                f"inverse_transform needs the {r} scores that transform gives for each row, "
+                f"got X with {scores.shape[1]} columns."
+            )
+        return (scores @ self.components_ + self.mean_).astype(scores.dtype, copy=False)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood of each row under probabilistic PCA with these components.
+
+        A Gaussian with variance ``explained_variance_`` along the components and
+        ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``.
+        """
+        self._ready()
+        X = self._validate(X)
+        r, d = self.components_.shape
+        floor = np.finfo(np.float64).eps * max(float(self.explained_variance_.sum()), 1e-300)
+        along = np.maximum(self.explained_variance_, floor)
+        across = max(self.noise_variance_, floor)
+        constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
+        likelihood = np.empty(X.shape[0])
+        for rows, Z in self._centred_blocks(X):
+            scores = Z @ self.components_.T
+            rest = Z - scores @ self.components_
+            likelihood[rows] = (scores**2 / along).sum(axis=1)
+            if r < d:
+                likelihood[rows] += (rest**2).sum(axis=1) / across
+        return np.asarray(-0.5 * (constant + likelihood))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Average log-likelihood of the rows of X; see :meth:`score_samples`.
+
+        Higher is better. With ``alpha=1`` it is that of scikit-learn's ``PCA``, so model selection
+        over ``n_components`` works the same way.
+        """
+        return float(self.score_samples(X).mean())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted projection to a safetensors file; see :func:`fairpca.load_model`.
+
+        Components, mean and figures of fit are kept, the moments (and so ``partial_fit``) are not.
+        Needs ``pip install "fairpca[model]"``.
+        """
+        from fairpca._model_file import save_model
+
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a projection written by :meth:`save`; nothing in the file is ever executed."""
+        from fairpca._model_file import load_model
+
+        model = load_model(path)
+        if not isinstance(model, cls):
+            raise ValueError(
+                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
+                "read it with fairpca.load_model(path)."
+            )
+        return model
+
+    def to_sklearn(self) -> PCA:
+        """An equivalent fitted :class:`sklearn.decomposition.PCA`, which knows no groups."""
+        self._ready()
+        pca = PCA(n_components=self.n_components_)
+        for name in ("n_components_", "noise_variance_", "n_features_in_"):
+            setattr(pca, name, getattr(self, name))
+        for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
+            setattr(pca, name, getattr(self, name).copy())
+        pca.n_samples_ = int(self.group_sizes_.sum())
+        pca.singular_values_ = np.sqrt(self.explained_variance_ * (pca.n_samples_ - 1))
+        pca._fit_svd_solver = "full"
+        if hasattr(self, "feature_names_in_"):
+            pca.feature_names_in_ = self.feature_names_in_.copy()
+        return pca
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write ``transform`` as an ONNX graph: input ``X``, output ``scores``, both float64.
+
+        Needs ``pip install "fairpca[onnx]"``.
+        """
+        from fairpca._onnx import write_projection
+
+        self._ready()
+        write_projection(self.components_, self.mean_, path)
+
+    def _ready(self) -> None:
+        """Refuse before a fit."""
+        check_is_fitted(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _without_moments(self) -> Self:
+        """A copy that can transform and is small enough to be sent about."""
+        twin = copy(self)
+        twin.__dict__.pop("moments_", None)
+        return twin
+
+    def _validate(self, X: Any) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse=("csr", "csc"),
+            dtype=[np.float64, np.float32],
+        )
+
+    def _centred_blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """Pairs of a slice and its rows in float64, centred: no centred copy of all of X."""
+        for place, block in dense_blocks(as_rows(X)):
+            yield place, block - self.mean_
+
+
+def _transform_block(estimator: Projection, block: Any) -> Array:
+    """Scores of a block, which unlike whole data may have no rows."""
+    if block.shape[0] == 0:
+        return np.empty((0, estimator._n_features_out))
+    return estimator._scores(block)
