@@ -16,7 +16,11 @@ from fairpca._audit_result import Audit
 from fairpca.report._view import MOST_COMPONENTS, display_names
 
 _MOST_FEATURES = 12
-METHOD_COLORS = ["var(--pca)", "var(--fair)"]  # of the page, unlike those of the groups
+_LONGEST_NAME = 22  # beside a chart
+_METHODS = ["PCA", "fair PCA"]
+_METHOD_COLORS = ["var(--pca)", "var(--fair)"]  # of the page, unlike those of the groups
+# Of the groups, in the order of the page's legends; as there, colours and shapes repeat after 7.
+_SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left"]
 Rows = list[dict[str, Any]]
 
 
@@ -118,40 +122,47 @@ def _convergence(audit: Audit) -> Any:
     base = _data(rows).encode(
         x=_disparity_axis(),
         y=alt.Y(**_number("error", "group error", scale=alt.Scale(zero=False))),
-        color=_by_group(labels),
+        **_by_group(labels),
         tooltip=[
             alt.Tooltip(field="group", type="nominal"),
             alt.Tooltip(**_number("error", "error", format=".4g")),
         ],
     )
-    here = base.mark_point(filled=True, size=120, opacity=1).transform_filter("datum.i == position")
-    rule = base.mark_rule(strokeDash=[3, 3], opacity=0.5).transform_filter("datum.i == position")
-    rule = rule.encode(y=alt.Undefined, color=alt.Undefined, tooltip=alt.Undefined)
-    return alt.layer(base.mark_line(strokeWidth=2.5), rule, here).add_params(_position(audit))
+    here = base.mark_point(filled=True, size=120).transform_filter("datum.i == position")
+    rule = base.mark_rule(strokeDash=[3, 3]).transform_filter("datum.i == position")
+    nothing = dict.fromkeys(("y", "color", "tooltip"), alt.Undefined)
+    rule = rule.encode(**nothing, opacity=alt.value(0.5))
+    lines = base.mark_line(strokeWidth=2.5)
+    return alt.layer(lines, rule, here).add_params(_position(audit), _only())
 
 
-def _legend() -> Any:
-    return alt.Legend(title=None, orient="top")
+def _by_group(labels: list[str]) -> dict[str, Any]:
+    """Colour by group, and pale when the page's legend has chosen another one."""
+    colors = [f"var(--g{g % len(_SHAPES)})" for g in range(len(labels))]
+    scale = alt.Scale(domain=labels, range=colors)
+    chosen = "only === null || datum.group === only"
+    return {
+        "color": alt.Color(field="group", type="nominal", scale=scale, legend=None),
+        "opacity": alt.condition(chosen, alt.value(1), alt.value(0.1)),
+    }
 
 
-def _by_group(labels: list[str]) -> Any:
-    return alt.Color(
-        field="group", type="nominal", scale=alt.Scale(domain=labels), legend=_legend()
-    )
+def _only() -> Any:
+    return alt.param(name="only", value=None)
 
 
 def _by_method() -> dict[str, Any]:
-    return {"field": "method", "type": "nominal", "sort": ["PCA", "fair PCA"]}
+    return {"field": "method", "type": "nominal", "sort": _METHODS}
 
 
-def _method_color(legend: Any) -> Any:
-    scale = alt.Scale(domain=["PCA", "fair PCA"], range=METHOD_COLORS)
-    return alt.Color(**_by_method(), scale=scale, legend=legend)
+def _method_color() -> Any:
+    scale = alt.Scale(domain=_METHODS, range=_METHOD_COLORS)
+    return alt.Color(**_by_method(), scale=scale, legend=None)
 
 
 def _method_shape() -> Any:
-    scale = alt.Scale(domain=["PCA", "fair PCA"], range=["circle", "square"])
-    return alt.Shape(**_by_method(), scale=scale, legend=_legend())
+    scale = alt.Scale(domain=_METHODS, range=["circle", "square"])
+    return alt.Shape(**_by_method(), scale=scale, legend=None)
 
 
 def _ranks(audit: Audit) -> Any:
@@ -166,7 +177,7 @@ def _ranks(audit: Audit) -> Any:
     base = _data(rows).encode(
         x=alt.X(**_rank_axis()),
         y=alt.Y(**_number("error", "average squared error")),
-        color=_by_group(labels),
+        **_by_group(labels),
         tooltip=[
             alt.Tooltip(field="method", type="nominal"),
             alt.Tooltip(field="group", type="nominal"),
@@ -177,11 +188,11 @@ def _ranks(audit: Audit) -> Any:
     lines = base.mark_line(point=alt.OverlayMarkDef(size=30), strokeWidth=2).encode(
         strokeDash=alt.StrokeDash(
             **_by_method(),
-            scale=alt.Scale(domain=["PCA", "fair PCA"], range=[[5, 4], [1, 0]]),
+            scale=alt.Scale(domain=_METHODS, range=[[5, 4], [1, 0]]),
             legend=None,
         )
     )
-    return alt.layer(_chosen_rank(audit), lines)
+    return alt.layer(_chosen_rank(audit), lines).add_params(_only())
 
 
 def _rank_axis() -> dict[str, Any]:
@@ -215,7 +226,7 @@ def _gaps(audit: Audit) -> Any:
         bars.encode(
             x=alt.X(**_rank_axis()),
             y=alt.Y(**_number("gap", "gap, % of overall error")),
-            color=_method_color(_legend()),
+            color=_method_color(),
             tooltip=[
                 alt.Tooltip(field="method", type="nominal"),
                 alt.Tooltip(**_number("r", "components")),
@@ -238,22 +249,26 @@ def _scores(audit: Audit) -> dict[str, Any]:
         ]
         x = alt.X(**_number("c1", "component 1", scale=alt.Scale(domain=[low[0], high[0]])))
         tooltip = [alt.Tooltip(field="group", type="nominal")]
-        chart = _data(rows).encode(x=x, color=_by_group(labels), tooltip=tooltip)
+        chart = _data(rows).add_params(_only()).encode(x=x, **_by_group(labels), tooltip=tooltip)
         if len(low) == 1:
             y = alt.Y(field="group", type="nominal", title=None, sort=labels)
-            made[name] = chart.mark_tick(opacity=0.4).encode(y=y)
+            made[name] = chart.mark_tick(strokeOpacity=0.4, fillOpacity=0.4).encode(y=y)
         else:
             y = alt.Y(**_number("c2", "component 2", scale=alt.Scale(domain=[low[1], high[1]])))
-            shape = alt.Shape(
-                field="group", type="nominal", scale=alt.Scale(domain=labels), legend=_legend()
-            )
-            points = chart.mark_point(filled=True, size=28, opacity=0.55)
-            made[name] = points.encode(y=y, shape=shape)
+            points = chart.mark_point(filled=True, size=28, fillOpacity=0.6, strokeWidth=0)
+            made[name] = points.encode(y=y, shape=_group_shape(labels))
     return made
 
 
+def _group_shape(labels: list[str]) -> Any:
+    k = len(_SHAPES)
+    shapes = [_SHAPES[(g + g // k) % k] for g in range(len(labels))]
+    scale = alt.Scale(domain=labels, range=shapes)
+    return alt.Shape(field="group", type="nominal", scale=scale, legend=None)
+
+
 def _loadings(audit: Audit) -> Any:
-    names = display_names(audit.feature_names)
+    names = display_names(audit.feature_names, _LONGEST_NAME)
     rows = []
     for c in range(min(audit.n_components, MOST_COMPONENTS)):
         weights = {"PCA": audit.loadings.pca[c], "fair PCA": audit.loadings.fair[c]}
@@ -283,7 +298,7 @@ def _loadings(audit: Audit) -> Any:
 
 
 def _features(audit: Audit) -> Any:
-    names = display_names(audit.feature_names)
+    names = display_names(audit.feature_names, _LONGEST_NAME)
     harmed = audit.groups.index(audit.harmed_group)
     privileged = audit.groups.index(audit.privileged_group)
     before, after = audit.feature_errors.pca[harmed], audit.feature_errors.fair[harmed]
@@ -302,13 +317,13 @@ def _features(audit: Audit) -> Any:
                     "other": float(audit.feature_errors.pca[privileged][j]),
                 }
             )
-    base = _dumbbells(rows, "weight", "average squared error of the harmed group")
+    base = _dumbbells(rows, "weight", "average squared error")
     ticks = (
         _data(rows)
         .mark_tick(thickness=2, opacity=0.6)
         .encode(
             y=_feature_axis(),
-            x=alt.X(**_number("other", "average squared error of the harmed group")),
+            x=alt.X(**_number("other", "average squared error")),
         )
     )
     return alt.layer(ticks, base)
@@ -331,7 +346,7 @@ def _dumbbells(rows: Rows, field: str, title: str) -> Any:
     )
     marks = base.mark_point(filled=True, size=80, opacity=1).encode(
         x=alt.X(**_number(field, title, axis=alt.Axis(tickCount=6))),
-        color=_method_color(_legend()),
+        color=_method_color(),
         shape=_method_shape(),
         tooltip=[
             alt.Tooltip(field="feature", type="nominal"),
@@ -356,7 +371,7 @@ def _intervals(audit: Audit) -> Any:
     title = "disparity on rows not used for fitting"
     base = _data(rows).encode(
         y=alt.Y(**_by_method(), title=None),
-        color=_method_color(None),
+        color=_method_color(),
         tooltip=[
             alt.Tooltip(field="method", type="nominal"),
             *(alt.Tooltip(**_number(k, k, format=".4g")) for k in ("low", "estimate", "high")),

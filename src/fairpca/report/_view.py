@@ -97,7 +97,7 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "all": _all(audit),
         "alpha": f"{audit.alpha:.4g}",
         "estimator": audit.estimator,
-        "slider": _slider(audit),
+        "slider": _slider(audit, labels),
         "statistics": _statistics(audit),
         "origin": origin,
         "left_out": display_names(origin["not_numbers"]),
@@ -238,12 +238,13 @@ def _statistics(audit: Audit) -> dict[str, Any] | None:
     }
 
 
-def _slider(audit: Audit) -> dict[str, Any]:
+def _slider(audit: Audit, labels: list[str]) -> dict[str, Any]:
     """Points of the path, and the one nearest to the fair projection."""
     path = audit.path
     distances = abs(path.disparity - audit.fair.disparity)
     R = float(path.reconstruction_error[0])
     return {
+        "labels": labels,
         "start": int(distances.argmin()),
         "last": len(path.alpha) - 1,
         "alpha": path.alpha.tolist() if len(path.groups) == 2 else None,

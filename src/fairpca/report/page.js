@@ -11,9 +11,7 @@ const config = {
   background: "transparent",
   font: "system-ui, sans-serif",
   view: { stroke: null },
-  axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: 500, labelLimit: 150 },
-  legend: { ...text, labelLimit: 220, symbolOpacity: 1 },
-  range: { category: [0, 1, 2, 3, 4, 5, 6].map((g) => `var(--g${g})`) },
+  axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: 500, labelLimit: 200, labelFlush: false },
   line: ink, rule: ink, tick: ink, point: ink,
 };
 
@@ -24,6 +22,7 @@ async function draw() {
   }));
   follow();
   choose();
+  for (const id of ["frontier", "convergence"]) press(id);
   document.documentElement.dataset.drawn = "true";
 }
 
@@ -45,6 +44,32 @@ function follow() {
   for (const id of ["frontier", "convergence"]) views[id]?.signal("position", i).runAsync();
 }
 
+// Pressing on a chart of the frontier moves the slider to the place under the pointer.
+function press(id) {
+  const svg = document.querySelector(`#${id} svg`), view = views[id];
+  const move = (event) => {
+    if (event.type === "pointermove" && event.buttons !== 1) return;
+    const box = svg.getBoundingClientRect();
+    const x = ((event.clientX - box.left) * svg.viewBox.baseVal.width) / box.width - view.origin()[0];
+    const wanted = view.scale("x").invert(x);
+    const far = path.disparity.map((d) => Math.abs(d - wanted));
+    slider.value = far.indexOf(Math.min(...far));
+    follow();
+  };
+  for (const kind of ["pointerdown", "pointermove"]) svg.addEventListener(kind, move);
+}
+
+// A group chosen in one legend stands out in all charts; choosing it again ends that.
+function pick(event) {
+  const keys = [...document.querySelectorAll("button.key")];
+  const g = event.currentTarget.dataset.key;
+  const on = event.currentTarget.getAttribute("aria-pressed") !== "true";
+  for (const key of keys) key.setAttribute("aria-pressed", String(on && key.dataset.key === g));
+  for (const id of ["convergence", "ranks", "scores-pca", "scores-fair"]) {
+    views[id]?.signal("only", on ? path.labels[Number(g)] : null).runAsync();
+  }
+}
+
 function choose() {
   if (component) views.loadings?.signal("component", Number(component.value)).runAsync();
 }
@@ -52,4 +77,5 @@ function choose() {
 follow();
 slider.addEventListener("input", follow);
 component?.addEventListener("change", choose);
+for (const key of document.querySelectorAll("button.key")) key.addEventListener("click", pick);
 await draw();
