@@ -14,6 +14,7 @@ from fairpca.datasets import load_diabetes_by_sex, make_two_groups
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 from fairpca.report import Provenance, render
+from fairpca.report._frontier import Frontier
 from fairpca.report._view import view
 
 QUICK = {"n_points": 11, "n_folds": 3, "n_resamples": 100}
@@ -143,6 +144,95 @@ def test_slider_moves_the_numbers_and_the_marks(visit, page_source, diabetes):
     page.focus("#position")
     page.keyboard.press("ArrowLeft")
     assert float(numbers()["disparity"]) == pytest.approx(path.disparity[9], rel=1e-3)
+
+
+@pytest.mark.parametrize("id", ["frontier", "convergence"])
+def test_pressing_on_a_chart_moves_the_slider(visit, page_source, diabetes, id):
+    page = visit(page_source)
+    chart = page.locator(f"#{id} svg")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    for share, i in ((0.12, 0), (0.999, 10)):
+        page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+        assert page.input_value("#position") == str(i)
+        shown = float(page.text_content("[data-show=disparity]"))
+        assert shown == pytest.approx(diabetes.path.disparity[i], rel=1e-3, abs=1e-9)
+
+
+def test_a_group_chosen_in_one_legend_stands_out_everywhere(visit, page_source):
+    page = visit(page_source)
+    keys = page.locator("button.key:has-text('male')").filter(has_not_text="female")
+    assert keys.count() == 3
+    keys.nth(0).click()
+    page.wait_for_timeout(300)
+    pale = """(id) => [...document.querySelectorAll(`#${id} .mark-symbol.role-mark path`)]
+      .filter((mark) => Number(mark.getAttribute("opacity") ?? 1) < 0.5).length"""
+    for id in ("ranks", "scores-pca", "scores-fair"):
+        total = page.locator(f"#{id} .mark-symbol.role-mark path").count()
+        assert 0 < page.evaluate(pale, id) < total
+    assert keys.nth(2).get_attribute("aria-pressed") == "true"
+    keys.nth(1).click()
+    page.wait_for_timeout(300)
+    assert page.evaluate(pale, "scores-pca") == 0
+
+
+def test_every_group_is_named_beside_the_charts_on_a_phone(visit, hostile):
+    page = visit(render(hostile), width=390)
+    for key in page.query_selector_all("button.key"):
+        box = key.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+
+
+def test_slider_starts_at_the_projection_of_the_report():
+    bunch = load_diabetes_by_sex()
+    model = FairPCA(3, max_disparity=0.0333)
+    result = audit(bunch.data, bunch.sensitive_features, model, **QUICK)
+    frontier = Frontier.of(result)
+    assert len(frontier.disparity) == len(result.path.disparity) + 1
+    assert frontier.disparity[frontier.start] == result.fair.disparity
+    assert frontier.group_errors[frontier.start] == pytest.approx(result.fair.group_errors)
+    assert (np.diff(frontier.disparity) < 0).all()
+    assert (np.diff(frontier.overall) > 0).all()
+    assert frontier.to_dict(["a", "b"])["start"] == frontier.start
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e9])
+def test_figures_do_not_depend_on_the_unit_of_the_data(size):
+    bunch = load_diabetes_by_sex()
+    pages = [
+        view(audit(bunch.data * s, bunch.sensitive_features, FairPCA(3), standardize=False,
+                   **QUICK), Provenance())
+        for s in (1.0, size)
+    ]  # fmt: skip
+    usual, scaled = pages
+    assert scaled["verdict"] == usual["verdict"]
+    assert scaled["disparity"]["fair"] == usual["disparity"]["fair"] == "0"
+    assert scaled["disparity"]["pca"] != "0"
+    assert scaled["slider"]["cost"] == pytest.approx(usual["slider"]["cost"], abs=1e-9)
+
+
+def test_nothing_to_choose_where_nothing_is_lost(visit):
+    bunch = load_diabetes_by_sex(prepare=False)
+    page = visit(render(audit(bunch.data, bunch.sensitive_features, FairPCA(9), **QUICK)))
+    assert "9 components lose nothing" in page.text_content("main")
+    assert page.query_selector("#position, #features, #frontier") is None
+    assert "e-" not in page.text_content("#errors") + page.text_content("#statistics")
+
+
+def test_verdict_names_a_fairness_that_helps_nobody():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    X[:40] *= rng.uniform(0.1, 3, 4)
+    X[40:] *= rng.uniform(0.1, 3, 4)
+    groups = np.repeat(["calm", "wild"], [40, 20])
+    result = audit(X, groups, FairPCA(1), standardize=False, **QUICK)
+    assert result.status == "capped"
+    said = view(result, Provenance())["verdict"]
+    assert said["note"] == (
+        f"“{result.harmed_group}” gains nothing by this: the difference shrinks because the "
+        "others are reconstructed worse."
+    )
 
 
 def test_choosing_a_component_changes_the_loadings(visit, page_source):

@@ -564,7 +564,9 @@ def _plain(text: object) -> Any:
     """Text from the data: no markup, nothing that moves the terminal's cursor."""
     from rich.text import Text
 
-    return Text("".join(c if c.isprintable() else "�" for c in str(text)))
+    from fairpca._figures import printable
+
+    return Text(printable(text))
 
 
 def _short(text: object, limit: int = 40) -> Any:

@@ -9,19 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 import altair as alt
-import numpy as np
 import vl_convert
 
 from fairpca._audit_result import Audit
-from fairpca.report._view import MOST_COMPONENTS, display_names
+from fairpca._figures import display_names
+from fairpca.report import _chart_rows as rows_of
+from fairpca.report._chart_rows import MOST_FEATURES, Rows
+from fairpca.report._frontier import Frontier, lossless
 
-_MOST_FEATURES = 12
-_LONGEST_NAME = 22  # beside a chart
 _METHODS = ["PCA", "fair PCA"]
 _METHOD_COLORS = ["var(--pca)", "var(--fair)"]  # of the page, unlike those of the groups
 # Of the groups, in the order of the page's legends; as there, colours and shapes repeat after 7.
 _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left"]
-Rows = list[dict[str, Any]]
 
 
 def javascript() -> str:
@@ -36,17 +35,18 @@ def javascript() -> str:
 def charts(audit: Audit) -> dict[str, Any]:
     """Specification of every chart, by the id of its place on the page."""
     made = {
-        "frontier": _frontier(audit),
-        "convergence": _convergence(audit),
         "ranks": _ranks(audit),
         "gaps": _gaps(audit),
         "loadings": _loadings(audit),
-        "features": _features(audit),
         **_scores(audit),
     }
+    if Frontier.of(audit).moves:
+        made |= {"frontier": _frontier(audit), "convergence": _convergence(audit)}
+    if not lossless(audit):
+        made["features"] = _features(audit)
     if audit.bootstrap is not None:
         made["intervals"] = _intervals(audit)
-    by_feature = 24 * min(len(audit.feature_names), _MOST_FEATURES)
+    by_feature = 24 * min(len(audit.feature_names), MOST_FEATURES)
     heights = {"intervals": 90, "loadings": by_feature, "features": by_feature}
     return {name: _finished(chart, heights.get(name, 280)) for name, chart in made.items()}
 
@@ -67,31 +67,16 @@ def _data(rows: Rows) -> Any:
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """Six figures are enough to draw, and dust around zero is zero."""
-    return {k: float(f"{round(v, 12):.6g}") if isinstance(v, float) else v for k, v in row.items()}
+    """Six figures are enough to draw."""
+    return {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items()}
 
 
 def _number(field: str, title: str | None, **more: Any) -> dict[str, Any]:
     return {"field": field, "type": "quantitative", "title": title, **more}
 
 
-def _path_rows(audit: Audit) -> Rows:
-    path, R = audit.path, float(audit.path.reconstruction_error[0])
-    return [
-        {
-            "i": i,
-            "disparity": float(path.disparity[i]),
-            "overall": float(path.reconstruction_error[i]),
-            "cost": (float(path.reconstruction_error[i]) / R - 1) * 100 if R > 0 else 0.0,
-        }
-        for i in range(len(path.alpha))
-    ]
-
-
 def _position(audit: Audit) -> Any:
-    return alt.param(
-        name="position", value=int(abs(audit.path.disparity - audit.fair.disparity).argmin())
-    )
+    return alt.param(name="position", value=Frontier.of(audit).start)
 
 
 def _disparity_axis() -> Any:
@@ -99,7 +84,7 @@ def _disparity_axis() -> Any:
 
 
 def _frontier(audit: Audit) -> Any:
-    base = _data(_path_rows(audit)).encode(
+    base = _data(rows_of.path(audit)).encode(
         x=_disparity_axis(),
         y=alt.Y(**_number("cost", "overall error, % above PCA")),
         tooltip=[
@@ -114,12 +99,7 @@ def _frontier(audit: Audit) -> Any:
 
 def _convergence(audit: Audit) -> Any:
     labels = display_names(audit.groups)
-    rows = [
-        {**row, "group": label, "error": float(audit.path.group_errors[row["i"], g])}
-        for row in _path_rows(audit)
-        for g, label in enumerate(labels)
-    ]
-    base = _data(rows).encode(
+    base = _data(rows_of.path_by_group(audit)).encode(
         x=_disparity_axis(),
         y=alt.Y(**_number("error", "group error", scale=alt.Scale(zero=False))),
         **_by_group(labels),
@@ -167,14 +147,7 @@ def _method_shape() -> Any:
 
 def _ranks(audit: Audit) -> Any:
     labels = display_names(audit.groups)
-    curve = audit.ranks
-    rows = [
-        {"r": int(r), "group": label, "method": method, "error": float(errors[i, g])}
-        for method, errors in (("PCA", curve.pca), ("fair PCA", curve.fair))
-        for i, r in enumerate(curve.n_components)
-        for g, label in enumerate(labels)
-    ]
-    base = _data(rows).encode(
+    base = _data(rows_of.ranks(audit)).encode(
         x=alt.X(**_rank_axis()),
         y=alt.Y(**_number("error", "average squared error")),
         **_by_group(labels),
@@ -208,22 +181,12 @@ def _chosen_rank(audit: Audit) -> Any:
 
 
 def _gaps(audit: Audit) -> Any:
-    """How far apart the groups are at each rank, relative to the overall error of PCA."""
-    curve, overall, compared = audit.ranks, audit.ranks.pca_overall, audit.compared
-    rows = [
-        {
-            "r": int(r),
-            "method": method,
-            "gap": 100 * float(np.ptp(errors[i, compared])) / float(overall[i]),
-        }
-        for method, errors in (("PCA", curve.pca), ("fair PCA", curve.fair))
-        for i, r in enumerate(curve.n_components)
-        if overall[i] > 1e-9 * audit.group_variances.max()
-    ]
-    bars = _data(rows).mark_line(point=alt.OverlayMarkDef(size=40, filled=True), strokeWidth=2)
+    lines = _data(rows_of.gaps(audit)).mark_line(
+        point=alt.OverlayMarkDef(size=40, filled=True), strokeWidth=2
+    )
     return alt.layer(
         _chosen_rank(audit),
-        bars.encode(
+        lines.encode(
             x=alt.X(**_rank_axis()),
             y=alt.Y(**_number("gap", "gap, % of overall error")),
             color=_method_color(),
@@ -239,22 +202,18 @@ def _gaps(audit: Audit) -> Any:
 def _scores(audit: Audit) -> dict[str, Any]:
     """One chart for PCA and one for fair PCA, on the same axes."""
     labels = display_names(audit.groups)
-    both = np.concatenate([audit.scores.pca, audit.scores.fair])
-    low, high = both.min(axis=0).tolist(), both.max(axis=0).tolist()
+    ends = rows_of.score_ends(audit)
     made = {}
     for name, scores in (("scores-pca", audit.scores.pca), ("scores-fair", audit.scores.fair)):
-        rows = [
-            {"group": labels[g], **{f"c{j + 1}": float(value) for j, value in enumerate(score)}}
-            for g, score in zip(audit.scores.group.tolist(), scores, strict=True)
-        ]
-        x = alt.X(**_number("c1", "component 1", scale=alt.Scale(domain=[low[0], high[0]])))
+        rows = rows_of.scores(audit, scores)
+        x = alt.X(**_number("c1", "component 1", scale=alt.Scale(domain=ends[0])))
         tooltip = [alt.Tooltip(field="group", type="nominal")]
         chart = _data(rows).add_params(_only()).encode(x=x, **_by_group(labels), tooltip=tooltip)
-        if len(low) == 1:
+        if len(ends) == 1:
             y = alt.Y(field="group", type="nominal", title=None, sort=labels)
             made[name] = chart.mark_tick(strokeOpacity=0.4, fillOpacity=0.4).encode(y=y)
         else:
-            y = alt.Y(**_number("c2", "component 2", scale=alt.Scale(domain=[low[1], high[1]])))
+            y = alt.Y(**_number("c2", "component 2", scale=alt.Scale(domain=ends[1])))
             points = chart.mark_point(filled=True, size=28, fillOpacity=0.6, strokeWidth=0)
             made[name] = points.encode(y=y, shape=_group_shape(labels))
     return made
@@ -268,55 +227,15 @@ def _group_shape(labels: list[str]) -> Any:
 
 
 def _loadings(audit: Audit) -> Any:
-    names = display_names(audit.feature_names, _LONGEST_NAME)
-    rows = []
-    for c in range(min(audit.n_components, MOST_COMPONENTS)):
-        weights = {"PCA": audit.loadings.pca[c], "fair PCA": audit.loadings.fair[c]}
-        largest = np.max([np.abs(values) for values in weights.values()], axis=0)
-        for rank, j in enumerate(np.argsort(-largest, kind="stable")[:_MOST_FEATURES].tolist()):
-            ends = {
-                "low": min(w[j] for w in weights.values()),
-                "high": max(w[j] for w in weights.values()),
-            }
-            for method, values in weights.items():
-                rows.append(
-                    {
-                        "component": c + 1,
-                        "order": rank,
-                        "feature": names[j],
-                        "method": method,
-                        "weight": float(values[j]),
-                        "low": float(ends["low"]),
-                        "high": float(ends["high"]),
-                    }
-                )
     return (
-        _dumbbells(rows, "weight", "weight in the component")
+        _dumbbells(rows_of.loadings(audit), "weight", "weight in the component")
         .transform_filter("datum.component == component")
         .add_params(alt.param(name="component", value=1))
     )
 
 
 def _features(audit: Audit) -> Any:
-    names = display_names(audit.feature_names, _LONGEST_NAME)
-    harmed = audit.groups.index(audit.harmed_group)
-    privileged = audit.groups.index(audit.privileged_group)
-    before, after = audit.feature_errors.pca[harmed], audit.feature_errors.fair[harmed]
-    excess = before - audit.feature_errors.pca[privileged]
-    rows = []
-    for rank, j in enumerate(np.argsort(-excess, kind="stable")[:_MOST_FEATURES].tolist()):
-        for method, values in (("PCA", before), ("fair PCA", after)):
-            rows.append(
-                {
-                    "order": rank,
-                    "feature": names[j],
-                    "method": method,
-                    "weight": float(values[j]),
-                    "low": float(min(before[j], after[j])),
-                    "high": float(max(before[j], after[j])),
-                    "other": float(audit.feature_errors.pca[privileged][j]),
-                }
-            )
+    rows = rows_of.features(audit)
     base = _dumbbells(rows, "weight", "average squared error")
     ticks = (
         _data(rows)
@@ -358,18 +277,8 @@ def _dumbbells(rows: Rows, field: str, title: str) -> Any:
 
 
 def _intervals(audit: Audit) -> Any:
-    assert audit.bootstrap is not None
-    assert audit.cross_validation is not None
-    held_out = audit.cross_validation
-    rows = [
-        {"method": name, "low": low, "high": high, "estimate": estimate}
-        for name, (low, high), estimate in (
-            ("PCA", audit.bootstrap.pca, held_out.pca.disparity),
-            ("fair PCA", audit.bootstrap.fair, held_out.fair.disparity),
-        )
-    ]
     title = "disparity on rows not used for fitting"
-    base = _data(rows).encode(
+    base = _data(rows_of.intervals(audit)).encode(
         y=alt.Y(**_by_method(), title=None),
         color=_method_color(),
         tooltip=[

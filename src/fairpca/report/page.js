@@ -1,6 +1,6 @@
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const specs = read("specs"), path = read("path");
-const slider = document.getElementById("position");
+const slider = document.getElementById("position"); // null when there is but one place to be
 const component = document.getElementById("component");
 const views = {};
 
@@ -22,16 +22,17 @@ async function draw() {
   }));
   follow();
   choose();
-  for (const id of ["frontier", "convergence"]) press(id);
+  for (const id of ["frontier", "convergence"]) if (views[id]) press(id);
   document.documentElement.dataset.drawn = "true";
 }
 
 function shown(value) {
-  if (Math.abs(value) < 1e-12) return "0";
+  if (Math.abs(value) < 1e-12 * path.unit) return "0";
   return Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
 function follow() {
+  if (!slider) return;
   const i = Number(slider.value);
   for (const cell of document.querySelectorAll("[data-show]")) {
     const value = path[cell.dataset.show][i];
@@ -75,7 +76,7 @@ function choose() {
 }
 
 follow();
-slider.addEventListener("input", follow);
+slider?.addEventListener("input", follow);
 component?.addEventListener("change", choose);
 for (const key of document.querySelectorAll("button.key")) key.addEventListener("click", pick);
 await draw();

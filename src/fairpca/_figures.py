@@ -1,0 +1,83 @@
+"""Names and numbers in words, for the terminal and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def printable(text: object) -> str:
+    """Without anything that moves a cursor or turns the direction of writing."""
+    return "".join(c if c.isprintable() else "�" for c in str(text))
+
+
+def display_names(names: Sequence[Any], limit: int = 32) -> list[str]:
+    """Names short enough for a chart, free of control characters, and still all different.
+
+    Examples
+    --------
+    >>> display_names(["age", "a" * 40, "a" * 50], limit=8)
+    ['age', 'aaaaaaa…', 'aaaaa… 2']
+    """
+    shown: list[str] = []
+    for name in names:
+        text = printable(name) or "(no name)"
+        short = text if len(text) <= limit else text[: limit - 1] + "…"
+        copy = 2
+        while short in shown:
+            mark = f"… {copy}"
+            short, copy = text[: limit - len(mark)] + mark, copy + 1
+        shown.append(short)
+    return shown
+
+
+def without_dust(value: float, unit: float) -> float:
+    """Zero where a value is but the rounding error of numbers of the size of ``unit``.
+
+    Examples
+    --------
+    >>> without_dust(-3e-16, 1.0), without_dust(-3e-16, 1e-15), without_dust(2.0, 1e18)
+    (0.0, -3e-16, 0.0)
+    """
+    return 0.0 if abs(value) < 1e-12 * unit else float(value)
+
+
+def percent(share: float) -> str:
+    """A share in words of a percentage, never rounded to nothing.
+
+    Examples
+    --------
+    >>> percent(0.0473), percent(0.00004), percent(3.2), percent(0.0)
+    ('4.7 %', 'less than 0.1 %', '320 %', '0 %')
+    """
+    if share == 0:
+        return "0 %"
+    if abs(share) < 0.001:
+        return "less than 0.1 %"
+    return f"{share * 100:.1f} %" if abs(share) < 0.995 else f"{share * 100:.0f} %"
+
+
+def change(after: float, before: float, unit: float) -> str:
+    """A relative change with its sign; empty where there was nothing to change.
+
+    Examples
+    --------
+    >>> change(3.0, 4.0, 1.0), change(4e-16, 1e-16, 1.0)
+    ('−25.00 %', '')
+    """
+    if without_dust(before, unit) <= 0:
+        return ""
+    return f"{(after / before - 1) * 100:+.2f} %".replace("-", "−").replace("−0.00", "+0.00")
+
+
+def figure(value: float, digits: int = 4, unit: float = 1.0) -> str:
+    """A number to four figures; what is zero to rounding beside ``unit`` is said to be 0.
+
+    Examples
+    --------
+    >>> figure(2.54561), figure(-0.25), figure(-3e-16), figure(12345.6), figure(3e-16, unit=1e-15)
+    ('2.546', '−0.25', '0', '12,346', '3e-16')
+    """
+    clean = without_dust(value, unit)
+    text = f"{clean:,.0f}" if 1e4 <= abs(clean) < 1e7 else f"{clean:.{digits}g}"
+    return text.replace("-", "−", 1) if clean < 0 else text

@@ -1,0 +1,138 @@
+"""The numbers behind the charts, as one row for each mark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._audit_result import Audit
+from fairpca._figures import display_names, without_dust
+from fairpca.report._frontier import Frontier
+from fairpca.report._view import MOST_COMPONENTS
+
+Rows = list[dict[str, Any]]
+Array = NDArray[np.float64]
+
+MOST_FEATURES = 12
+_LONGEST_NAME = 22  # of a feature, beside a chart
+
+
+def path(audit: Audit) -> Rows:
+    """Overall error and disparity at every stop of the slider."""
+    frontier = Frontier.of(audit)
+    return [
+        {
+            "i": i,
+            "disparity": without_dust(frontier.disparity[i], frontier.unit),
+            "overall": without_dust(frontier.overall[i], frontier.unit),
+            "cost": 100 * without_dust(frontier.cost[i], 1.0),
+        }
+        for i in range(len(frontier.disparity))
+    ]
+
+
+def path_by_group(audit: Audit) -> Rows:
+    """Group errors at every stop of the slider."""
+    errors = Frontier.of(audit).group_errors
+    return [
+        {**row, "group": label, "error": float(errors[row["i"], g])}
+        for row in path(audit)
+        for g, label in enumerate(display_names(audit.groups))
+    ]
+
+
+def ranks(audit: Audit) -> Rows:
+    """Group errors at each rank."""
+    curve = audit.ranks
+    return [
+        {"r": int(r), "group": label, "method": method, "error": float(errors[i, g])}
+        for method, errors in (("PCA", curve.pca), ("fair PCA", curve.fair))
+        for i, r in enumerate(curve.n_components)
+        for g, label in enumerate(display_names(audit.groups))
+    ]
+
+
+def gaps(audit: Audit) -> Rows:
+    """How far apart the groups are at each rank, in percent of the overall error of PCA."""
+    curve, overall, compared = audit.ranks, audit.ranks.pca_overall, audit.compared
+    return [
+        {
+            "r": int(r),
+            "method": method,
+            "gap": 100 * float(np.ptp(errors[i, compared])) / float(overall[i]),
+        }
+        for method, errors in (("PCA", curve.pca), ("fair PCA", curve.fair))
+        for i, r in enumerate(curve.n_components)
+        if overall[i] > 1e-9 * audit.group_variances.max()
+    ]
+
+
+def scores(audit: Audit, values: Array) -> Rows:
+    """Scores of the sampled rows under one projection."""
+    labels = display_names(audit.groups)
+    return [
+        {"group": labels[g], **{f"c{j + 1}": float(value) for j, value in enumerate(row)}}
+        for g, row in zip(audit.scores.group.tolist(), values, strict=True)
+    ]
+
+
+def score_ends(audit: Audit) -> list[list[float]]:
+    """Least and largest score on each component, under either projection."""
+    both = np.concatenate([audit.scores.pca, audit.scores.fair])
+    ends: list[list[float]] = np.stack([both.min(axis=0), both.max(axis=0)], axis=1).tolist()
+    return ends
+
+
+def loadings(audit: Audit) -> Rows:
+    """The largest weights of each component, largest first."""
+    rows = []
+    for c in range(min(audit.n_components, MOST_COMPONENTS)):
+        before, after = audit.loadings.pca[c], audit.loadings.fair[c]
+        order = np.argsort(-np.maximum(np.abs(before), np.abs(after)), kind="stable")
+        rows += [{"component": c + 1, **row} for row in _pairs(audit, order, before, after)]
+    return rows
+
+
+def features(audit: Audit) -> Rows:
+    """Errors of the harmed group by feature, those first where it is furthest behind under PCA."""
+    harmed, other = (
+        audit.groups.index(group) for group in (audit.harmed_group, audit.privileged_group)
+    )
+    before, after = audit.feature_errors.pca[harmed], audit.feature_errors.fair[harmed]
+    least = audit.feature_errors.pca[other]
+    order = np.argsort(least - before, kind="stable")
+    rows = _pairs(audit, order, before, after)
+    return [{**row, "other": float(least[order[row["order"]]])} for row in rows]
+
+
+def _pairs(audit: Audit, order: NDArray[np.intp], before: Array, after: Array) -> Rows:
+    """PCA's value and that of fair PCA for the first features of an order."""
+    names = display_names(audit.feature_names, _LONGEST_NAME)
+    return [
+        {
+            "order": place,
+            "feature": names[j],
+            "method": method,
+            "weight": float(values[j]),
+            "low": float(min(before[j], after[j])),
+            "high": float(max(before[j], after[j])),
+        }
+        for place, j in enumerate(order[:MOST_FEATURES].tolist())
+        for method, values in (("PCA", before), ("fair PCA", after))
+    ]
+
+
+def intervals(audit: Audit) -> Rows:
+    """Held-out disparities with their intervals; none without cross-validation."""
+    held_out, bootstrap = audit.cross_validation, audit.bootstrap
+    if held_out is None or bootstrap is None:
+        return []
+    return [
+        {"method": name, "low": low, "high": high, "estimate": estimate}
+        for name, (low, high), estimate in (
+            ("PCA", bootstrap.pca, held_out.pca.disparity),
+            ("fair PCA", bootstrap.fair, held_out.fair.disparity),
+        )
+    ]
