@@ -139,6 +139,9 @@ def test_lfw(balanced):
     for label in ("asian", "black", "white"):
         assert lfw[label].shape == (n_female + n_male,)
         assert lfw[label].dtype == bool
+        alone = lfw[label] & (lfw.asian.astype(int) + lfw.black + lfw.white == 1)
+        np.testing.assert_array_equal(lfw.race == label, alone)
+    assert set(lfw.race) == {"asian", "black", "white", "unclear"}
     errors = pca_errors(lfw, "female")
     for row in reference("lfw_balanced" if balanced else "lfw"):
         if int(row["r"]) in (1, 5, 15):

@@ -13,12 +13,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import typer
+from sklearn.utils import Bunch
 from typer.testing import CliRunner
 
-from fairpca import reproduction
+from fairpca import FairPCA, reproduction
 from fairpca._cli_reproduce import reproduce as reproduce_command
 from fairpca.datasets import make_two_groups
-from fairpca.reproduction import METHODS, Result, check_claims, plan, publish, reproduce, run
+from fairpca.reproduction import (
+    METHODS,
+    Result,
+    check_claims,
+    intersections,
+    plan,
+    publish,
+    reproduce,
+    run,
+)
 from fairpca.reproduction.experiments import DATASETS, Dataset
 from fairpca.reproduction.results import ResultFiles
 from fairpca.reproduction.tables import timing
@@ -203,6 +213,43 @@ def test_library_code_imports_without_matplotlib_and_reproduction_says_what_is_m
         "    raise SystemExit('no error')\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+# -- beyond the paper ------------------------------------------------------------------------------
+
+
+def test_faces_by_sex_and_race(tmp_path):
+    loads = []
+
+    def load():
+        loads.append(1)
+        rng = np.random.default_rng(0)
+        labels = rng.integers(0, [[2, 3]], (600, 2))
+        X = rng.normal(size=(600, 20)) * (1 + labels[:, 1:] / 9) * np.linspace(3, 1, 20)
+        names = np.array(["female", "male"])[labels[:, 0]], np.array(list("abc"))[labels[:, 1]]
+        return Bunch(data=X, sensitive_features=names[0], race=names[1])
+
+    results = intersections.run(tmp_path, load)
+    assert intersections.run(tmp_path, load) == results
+    assert len(loads) == 1
+    data = load()
+    groups = np.column_stack([data.sensitive_features, data.race])
+    fair = FairPCA(10).fit(data.data, sensitive_features=groups)
+    ours = [x for x in results if (x.r, x.method) == (10, "c-FPCA")]
+    assert [x.group for x in ours] == fair.groups_.tolist()
+    assert [x.error for x in ours] == pytest.approx(fair.group_errors_)
+    assert ours[0].spread == pytest.approx(fair.disparity_, abs=1e-9)
+    report = publish([], tmp_path, results)
+    with (tmp_path / "lfw_sex_by_race.csv").open() as stream:
+        assert len(list(csv.DictReader(stream))) == len(results) == 3 * 3 * 6
+    assert (tmp_path / "figures" / "lfw_sex_by_race.svg") in report.files
+
+
+def test_faces_by_sex_and_race_come_with_c_fpca_on_lfw():
+    assert intersections.belongs_to(plan())
+    assert intersections.belongs_to(plan(["lfw"]))
+    assert not intersections.belongs_to(plan(["tcred", "lsac"]))
+    assert not intersections.belongs_to(plan(["lfw"], ["pca"]))
 
 
 # -- claims ----------------------------------------------------------------------------------------

@@ -14,10 +14,7 @@ from fairpca import FairPCA, GroupMoments
 from fairpca.datasets import load_lfw
 
 lfw = load_lfw()
-labels = np.column_stack([lfw.asian, lfw.black, lfw.white])
-names = np.array(["asian", "black", "white"])[labels.argmax(axis=1)]
-race = np.where(labels.sum(axis=1) == 1, names, "unclear")
-moments = GroupMoments.from_data(lfw.data, np.column_stack([lfw.sensitive_features, race]))
+moments = GroupMoments.from_data(lfw.data, np.column_stack([lfw.sensitive_features, lfw.race]))
 fair = FairPCA(10).fit_moments(moments)
 
 print(f"{'':18}{'faces':>6}{'PCA':>9}{'fair PCA':>10}")

@@ -34,19 +34,22 @@ def reproduce(
     """Run the paper's experiments, draw its figures and check its claims.
 
     Without options everything is run: three datasets, unbalanced and balanced, five methods and the
-    printed golden-section searches. What an earlier run finished in the output folder is reused.
+    printed golden-section searches; with LFW, beyond the paper, faces by sex and race. What an
+    earlier run finished in the output folder is reused.
     """
     from rich.console import Console
 
-    from fairpca.reproduction import plan, prepare, publish, run
+    from fairpca.reproduction import plan, prepare, publish, run, run_beyond
 
     console = Console()
     with _errors_as_messages():
         jobs = plan(dataset, method, variant)
         folder = prepare(out)
         results = _with_progress(jobs, run(jobs, folder / "results"), console)
+        with console.status("faces by sex and race"):
+            beyond = run_beyond(jobs, folder / "results")
         with console.status("drawing figures"):
-            report = publish(results, folder)
+            report = publish(results, folder, beyond)
     _print_claims(report.claims, console)
     console.print(f"{len(report.files)} files written to {folder}", soft_wrap=True)
 

@@ -181,7 +181,8 @@ def load_lfw(
     -------
     sklearn.utils.Bunch
         ``data`` (13232 x 1764), ``sensitive_features`` ("female", "male"), ``asian``, ``black``,
-        ``white`` (boolean, not exclusive), ``image_shape``, ``feature_names``, ``groups``,
+        ``white`` (boolean, not exclusive), ``race`` (one of these names where exactly one of the
+        three is set, else "unclear"), ``image_shape``, ``feature_names``, ``groups``,
         ``description``.
 
     Examples
@@ -196,6 +197,9 @@ def load_lfw(
     height, width = (int(side) for side in arrays["image_shape"])
     sensitive = np.where(arrays["sex"] == 1, "male", "female")
     rows = _rows_kept(sensitive, balanced)
+    races = np.array(["asian", "black", "white"])
+    flags = np.column_stack([arrays[race].astype(bool) for race in races])
+    race = np.where(flags.sum(axis=1) == 1, races[flags.argmax(axis=1)], "unclear")
     scale = float(arrays["scale"]) * (255.0 if prepare else 1.0)
     return _bunch(
         arrays["images"][rows] / scale,
@@ -205,7 +209,8 @@ def load_lfw(
         + (" Pixels were divided by 255." if prepare else "")
         + (_BALANCED.format(n=len(rows) // 2) if balanced else ""),
         image_shape=(height, width),
-        **{label: arrays[label][rows].astype(bool) for label in ("asian", "black", "white")},
+        race=race[rows],
+        **dict(zip(races.tolist(), flags[rows].T, strict=True)),
     )
 
 

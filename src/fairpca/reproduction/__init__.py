@@ -8,13 +8,14 @@
     report.claims
 
 writes to the folder: ``results.csv`` and ``results.json`` (every error, fairness measure, alpha and
-certificate), ``claims.csv`` and ``timing.csv``, and the figures as PNG and SVG. What was computed
-is kept in its subfolder ``results``: a run that was interrupted goes on where it stopped.
+certificate), ``claims.csv`` and ``timing.csv``, with LFW ``lfw_sex_by_race.csv`` (eight groups,
+beyond the paper), and the figures as PNG and SVG. What was computed is kept in its subfolder
+``results``: a run that was interrupted goes on where it stopped.
 """
 
 from fairpca.reproduction.claims import Claim, check_claims
 from fairpca.reproduction.experiments import DATASETS, METHODS, PAPER_DATASETS, VARIANTS
-from fairpca.reproduction.report import Report, prepare, publish, reproduce
+from fairpca.reproduction.report import Report, prepare, publish, reproduce, run_beyond
 from fairpca.reproduction.results import Result
 from fairpca.reproduction.runner import Job, Step, plan, run
 
@@ -34,4 +35,5 @@ __all__ = [
     "publish",
     "reproduce",
     "run",
+    "run_beyond",
 ]

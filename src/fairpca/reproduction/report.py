@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairpca.reproduction import tables
 from fairpca.reproduction.claims import Claim, check_claims
 from fairpca.reproduction.results import Result, writable_folder, write_text
-from fairpca.reproduction.runner import plan, run
+from fairpca.reproduction.runner import Job, plan, run
+
+if TYPE_CHECKING:
+    from fairpca.reproduction.intersections import GroupResult
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,14 @@ def reproduce(
     jobs = plan(datasets, methods, variants)
     folder = prepare(out)
     results = [step.result for step in run(jobs, folder / "results")]
-    return publish(results, folder)
+    return publish(results, folder, run_beyond(jobs, folder / "results"))
+
+
+def run_beyond(jobs: Sequence[Job], folder: Path) -> list[GroupResult]:
+    """What goes beyond the paper: with LFW, faces by sex and race."""
+    from fairpca.reproduction import intersections
+
+    return intersections.run(folder) if intersections.belongs_to(jobs) else []
 
 
 def prepare(out: str | os.PathLike[str]) -> Path:
@@ -65,9 +77,9 @@ def prepare(out: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def publish(results: Sequence[Result], folder: Path) -> Report:
+def publish(results: Sequence[Result], folder: Path, beyond: Sequence[GroupResult] = ()) -> Report:
     """Write tables, claims and figures of these results."""
-    from fairpca.reproduction import figures
+    from fairpca.reproduction import drawing, figures, intersections
 
     claims = check_claims(results)
     texts = {
@@ -76,7 +88,12 @@ def publish(results: Sequence[Result], folder: Path) -> Report:
         "claims.csv": tables.as_csv([asdict(claim) for claim in claims]),
         "timing.csv": tables.as_csv(tables.timing(results)),
     }
+    if beyond:
+        texts[f"{intersections.NAME}.csv"] = tables.as_csv([asdict(result) for result in beyond])
     for name, text in texts.items():
         write_text(folder / name, text)
-    files = [folder / name for name in texts]
-    return Report(list(results), claims, files + figures.draw_all(results, folder))
+    files = [folder / name for name in texts] + figures.draw_all(results, folder)
+    if beyond:
+        draw = partial(intersections.draw, beyond)
+        files += drawing.save(draw, folder / "figures", intersections.NAME)
+    return Report(list(results), claims, files)

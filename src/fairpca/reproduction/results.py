@@ -85,7 +85,7 @@ class ResultFiles:
             results = [Result(**fields) for fields in stored.pop("results")]
         except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
             return None
-        complete = stored == _header(dataset, variant, method) and all(
+        complete = stored == header(dataset, variant, method) and all(
             (result.dataset, result.variant, result.method) == (dataset, variant, method)
             for result in results
         )
@@ -94,13 +94,14 @@ class ResultFiles:
     def write(self, dataset: str, variant: str, method: str, results: Sequence[Result]) -> None:
         """Keep the results of a finished job."""
         content = {
-            **_header(dataset, variant, method),
+            **header(dataset, variant, method),
             "results": [asdict(result) for result in results],
         }
         write_text(self.path(dataset, variant, method), json.dumps(content, indent=1) + "\n")
 
 
-def _header(dataset: str, variant: str, method: str) -> dict[str, str | int]:
+def header(dataset: str, variant: str, method: str) -> dict[str, str | int]:
+    """What a file of results must begin with to be taken for those of this job and version."""
     return {
         "format": _FORMAT,
         "fairpca": __version__,
