@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA, audit
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, audit
+from fairpca._audit import audit_steps, pca_errors_by_rank
 from fairpca._resampling import (
     assign_folds,
     cross_fit,
@@ -327,6 +328,27 @@ def test_infeasible_parity_is_a_status_not_a_warning():
     result = audit(X, groups, FairPCA(2, constraint=None), standardize=False, **QUICK)
     assert result.status == "parity infeasible at this rank"
     assert not result.path.parity_reached
+
+
+def test_steps_say_how_much_of_the_work_is_done():
+    steps = list(audit_steps(diabetes().data, diabetes().sensitive_features, FairPCA(2), **QUICK))
+    for doing, total in (
+        ("errors against components", 9),
+        ("cross-validation", QUICK["n_folds"]),
+        ("resampling", 2),
+    ):
+        counted = [step for step in steps if step.doing == doing]
+        assert [step.done for step in counted] == list(range(total))
+        assert {step.total for step in counted} == {total}
+    assert str(steps[-1]) == "resampling 1 of 2"
+    assert str(steps[0]) == "reading the data"
+
+
+def test_nothing_is_left_when_all_components_are_kept():
+    moments = GroupMoments.from_data(diabetes().data * 1e6, diabetes().sensitive_features)
+    errors = pca_errors_by_rank(moments)
+    assert (errors[-1] == 0).all()
+    assert (errors[:-1] > 0).all()
 
 
 @pytest.mark.parametrize(

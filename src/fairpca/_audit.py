@@ -37,7 +37,7 @@ from fairpca._resampling import (
 )
 from fairpca._small_groups import REST, SettledGroups
 from fairpca._spectral import DenseOperand
-from fairpca._steps import finish
+from fairpca._steps import Step, finish
 from fairpca._validation import (
     FORGOTTEN_GROUPS,
     check_integer,
@@ -153,7 +153,7 @@ def audit_steps(
     level: float = 0.95,
     n_scores: int = 600,
     random_state: int = 0,
-) -> Generator[str, None, Audit]:
+) -> Generator[Step, None, Audit]:
     """:func:`audit` in steps: yields what is being done, returns the audit."""
     if sensitive_features is None:
         raise TypeError(FORGOTTEN_GROUPS.format(name="fairpca", method="audit", step="fairpca"))
@@ -167,7 +167,7 @@ def audit_steps(
     ):
         check_integer(name, value, least)
     rng = np.random.default_rng(random_state)
-    yield "reading the data"
+    yield Step("reading the data")
     values, feature_names = _values(X)
     codes, labels = encode_groups(sensitive_features, values.shape[0])
     weights = check_sample_weight(sample_weight, values.shape[0])
@@ -176,7 +176,7 @@ def audit_steps(
     if standardize:
         moments, scale = moments.standardize()
 
-    yield "fitting"
+    yield Step("fitting")
     model = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
     settled = model._settle_groups(moments)
     fit_quietly(model, moments)
@@ -189,6 +189,7 @@ def audit_steps(
             "no column of X varies, so there is nothing to reconstruct; pass columns that do."
         )
     signs = agreeing_signs(pca.components_, model.components_)
+    yield Step("following the trade-off")
     with quietly():
         path = tradeoff_path(
             moments, n_components=r, n_points=n_points, normalize=model.normalize, **small
@@ -222,11 +223,11 @@ def audit_steps(
                 for errors, (ratios, _) in rows
             ),
         )
-        yield "resampling"
-        before, after = (
-            comparison.interval(shares, codes, level, n_resamples, rng) for _, (_, shares) in rows
-        )
-        bootstrap = Bootstrap(level, n_resamples, before, after)
+        intervals: list[tuple[float, float]] = []
+        for _, (_, shares) in rows:
+            yield Step("resampling", len(intervals), len(rows))
+            intervals.append(comparison.interval(shares, codes, level, n_resamples, rng))
+        bootstrap = Bootstrap(level, n_resamples, *intervals)
 
     sample = _sample(codes, n_scores, rng)
     some = divide_columns(values[kept[sample]], scale)
@@ -278,12 +279,12 @@ def audit_steps(
 
 def curve_steps(
     moments: GroupMoments, estimator: FairProjection, ranks: Sequence[int] | None
-) -> Generator[str, None, RankCurve]:
+) -> Generator[Step, None, RankCurve]:
     """Fit the estimator at many ranks; by default as said under ``ranks`` of :func:`audit`."""
     chosen = _ranks(moments, int(estimator.n_components or 1), ranks)
     fits = []
-    for rank in chosen:
-        yield f"errors against components, {rank} of {chosen[-1]}"
+    for i, rank in enumerate(chosen):
+        yield Step("errors against components", i, len(chosen))
         fits.append(fit_quietly(clone(estimator).set_params(n_components=rank), moments))
     return RankCurve(
         np.array(chosen),
@@ -303,7 +304,8 @@ def pca_errors_by_rank(moments: GroupMoments, normalize: bool = False) -> Array:
     captured = np.einsum("ji,kji->ik", V, C @ V).cumsum(axis=0)
     n_ranks = int(min(moments.n_features, moments.counts.sum()))
     errors = operand.traces - captured
-    return np.asarray(np.maximum(errors[:n_ranks], 0.0))
+    # What is left of a group's variance when nothing is left is rounding.
+    return np.where(errors > 1e-12 * operand.traces, errors, 0.0)[:n_ranks]
 
 
 def agreeing_signs(components: Array, like: Array) -> Array:

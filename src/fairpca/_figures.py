@@ -81,3 +81,14 @@ def figure(value: float, digits: int = 4, unit: float = 1.0) -> str:
     clean = without_dust(value, unit)
     text = f"{clean:,.0f}" if 1e4 <= abs(clean) < 1e7 else f"{clean:.{digits}g}"
     return text.replace("-", "−", 1) if clean < 0 else text
+
+
+def gap(value: float, unit: float) -> str:
+    """How much better another projection could be.
+
+    Examples
+    --------
+    >>> gap(-2.4e-9, 3.0), gap(1e-16, 3.0)
+    ('2e-09', 'rounding error')
+    """
+    return f"{abs(value):.1g}" if without_dust(value, unit) else "rounding error"

@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 from fairpca._base import FairProjection
 from fairpca._moments import GroupMoments
 from fairpca._small_groups import SettledGroups
+from fairpca._steps import Step
 from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
 from fairpca.metrics import row_reconstruction_errors
 
@@ -102,7 +103,7 @@ def cross_fit(
     *,
     sample_weight: Array | None = None,
     compared: NDArray[np.bool_] | None = None,
-) -> Generator[str, None, HeldOut]:
+) -> Generator[Step, None, HeldOut]:
     """Squared error of each row under projections fitted to the other folds.
 
     Yields what is being done. The estimators are refitted in place, on merged moments: X, an array
@@ -117,7 +118,7 @@ def cross_fit(
     ]
     errors, distances = np.empty((len(estimators), len(codes))), np.empty(len(codes))
     for k in range(n_folds):
-        yield f"cross-validation, fold {k + 1} of {n_folds}"
+        yield Step("cross-validation", k, n_folds)
         moments = reduce(GroupMoments.merge, parts[:k] + parts[k + 1 :])
         held_out = X[fold == k]
         if standardize:

@@ -1,23 +1,35 @@
 """Long work as a generator: it yields what it is doing and returns its result.
 
-The command line shows the texts; everyone else just finishes the work.
+The command line shows the steps as a bar; everyone else just finishes the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 
-def finish(steps: Generator[str, None, T]) -> T:
+class Step(NamedTuple):
+    """What is being done, and how much of it is done where that is known."""
+
+    doing: str
+    done: int = 0
+    total: int | None = None
+
+    def __str__(self) -> str:
+        count = f" {self.done}" if self.done or self.total else ""
+        return f"{self.doing}{count}{f' of {self.total}' if self.total else ''}"
+
+
+def finish(steps: Generator[Step, None, T]) -> T:
     """Run all steps and return the result.
 
     Examples
     --------
     >>> def work():
-    ...     yield "thinking"
+    ...     yield Step("thinking")
     ...     return 42
     >>> finish(work())
     42

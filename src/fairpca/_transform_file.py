@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from fairpca._model_file import load_model, read_extra
 from fairpca._preparation import Features, missing_rows, split_names
+from fairpca._steps import Step
 from fairpca.sources.tables import TableError, TableFile, TableWriter
 
 
@@ -22,7 +23,7 @@ def transform_steps(
     target: Path | None,
     keep: Sequence[str],
     encoding: str,
-) -> Generator[str, None, int]:
+) -> Generator[Step, None, int]:
     """Yield after each batch what was done; return the number of rows.
 
     ``target`` is the file to write, in the format that the ending of ``out`` says; None writes CSV
@@ -54,7 +55,7 @@ def transform_steps(
             columns.append(nw.from_numpy(scores, names, backend=rows.implementation))
             writer.write(nw.concat(columns, how="horizontal").to_native())
             n_rows += len(scores)
-            yield f"{n_rows} rows"
+            yield Step("rows", n_rows)
     return n_rows
 
 

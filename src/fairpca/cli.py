@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fairpca._audit_result import Audit
     from fairpca._base import FairProjection
     from fairpca._preparation import Choices, Prepared
+    from fairpca._steps import Step
 
 T = TypeVar("T")
 
@@ -530,12 +531,13 @@ def _progress(quiet: bool) -> Iterator[Any]:
     task = bar.add_task("reading", total=None)
     after_a_second = Timer(1.0, bar.start)
 
-    def follow(steps: Generator[str, None, T]) -> T:
+    def follow(steps: Generator[Step, None, T]) -> T:
         while True:
             if _interrupts:
                 raise KeyboardInterrupt
             try:
-                bar.update(task, description=next(steps))
+                step = next(steps)
+                bar.update(task, description=str(step), completed=step.done, total=step.total)
             except StopIteration as end:
                 result: T = end.value
                 return result

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from fairpca._audit_result import Audit
-from fairpca._figures import change, display_names, figure, percent
+from fairpca._figures import change, display_names, figure, gap, percent
 from fairpca.report._frontier import Frontier, certified, lossless, unit
 from fairpca.report._provenance import Provenance
 from fairpca.report._words import all_groups, evidence, small_groups, verdict
@@ -48,7 +48,7 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "disparity": {"pca": shown(audit.pca.disparity), "fair": shown(audit.fair.disparity)},
         "cost": percent(audit.cost),
         "status": audit.status,
-        "gap": f"{abs(audit.duality_gap):.1g}",
+        "gap": gap(audit.duality_gap, size),
         "certified": certified(audit),
         "proof": "optimal" if abs(audit.duality_gap) <= 1e-6 * audit.pca.overall else "gap",
         "lossless": lossless(audit),

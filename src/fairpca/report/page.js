@@ -11,7 +11,7 @@ const config = {
   background: "transparent",
   font: "system-ui, sans-serif",
   view: { stroke: null },
-  axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: 500, labelLimit: 200, labelFlush: false },
+  axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: 500, labelLimit: 200, labelFlush: false, labelSeparation: 8 },
   line: ink, rule: ink, tick: ink, point: ink,
 };
 
