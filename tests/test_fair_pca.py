@@ -204,6 +204,42 @@ def test_fraction_of_every_groups_variance(two_groups, fraction, constraint):
         assert (smaller.group_explained_variance_ratio_ < fraction).any()
 
 
+@pytest.mark.filterwarnings("ignore::fairpca.exceptions.ParityInfeasibleWarning")
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"constraint": None},
+        {"constraint": "no_worse"},
+        {"max_disparity": 0.5},
+        {"max_error_increase": 0.05},
+        {"constraint": None, "normalize": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_fraction_skips_ranks_that_cannot_do(params, seed, monkeypatch):
+    """The smallest rank of all, as when every rank is tried, at a part of the solves."""
+    X, groups = make_groups(d=24, seed=seed, alike=0.3 * seed)
+    X[groups == groups[0]] *= 1.6
+    moments = GroupMoments.from_data(X, groups)
+    solved = []
+    original = FairPCA._solve_rank
+
+    def counted(self, operand, rank, moments):
+        solved.append(rank)
+        return original(self, operand, rank, moments)
+
+    monkeypatch.setattr(FairPCA, "_solve_rank", counted)
+    quick = FairPCA(0.85, **params).fit_moments(moments)
+    n_quick = len(solved)
+    monkeypatch.setattr(FairPCA, "_rank_sieve", lambda self, operand, may_lose: None)
+    slow = FairPCA(0.85, **params).fit_moments(moments)
+    assert quick.n_components_ == slow.n_components_
+    np.testing.assert_allclose(quick.group_errors_, slow.group_errors_)
+    tried = len(solved) - n_quick
+    assert n_quick <= 2 + tried // 4
+
+
 def test_none_keeps_everything(two_groups):
     X, groups = two_groups
     fair = fit(X, groups)

@@ -69,7 +69,7 @@ LAYERS = [
     {"_bases"},
     {"_eigensolver", "_crossings", "_recovery", "_central_path", "_implicit", "_streaming"},
     {"_solvers", "_minmax", "_dual", "_small_groups"},
-    {"_many_groups"},
+    {"_many_groups", "_ranks"},
     {"_projection"},
     {"_base"},
 ]

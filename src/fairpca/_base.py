@@ -23,6 +23,7 @@ from fairpca._implicit import ImplicitMoments, learn, operand_of
 from fairpca._moments import GroupMoments
 from fairpca._problems import APPROXIMATE, Status
 from fairpca._projection import Projection
+from fairpca._ranks import RankSieve
 from fairpca._small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._solvers import Solution
 from fairpca._spectral import DenseOperand, Operand, top_eigenvectors
@@ -202,6 +203,10 @@ class FairProjection(StreamingMixin, Projection):
         """The solution for one rank and the number of eigensolves it took."""
         raise NotImplementedError
 
+    def _rank_sieve(self, operand: DenseOperand, may_lose: Array) -> RankSieve | None:
+        """Where there is a way to see that a rank costs some group too much, without a solve."""
+        return None
+
     def _check_params(self) -> None:
         self._validate_params()
 
@@ -353,13 +358,17 @@ class FairProjection(StreamingMixin, Projection):
                     "1, or None."
                 )
             return self._solve_rank(operand, int(wanted), moments)
-        n_eigensolves, may_lose = 0, (1 - float(wanted)) * operand.traces
-        for r in range(min(_least_rank(operand.C, float(wanted)), limit), limit + 1):
-            solution, solves = self._solve_rank(operand, r, moments)
-            n_eigensolves += solves
+        may_lose = (1 - float(wanted)) * operand.traces
+        least = min(_least_rank(operand.C, float(wanted)), limit)
+        solution, n_eigensolves = self._solve_rank(operand, least, moments)
+        sieve = self._rank_sieve(operand, may_lose)
+        for r in range(least + 1, limit + 1):
             if (solution.errors <= may_lose).all():
                 break
-        return solution, n_eigensolves
+            if r == limit or sieve is None or not sieve.excludes(r, solution.alpha):
+                solution, solves = self._solve_rank(operand, r, moments)
+                n_eigensolves += solves
+        return solution, n_eigensolves + (sieve.n_eigensolves if sieve else 0)
 
 
 def _least_rank(C: Array, fraction: float) -> int:

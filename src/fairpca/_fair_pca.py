@@ -14,9 +14,10 @@ from fairpca._implicit import ImplicitMoments
 from fairpca._many_groups import solve_spread
 from fairpca._moments import GroupMoments
 from fairpca._problems import FairProblem, FixedAlpha
+from fairpca._ranks import RankSieve
 from fairpca._small_groups import SmallGroups
 from fairpca._solvers import Solution, solve_exact, solve_fixed, solve_golden, solve_pca
-from fairpca._spectral import DenseFamily, Operand
+from fairpca._spectral import Array, DenseFamily, DenseOperand, Operand
 from fairpca._validation import check_two_groups
 
 
@@ -218,6 +219,11 @@ class FairPCA(FairProjection):
                 lambda family: solve_spread(family, self._problem, operand.compared, self.tol)
             )
         return solution, solver.n_eigensolves
+
+    def _rank_sieve(self, operand: DenseOperand, may_lose: Array) -> RankSieve | None:
+        if len(operand.shares) != 2 or self.alpha is not None or self.solver == "golden":
+            return None
+        return RankSieve(operand, self._problem, may_lose)
 
     def _solve_two(self, family: DenseFamily) -> Solution:
         if self.alpha is not None:

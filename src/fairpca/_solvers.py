@@ -144,7 +144,7 @@ def solve_fixed(family: DenseFamily, problem: FixedAlpha) -> Solution:
 def solve_exact(family: DenseFamily, problem: FairProblem) -> Solution:
     """Walk the frontier to the first limit that binds, by root finding."""
     frontier = Frontier(family)
-    limits = _Limits(frontier, problem)
+    limits = Limits(frontier, problem)
     pca = Sample(1.0, limits.slack(frontier.pca.errors, capped=False), frontier.pca)
     negligible = max(family.rounding, _NEGLIGIBLE * float(family.traces.max()))
     if frontier.disparity(frontier.pca.errors) - problem.max_disparity <= negligible:
@@ -178,7 +178,7 @@ def solve_exact(family: DenseFamily, problem: FairProblem) -> Solution:
     return limits.certify(point, crossing.at, capped, *ends)
 
 
-class _Limits:
+class Limits:
     """The slacks of a problem on a frontier, and what they certify once one is used up."""
 
     def __init__(self, frontier: Frontier, problem: FairProblem) -> None:
