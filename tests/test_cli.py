@@ -410,6 +410,30 @@ def test_progress_is_shown_on_a_terminal_only(tmp_path):
     assert (tmp_path / "out.json").exists()
 
 
+def test_rounding_is_not_printed_as_if_it_meant_something(tmp_path):
+    done = run("report", "-r", "9", cwd=tmp_path)
+    assert "e-" not in done.stdout
+    assert "optimal to rounding error" in done.stdout
+    done = run("audit", "-r", "9", "--max-disparity", "0", cwd=tmp_path)
+    assert done.stdout.splitlines()[1].split() == ["9", "0", "0", "0"]
+    run("report", "-r", "3", cwd=tmp_path)
+
+
+def test_many_groups_and_long_names_fit_the_terminal(tmp_path):
+    rng = np.random.default_rng(0)
+    groups = [f"a rather long name of group {i % 12:02d}" for i in range(240)]
+    table = pa.table({"a": rng.normal(size=240), "b": rng.normal(size=240), "g": groups})
+    pq.write_table(table, tmp_path / "many.parquet")
+    lines = run("audit", "many.parquet", "-g", "g", cwd=tmp_path).stdout.splitlines()
+    assert "worst served" in lines[0]
+    assert len(lines) == 3
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    done = run("report", "--out", folder / "r.html", cwd=tmp_path)
+    assert f"written to {folder / 'r.html'}" in done.stdout
+    assert "cost of fairness +1.31 %" in done.stdout
+
+
 def test_hostile_names_stay_text_in_the_terminal(tmp_path):
     rng = np.random.default_rng(0)
     names = ["[red]x[/red]", "\x1b[31mred", "n" * 5000, "\u2028\U0001f600"]

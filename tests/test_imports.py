@@ -44,6 +44,7 @@ def test_importing_loads_no_optional_library():
 TOGETHER = {
     "cli.py": "command line",
     "_cli_reproduce.py": "command line",
+    "_terminal.py": "command line",
     "sources/files.py": "files",
     "sources/tables.py": "files",
     "plotting.py": "figures",

@@ -23,11 +23,8 @@ import typer
 from fairpca._cli_reproduce import reproduce
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from fairpca._audit_result import Audit
     from fairpca._base import FairProjection
-    from fairpca._preparation import Choices, Prepared
+    from fairpca._preparation import Choices
     from fairpca._steps import Step
 
 T = TypeVar("T")
@@ -210,11 +207,13 @@ def report(
         if numbers is not None:
             json.dump(result.to_dict() | {"data": provenance.to_dict()}, numbers, indent=1)
     if not quiet and "-" not in (out, json_file):
-        console = _console()
-        _print_notes(console, prepared)
-        _print_small(console, result.small_groups, min_group_size, small_groups)
-        _print_audit(console, result, prepared.group_name)
-        console.print(_plain(f"written to {out}"), style="dim")
+        from fairpca import _terminal as terminal
+
+        console = terminal.make_console()
+        terminal.print_notes(console, prepared)
+        terminal.print_small(console, result.small_groups, min_group_size, small_groups)
+        terminal.print_audit(console, result, prepared.group_name)
+        terminal.print_line(console, f"written to {out}", style="dim")
 
 
 @app.command()
@@ -303,10 +302,12 @@ def audit(
             }
             json.dump(plain, numbers, indent=1)
     if not quiet and json_file != "-":
-        console = _console()
-        _print_notes(console, prepared)
-        _print_small(console, settled.small, min_group_size, small_groups)
-        _print_ranks(console, labels, rows, [row["n_components"] for row in too_large])
+        from fairpca import _terminal as terminal
+
+        console = terminal.make_console()
+        terminal.print_notes(console, prepared)
+        terminal.print_small(console, settled.small, min_group_size, small_groups)
+        terminal.print_ranks(console, labels, rows, [row["n_components"] for row in too_large])
     if too_large:
         worst = max(row["disparity"] for row in too_large)
         _say(f"disparity {worst:.4g} exceeds --max-disparity {max_disparity:g}.")
@@ -360,11 +361,13 @@ def fit(
         whole = model if scale is None else StandardizedModel.of(model, scale)
         save_model(whole, temporary, extra)
     if not quiet and out != "-":
-        console = _console()
-        _print_notes(console, prepared)
-        _print_small(console, model.small_groups_, min_group_size, small_groups)
-        _print_model(console, model)
-        console.print(_plain(f"written to {out}"), style="dim")
+        from fairpca import _terminal as terminal
+
+        console = terminal.make_console()
+        terminal.print_notes(console, prepared)
+        terminal.print_small(console, model.small_groups_, min_group_size, small_groups)
+        terminal.print_model(console, model)
+        terminal.print_line(console, f"written to {out}", style="dim")
 
 
 @app.command()
@@ -393,7 +396,9 @@ def transform(
 
         n_rows = follow(transform_steps(model, data, out, target, keep or [], encoding))
     if not quiet and out != "-":
-        _console().print(_plain(f"{n_rows} rows written to {out}"), style="dim")
+        from fairpca import _terminal as terminal
+
+        terminal.print_line(terminal.make_console(), f"{n_rows} rows written to {out}", "dim")
 
 
 @app.command()
@@ -426,14 +431,14 @@ def inspect(
         }
         typer.echo(json.dumps(plain, indent=1))
         return
-    console = _console()
-    _print_model(console, projection)
-    d = projection.n_features_in_
-    console.print(
-        _plain(
-            f"{projection!r}: {projection.n_components_} components of {d} features"
-            f"{', standardised' if standardized else ''}"
-        )
+    from fairpca import _terminal as terminal
+
+    console = terminal.make_console()
+    terminal.print_model(console, projection)
+    terminal.print_line(
+        console,
+        f"{projection!r}: {projection.n_components_} components of {projection.n_features_in_} "
+        f"features{', standardised' if standardized else ''}",
     )
 
 
@@ -550,132 +555,6 @@ def _progress(quiet: bool) -> Iterator[Any]:
         after_a_second.cancel()
         if bar.live.is_started:
             bar.stop()
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    class _Console(Console):
-        def on_broken_pipe(self) -> None:
-            raise BrokenPipeError
-
-    return _Console(highlight=False)
-
-
-def _plain(text: object) -> Any:
-    """Text from the data: no markup, nothing that moves the terminal's cursor."""
-    from rich.text import Text
-
-    from fairpca._figures import printable
-
-    return Text(printable(text))
-
-
-def _short(text: object, limit: int = 40) -> Any:
-    words = str(text)
-    return _plain(words if len(words) <= limit else words[: limit - 1] + "…")
-
-
-def _print_notes(console: Console, prepared: Prepared) -> None:
-    """What was left out, and why."""
-    if prepared.not_numbers:
-        console.print(_plain(f"left out, not numbers: {_listed(prepared.not_numbers)} (--encode)"))
-    if prepared.constant:
-        console.print(_plain(f"does not vary: {_listed(prepared.constant)}"))
-    if prepared.n_dropped:
-        console.print(f"left out, missing values: {prepared.n_dropped} of {prepared.n_read} rows")
-
-
-def _print_small(console: Console, small: list[Any], least: int, small_groups: str) -> None:
-    """What became of small groups: never silently."""
-    if small:
-        done = "merged into 'rest'" if small_groups == "merge" else "not compared"
-        console.print(_plain(f"{done}, fewer than {least} rows: {_listed(small)}"))
-
-
-def _listed(names: list[Any]) -> str:
-    shown = ", ".join(str(_short(name, 24)) for name in names[:6])
-    return f"{shown}{f' and {len(names) - 6} more' if len(names) > 6 else ''}"
-
-
-def _error_table(labels: list[Any], sizes: Any, before: Any, after: Any) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("group")
-    for name in ("size", "PCA", "fair PCA", "change"):
-        table.add_column(name, justify="right")
-    for label, size, old, new in zip(labels, sizes, before, after, strict=True):
-        change = f"{(new / old - 1) * 100:+.2f} %" if old > 0 else ""
-        table.add_row(_short(label), str(size), f"{old:.4g}", f"{new:.4g}", change)
-    return table
-
-
-def _print_audit(console: Console, result: Audit, group_name: str) -> None:
-    r = result.n_components
-    error = (
-        "share of variance lost" if result.normalized else "average squared reconstruction error"
-    )
-    console.print(
-        _plain(f"{error}, {r} component{'s' if r > 1 else ''}, groups by {_short(group_name)}")
-    )
-    table = _error_table(
-        result.groups, result.group_sizes, result.pca.group_errors, result.fair.group_errors
-    )
-    table.add_section()
-    table.add_row(
-        "overall",
-        str(sum(result.group_sizes)),
-        f"{result.pca.overall:.4g}",
-        f"{result.fair.overall:.4g}",
-        f"{result.cost * 100:+.2f} %",
-    )
-    table.add_row("disparity", "", f"{result.pca.disparity:.4g}", f"{result.fair.disparity:.2g}")
-    if result.cross_validation is not None and result.bootstrap is not None:
-        held_out, interval = result.cross_validation, result.bootstrap
-        table.add_row(
-            "  held out", "", f"{held_out.pca.disparity:.4g}", f"{held_out.fair.disparity:.4g}"
-        )
-        table.add_row(
-            f"  {interval.level:.0%} interval",
-            "",
-            *(f"{low:.3g} to {high:.3g}" for low, high in (interval.pca, interval.fair)),
-        )
-    console.print(table)
-    console.print(f"{result.status}; certificate: optimal to {abs(result.duality_gap):.1g}")
-
-
-def _print_ranks(
-    console: Console, labels: list[Any], rows: list[dict[str, Any]], marked: list[int]
-) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("components", justify="right")
-    for label in labels:
-        table.add_column(_short(label, 24), justify="right")
-    table.add_column("disparity", justify="right")
-    for row in rows:
-        over = row["n_components"] in marked
-        table.add_row(
-            str(row["n_components"]),
-            *(f"{error:.4g}" for error in row["group_errors"]),
-            f"{row['disparity']:.4g}{' !' if over else ''}",
-            style="bold red" if over else None,
-        )
-    console.print(table)
-
-
-def _print_model(console: Console, model: FairProjection) -> None:
-    console.print(
-        _error_table(
-            model.groups_.tolist(),
-            model.group_sizes_.tolist(),
-            model.pca_group_errors_,
-            model.group_errors_,
-        )
-    )
-    console.print(f"{model.status_}; certificate: optimal to {abs(model.duality_gap_):.1g}")
 
 
 def _say(line: str) -> None:

@@ -1,0 +1,145 @@
+"""What the command line prints: compact tables of errors by group, and notes about the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairpca._figures import display_names, gap, printable, without_dust
+
+if TYPE_CHECKING:
+    from fairpca._audit_result import Audit
+    from fairpca._base import FairProjection
+    from fairpca._preparation import Prepared
+
+_LONGEST_NAME = 28
+_MOST_GROUPS_ABREAST = 6
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def make_console() -> Console:
+    """Standard output, in colour where that is a terminal."""
+    return _Console(highlight=False)
+
+
+def print_line(console: Console, text: str, style: str | None = None) -> None:
+    """A line of text from the data: no markup, nothing that moves the cursor, not broken."""
+    console.print(Text(printable(text)), style=style, soft_wrap=True)
+
+
+def print_notes(console: Console, prepared: Prepared) -> None:
+    """What was left out, and why."""
+    if prepared.not_numbers:
+        print_line(console, f"left out, not numbers: {_listed(prepared.not_numbers)} (--encode)")
+    if prepared.constant:
+        print_line(console, f"does not vary: {_listed(prepared.constant)}")
+    if prepared.n_dropped:
+        read = f"{prepared.n_dropped} of {prepared.n_read} rows"
+        print_line(console, f"left out, missing values: {read}")
+
+
+def print_small(console: Console, small: list[Any], least: int, small_groups: str) -> None:
+    """What became of small groups: never silently."""
+    if small:
+        done = "merged into 'rest'" if small_groups == "merge" else "not compared"
+        print_line(console, f"{done}, fewer than {least} rows: {_listed(small)}")
+
+
+def print_audit(console: Console, result: Audit, group_name: str) -> None:
+    """Errors by group and overall, disparities with their intervals, status and certificate."""
+    r, unit = result.n_components, float(result.group_variances.max())
+    error = (
+        "share of variance lost" if result.normalized else "average squared reconstruction error"
+    )
+    name = display_names([group_name], 40)[0]
+    print_line(console, f"{error}, {r} component{'s' if r > 1 else ''}, groups by {name}")
+    pca, fair = result.pca, result.fair
+    table = _error_table(
+        result.groups, result.group_sizes, pca.group_errors, fair.group_errors, unit
+    )
+    size, change = str(sum(result.group_sizes)), _change(fair.overall, pca.overall, unit)
+    table.add_row("overall", size, *_figures((pca.overall, fair.overall), unit), change)
+    table.add_row("disparity", "", *_figures((pca.disparity, fair.disparity), unit))
+    if result.cross_validation is not None and result.bootstrap is not None:
+        held_out, interval = result.cross_validation, result.bootstrap
+        unseen = (held_out.pca.disparity, held_out.fair.disparity)
+        table.add_row("  held out", "", *_figures(unseen, unit))
+        ends = (" to ".join(_figures(pair, unit, 3)) for pair in (interval.pca, interval.fair))
+        table.add_row(f"  {interval.level:.0%} interval", "", *ends)
+    console.print(table)
+    cost = f"cost of fairness {change or '0 %'}"
+    console.print(f"{result.status}; {cost}; {_certificate(result.duality_gap, unit)}")
+
+
+def print_ranks(
+    console: Console, labels: list[Any], rows: list[dict[str, Any]], marked: list[int]
+) -> None:
+    """Errors of plain PCA for each number of components; of many groups the best and the worst."""
+    names = display_names(labels, _LONGEST_NAME)
+    abreast = len(names) <= _MOST_GROUPS_ABREAST
+    table = _table("components", *(names if abreast else ("best served", "worst served")))
+    table.columns[0].justify = "right"
+    table.add_column("disparity", justify="right", no_wrap=True)
+    for row in rows:
+        over, errors = row["n_components"] in marked, row["group_errors"]
+        if abreast:
+            cells = [f"{error:.4g}" for error in errors]
+        else:
+            ends = (errors.index(end(errors)) for end in (min, max))
+            cells = [f"{names[g]} {errors[g]:.4g}" for g in ends]
+        disparity = f"{row['disparity']:.4g}{' !' if over else ''}"
+        style = "bold red" if over else None
+        table.add_row(str(row["n_components"]), *map(Text, cells), disparity, style=style)
+    console.print(table)
+
+
+def print_model(console: Console, model: FairProjection) -> None:
+    """Errors by group, status and certificate of a fitted projection."""
+    lost = 1 - model.group_explained_variance_ratio_
+    g = int(lost.argmax())
+    unit = float(model.group_errors_[g] / lost[g]) if lost[g] > 1e-9 else float("inf")
+    errors = (model.pca_group_errors_, model.group_errors_)
+    console.print(_error_table(model.groups_.tolist(), model.group_sizes_.tolist(), *errors, unit))
+    console.print(f"{model.status_}; {_certificate(model.duality_gap_, unit)}")
+
+
+def _listed(names: list[Any]) -> str:
+    shown = ", ".join(display_names(names[:6], 24))
+    return f"{shown}{f' and {len(names) - 6} more' if len(names) > 6 else ''}"
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first)
+    for name in others:
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    return table
+
+
+def _error_table(labels: list[Any], sizes: Any, before: Any, after: Any, unit: float) -> Table:
+    table = _table("group", "size", "PCA", "fair PCA", "change")
+    names = display_names(labels, _LONGEST_NAME)
+    for name, size, *errors in zip(names, sizes, before, after, strict=True):
+        old, new = errors
+        table.add_row(Text(name), str(size), *_figures(errors, unit), _change(new, old, unit))
+    return table
+
+
+def _figures(values: Sequence[float], unit: float, digits: int = 4) -> list[str]:
+    return [f"{without_dust(value, unit):.{digits}g}" for value in values]
+
+
+def _change(after: float, before: float, unit: float) -> str:
+    return f"{(after / before - 1) * 100:+.2f} %" if without_dust(before, unit) > 0 else ""
+
+
+def _certificate(value: float, unit: float) -> str:
+    return f"certificate: optimal to {gap(value, unit)}"
