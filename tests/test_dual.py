@@ -81,6 +81,26 @@ def sampled(seed, k, d, rank, difference=1.0):
     return Dense([(X - mean).T @ (X - mean) / len(X) for X in groups], sizes / sizes.sum(), rank)
 
 
+def alike(seed):
+    """Up to three components of groups with one decaying spectrum in common, as tables have them.
+
+    Each group deviates by a tenth in its loadings and its scale, and in its mean.
+    """
+    rng = np.random.default_rng(seed)
+    k, d = int(rng.integers(3, 9)), int(rng.integers(4, 21))
+    decay = np.arange(1, d + 1) ** -0.5
+    common = np.linalg.qr(rng.normal(size=(d, d)))[0] * 3 * decay
+    groups = []
+    for n in rng.integers(200, 2000, k):
+        loadings = common + 0.1 * rng.normal(size=(d, d)) * decay
+        X = rng.uniform(0.9, 1.1) * rng.normal(size=(n, d)) @ loadings.T
+        groups.append(X + 0.3 * rng.normal(size=d))
+    sizes = np.array([len(X) for X in groups])
+    mean = np.vstack(groups).mean(axis=0)
+    matrices = [(X - mean).T @ (X - mean) / len(X) for X in groups]
+    return Dense(matrices, sizes / sizes.sum(), int(rng.integers(1, min(4, d))))
+
+
 def diagonal(seed, k, d, rank):
     """Crossings of eigenvalues everywhere; some variances zero."""
     rng = np.random.default_rng(seed)
@@ -90,6 +110,8 @@ def diagonal(seed, k, d, rank):
 
 
 def random_family(seed, kind):
+    if kind == "alike":
+        return alike(seed)
     rng = np.random.default_rng(10_000 + seed)
     k, d = int(rng.integers(3, 9)), int(rng.integers(4, 21))
     rank = int(rng.integers(1, d))
@@ -171,7 +193,7 @@ def relative_gap(fam, solution):
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize(
-    ("kind", "seed"), [(k, s) for k in ("general", "diagonal") for s in range(2 * CASES)]
+    ("kind", "seed"), [(k, s) for k in ("general", "diagonal", "alike") for s in range(3 * CASES)]
 )
 def test_bound_is_the_optimum_of_the_relaxation(kind, seed, name):
     fam = random_family(seed, kind)
@@ -196,16 +218,17 @@ def test_diagonal_moments_leave_no_gap(name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_gap_is_mostly_closed_on_sampled_groups(name):
-    # Not always: from three groups on the relaxation need not be tight. Over 210 such cases the
-    # share below 1e-6 was 0.93 (loss) to 0.995 (error); the floor here guards against regressions.
+def test_gap_is_closed_for_few_components_of_groups_alike(name):
+    # Over 200 such problems the share below 1e-6 was 0.97 (spread) to 1.0 (error, loss, variance).
+    # With groups less alike, or ranks up to d - 1, it is lower: tests/test_global_optimum.py shows
+    # that the bound is not attained then.
     gaps = []
-    for seed in range(6 * CASES):
-        fam = sampled(seed, 3 + seed % 6, 20, 1 + seed % 5, difference=0.3)
+    for seed in range(40 * CASES):
+        fam = alike(seed)
         solution = CALLS[name](fam, fam.top(fam.shares))
         check(fam, solution)
         gaps.append(relative_gap(fam, solution))
-    assert np.mean(np.array(gaps) < 1e-6) >= 0.8
+    assert np.mean(np.array(gaps) < 1e-6) >= 0.95
     assert max(gaps) < 0.05
 
 
