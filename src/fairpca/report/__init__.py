@@ -52,6 +52,7 @@ def render(audit: Audit, provenance: Provenance | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return environment.get_template("page.html").render(
         **view(audit, provenance or Provenance()),
         charts=charts(audit),

@@ -1,4 +1,7 @@
-"""The numbers behind the charts, as one row for each mark."""
+"""The numbers behind the charts, as one row for each mark.
+
+Groups are numbers here: the charts look their names up, which may be long and are many times used.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,9 @@ def path_by_group(audit: Audit) -> Rows:
     """Group errors at every stop of the slider."""
     errors = Frontier.of(audit).group_errors
     return [
-        {**row, "group": label, "error": float(errors[row["i"], g])}
+        {"i": row["i"], "disparity": row["disparity"], "g": g, "error": float(error)}
         for row in path(audit)
-        for g, label in enumerate(display_names(audit.groups))
+        for g, error in enumerate(errors[row["i"]])
     ]
 
 
@@ -47,10 +50,10 @@ def ranks(audit: Audit) -> Rows:
     """Group errors at each rank."""
     curve = audit.ranks
     return [
-        {"r": int(r), "group": label, "method": method, "error": float(errors[i, g])}
+        {"r": int(r), "g": g, "method": method, "error": float(error)}
         for method, errors in (("PCA", curve.pca), ("fair PCA", curve.fair))
-        for i, r in enumerate(curve.n_components)
-        for g, label in enumerate(display_names(audit.groups))
+        for r, row in zip(curve.n_components, errors, strict=True)
+        for g, error in enumerate(row)
     ]
 
 
@@ -71,9 +74,8 @@ def gaps(audit: Audit) -> Rows:
 
 def scores(audit: Audit, values: Array) -> Rows:
     """Scores of the sampled rows under one projection."""
-    labels = display_names(audit.groups)
     return [
-        {"group": labels[g], **{f"c{j + 1}": float(value) for j, value in enumerate(row)}}
+        {"g": g, **{f"c{j + 1}": float(value) for j, value in enumerate(row)}}
         for g, row in zip(audit.scores.group.tolist(), values, strict=True)
     ]
 

@@ -98,11 +98,10 @@ def _frontier(audit: Audit) -> Any:
 
 
 def _convergence(audit: Audit) -> Any:
-    labels = display_names(audit.groups)
-    base = _data(rows_of.path_by_group(audit)).encode(
+    base = _grouped_data(rows_of.path_by_group(audit)).encode(
         x=_disparity_axis(),
         y=alt.Y(**_number("error", "group error", scale=alt.Scale(zero=False))),
-        **_by_group(labels),
+        **_by_group(audit),
         tooltip=[
             alt.Tooltip(field="group", type="nominal"),
             alt.Tooltip(**_number("error", "error", format=".4g")),
@@ -113,22 +112,34 @@ def _convergence(audit: Audit) -> Any:
     nothing = dict.fromkeys(("y", "color", "tooltip"), alt.Undefined)
     rule = rule.encode(**nothing, opacity=alt.value(0.5))
     lines = base.mark_line(strokeWidth=2.5)
-    return alt.layer(lines, rule, here).add_params(_position(audit), _only())
+    return alt.layer(lines, rule, here).add_params(_position(audit), *_group_params(audit))
 
 
-def _by_group(labels: list[str]) -> dict[str, Any]:
+def _by_group(audit: Audit) -> dict[str, Any]:
     """Colour by group, and pale when the page's legend has chosen another one."""
-    colors = [f"var(--g{g % len(_SHAPES)})" for g in range(len(labels))]
-    scale = alt.Scale(domain=labels, range=colors)
-    chosen = "only === null || datum.group === only"
+    numbers = range(len(audit.groups))
+    scale = alt.Scale(domain=[*numbers], range=[f"var(--g{g % len(_SHAPES)})" for g in numbers])
+    chosen = "only === null || datum.g === only"
     return {
-        "color": alt.Color(field="group", type="nominal", scale=scale, legend=None),
+        "color": alt.Color(field="g", type="nominal", scale=scale, legend=None),
         "opacity": alt.condition(chosen, alt.value(1), alt.value(0.1)),
     }
 
 
-def _only() -> Any:
-    return alt.param(name="only", value=None)
+def _group_shape(audit: Audit) -> Any:
+    k, numbers = len(_SHAPES), range(len(audit.groups))
+    scale = alt.Scale(domain=[*numbers], range=[_SHAPES[(g + g // k) % k] for g in numbers])
+    return alt.Shape(field="g", type="nominal", scale=scale, legend=None)
+
+
+def _group_params(audit: Audit) -> list[Any]:
+    """The names of the groups, and which of them the page's legend has chosen."""
+    names = alt.param(name="labels", value=display_names(audit.groups))
+    return [names, alt.param(name="only", value=None)]
+
+
+def _grouped_data(rows: Rows) -> Any:
+    return _data(rows).transform_calculate(group="labels[datum.g]")
 
 
 def _by_method() -> dict[str, Any]:
@@ -146,11 +157,10 @@ def _method_shape() -> Any:
 
 
 def _ranks(audit: Audit) -> Any:
-    labels = display_names(audit.groups)
-    base = _data(rows_of.ranks(audit)).encode(
+    base = _grouped_data(rows_of.ranks(audit)).encode(
         x=alt.X(**_rank_axis()),
         y=alt.Y(**_number("error", "average squared error")),
-        **_by_group(labels),
+        **_by_group(audit),
         tooltip=[
             alt.Tooltip(field="method", type="nominal"),
             alt.Tooltip(field="group", type="nominal"),
@@ -165,7 +175,7 @@ def _ranks(audit: Audit) -> Any:
             legend=None,
         )
     )
-    return alt.layer(_chosen_rank(audit), lines).add_params(_only())
+    return alt.layer(_chosen_rank(audit), lines).add_params(*_group_params(audit))
 
 
 def _rank_axis() -> dict[str, Any]:
@@ -201,29 +211,23 @@ def _gaps(audit: Audit) -> Any:
 
 def _scores(audit: Audit) -> dict[str, Any]:
     """One chart for PCA and one for fair PCA, on the same axes."""
-    labels = display_names(audit.groups)
     ends = rows_of.score_ends(audit)
     made = {}
     for name, scores in (("scores-pca", audit.scores.pca), ("scores-fair", audit.scores.fair)):
         rows = rows_of.scores(audit, scores)
         x = alt.X(**_number("c1", "component 1", scale=alt.Scale(domain=ends[0])))
         tooltip = [alt.Tooltip(field="group", type="nominal")]
-        chart = _data(rows).add_params(_only()).encode(x=x, **_by_group(labels), tooltip=tooltip)
+        chart = _grouped_data(rows).add_params(*_group_params(audit))
+        chart = chart.encode(x=x, **_by_group(audit), tooltip=tooltip)
         if len(ends) == 1:
-            y = alt.Y(field="group", type="nominal", title=None, sort=labels)
+            axis = alt.Axis(labelExpr="labels[datum.value]")
+            y = alt.Y(field="g", type="nominal", title=None, axis=axis)
             made[name] = chart.mark_tick(strokeOpacity=0.4, fillOpacity=0.4).encode(y=y)
         else:
             y = alt.Y(**_number("c2", "component 2", scale=alt.Scale(domain=ends[1])))
             points = chart.mark_point(filled=True, size=28, fillOpacity=0.6, strokeWidth=0)
-            made[name] = points.encode(y=y, shape=_group_shape(labels))
+            made[name] = points.encode(y=y, shape=_group_shape(audit))
     return made
-
-
-def _group_shape(labels: list[str]) -> Any:
-    k = len(_SHAPES)
-    shapes = [_SHAPES[(g + g // k) % k] for g in range(len(labels))]
-    scale = alt.Scale(domain=labels, range=shapes)
-    return alt.Shape(field="group", type="nominal", scale=scale, legend=None)
 
 
 def _loadings(audit: Audit) -> Any:

@@ -80,19 +80,18 @@ class Frontier:
         """Whether there is more than one place to be."""
         return bool(np.ptp(self.disparity) > 1e-9 * self.unit)
 
-    def to_dict(self, labels: list[str]) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For the page."""
 
         def clean(values: Array) -> list[float]:
-            return [without_dust(value, self.unit) for value in values.tolist()]
+            return [float(f"{without_dust(v, self.unit):.9g}") for v in values.tolist()]
 
         return {
-            "labels": labels,
             "unit": self.unit,
             "start": self.start,
             "last": len(self.alpha) - 1,
             "moves": self.moves,
-            "alpha": self.alpha.tolist() if len(labels) == 2 else None,
+            "alpha": self.alpha.tolist() if self.group_errors.shape[1] == 2 else None,
             "disparity": clean(self.disparity),
             "overall": clean(self.overall),
             "cost": self.cost.tolist(),
@@ -102,7 +101,8 @@ class Frontier:
     def best_for(self, g: int, label: str) -> str:
         """Where a group itself is reconstructed best, if that is not at the start."""
         best = int(self.group_errors[:, g].argmin())
-        if self.group_errors[self.start, g] <= 1.005 * self.group_errors[best, g]:
+        gain = self.group_errors[self.start, g] - self.group_errors[best, g]
+        if gain <= 0.05 * self.disparity[0]:
             return ""
         error, disparity = (
             figure(value, unit=self.unit)

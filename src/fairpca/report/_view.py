@@ -23,10 +23,11 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
     g = audit.groups.index(audit.harmed_group)
     harmed = labels[g]
     privileged = labels[audit.groups.index(audit.privileged_group)]
+    group_name = display_names([provenance.group_name])[0]
     origin = provenance.to_dict()
     return {
-        "title": f"{display_names([provenance.source], 80)[0]}, by "
-        f"{display_names([provenance.group_name])[0]}",
+        "title": f"{display_names([provenance.source], 80)[0]}, by {group_name}",
+        "group_name": group_name,
         "verdict": verdict(audit, harmed, privileged),
         "evidence": evidence(audit, size),
         "harmed": harmed,
@@ -56,16 +57,22 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "all": all_groups(audit),
         "alpha": f"{audit.alpha:.4g}",
         "estimator": audit.estimator,
-        "slider": frontier.to_dict(labels),
+        "slider": frontier.to_dict(),
         "parity": audit.path.parity_reached,
         "best": frontier.best_for(g, harmed),
         "statistics": _statistics(audit),
         "origin": origin,
-        "left_out": display_names(origin["not_numbers"]),
-        "constant": display_names(origin["constant"]),
+        "features": _listed(audit.feature_names),
+        "left_out": _listed(origin["not_numbers"]),
+        "constant": _listed(origin["constant"]),
         "seed": audit.random_state,
         "components_shown": list(range(1, min(audit.n_components, MOST_COMPONENTS) + 1)),
     }
+
+
+def _listed(names: list[str], most: int = 20) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(display_names(names[:most])) + more
 
 
 def _rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:

@@ -24,7 +24,11 @@ def verdict(audit: Audit, harmed: str, privileged: str) -> dict[str, str]:
         f"{_worse(audit, audit.pca.disparity, audit.pca.group_errors)} worse than those of "
         f"“{privileged}”{f', the worst and the best served of {k} groups' if k > 2 else ''}."
     )
-    return {"before": before, "after": _after(audit, harmed), "note": _note(audit, harmed)}
+    return {
+        "before": before,
+        "after": _after(audit, harmed),
+        "note": _note(audit, harmed, privileged),
+    }
 
 
 def _after(audit: Audit, harmed: str) -> str:
@@ -45,17 +49,19 @@ def _after(audit: Audit, harmed: str) -> str:
     return f"Fair PCA leaves {left} {cost} ({audit.status})."
 
 
-def _note(audit: Audit, harmed: str) -> str:
+def _note(audit: Audit, harmed: str, privileged: str) -> str:
     """Fairness by making others worse off is named for what it is."""
     g = audit.groups.index(audit.harmed_group)
     before, after = audit.pca.group_errors[g], audit.fair.group_errors[g]
-    if audit.fair.disparity >= audit.pca.disparity or after < 0.995 * before:
+    closed = audit.pca.disparity - audit.fair.disparity
+    if closed <= 0 or before - after > 0.05 * closed:
         return ""
-    if after <= 1.005 * before:
+    others = f"“{privileged}” is" if sum(audit.compared) == 2 else "the others are"
+    if after - before <= 0.05 * closed:
         own = f"“{harmed}” gains nothing by this"
     else:
         own = f"“{harmed}” is reconstructed {percent(after / before - 1)} worse than under PCA"
-    return f"{own}: the difference shrinks because the others are reconstructed worse."
+    return f"{own}: the difference shrinks because {others} reconstructed worse."
 
 
 def evidence(audit: Audit, unit: float) -> str:

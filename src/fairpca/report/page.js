@@ -67,7 +67,7 @@ function pick(event) {
   const on = event.currentTarget.getAttribute("aria-pressed") !== "true";
   for (const key of keys) key.setAttribute("aria-pressed", String(on && key.dataset.key === g));
   for (const id of ["convergence", "ranks", "scores-pca", "scores-fair"]) {
-    views[id]?.signal("only", on ? path.labels[Number(g)] : null).runAsync();
+    views[id]?.signal("only", on ? Number(g) : null).runAsync();
   }
 }
 
