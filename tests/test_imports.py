@@ -45,8 +45,6 @@ TOGETHER = {
     "cli.py": "command line",
     "_cli_reproduce.py": "command line",
     "_terminal.py": "command line",
-    "sources/files.py": "files",
-    "sources/tables.py": "files",
     "plotting.py": "figures",
     "reproduction/drawing.py": "figures",
 }

@@ -98,12 +98,12 @@ def test_missing_values(session):
     kept = [0, 2, 3]
     expected = GroupMoments.from_data(table[["a", "b"]].iloc[kept], table["g"].iloc[kept])
     assert_same_moments(moments, expected)
-    with pytest.raises(Exception, match=r"partition 0 of the Spark frame .*'a', row 1"):
+    with pytest.raises(Exception, match=r"partition 0 of the Spark frame .*'a', row 2"):
         GroupMoments.from_spark(frame, group="g")
 
 
 def test_what_is_refused(session, frame):
-    with pytest.raises(ValueError, match="the Spark frame has no column 'gender'"):
+    with pytest.raises(ValueError, match="no column 'gender' in the Spark frame"):
         GroupMoments.from_spark(frame, group="gender")
     with pytest.raises(TypeError, match=r"not numbers: 'id' \(string\)"):
         GroupMoments.from_spark(frame, group="sex", columns=["a", "id"])

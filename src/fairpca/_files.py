@@ -43,6 +43,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield temporary
             if mode is not None:
                 temporary.chmod(mode)
+            with temporary.open("rb") as content:
+                os.fsync(content.fileno())  # its content is on the disk before its name is
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -97,5 +99,5 @@ def _errors_naming(path: str | os.PathLike[str], temporary: Path) -> Iterator[No
         yield
     except OSError as error:
         if str(error.filename) in (str(temporary), str(temporary.parent)):
-            error.filename, error.filename2 = os.fspath(path), None
+            error.filename = os.fspath(path)
         raise

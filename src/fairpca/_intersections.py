@@ -63,15 +63,19 @@ def cross_cells(
     return codes.astype(np.intp), named
 
 
-def name_cells(cells: Sequence[tuple[Any, ...]], names: Sequence[str] | None) -> list[str]:
+def cell_text(cell: Any, names: Sequence[str] | None = None) -> str:
+    """What an intersection is called; a label that is none as it is."""
+    if not isinstance(cell, tuple):
+        return str(cell)
+    return " & ".join(
+        str(label) if names is None or isinstance(label, str) else f"{names[j]}={label}"
+        for j, label in enumerate(cell)
+    )
+
+
+def name_cells(cells: Sequence[Any], names: Sequence[str] | None) -> list[str]:
     """The label of each intersection; refuses two that would have the same."""
-    texts = [
-        " & ".join(
-            str(label) if names is None or isinstance(label, str) else f"{names[j]}={label}"
-            for j, label in enumerate(cell)
-        )
-        for cell in cells
-    ]
+    texts = [cell_text(cell, names) for cell in cells]
     twice = next((text for text, times in Counter(texts).items() if times > 1), None)
     if twice is not None:
         raise ValueError(

@@ -172,11 +172,12 @@ class GroupMoments:
         """
         from fairpca.sources.files import FileTable
 
-        table = FileTable(paths, columns, group, sample_weight, file_format=file_format)
+        table = FileTable(paths, file_format)
+        layout = table.choose(columns, group, sample_weight)
         moments = cls()
-        for part in table.map(_decoded_moments, drop_missing, progress):
+        for part in table.map(layout, decoded_moments, drop_missing, progress):
             moments._absorb(part)
-        return moments._refuse_empty(str(paths))._name_intersections(table.layout.groups)
+        return moments._refuse_empty(table.name)._name_intersections(layout.groups)
 
     @classmethod
     def from_spark(
@@ -211,7 +212,7 @@ class GroupMoments:
             group,
             sample_weight,
             drop_missing,
-            make=_decoded_moments,
+            make=decoded_moments,
             merge=GroupMoments.merge,
             nothing=cls(),
         )
@@ -414,14 +415,24 @@ class GroupMoments:
         array([[0.5, 7. ],
                [2. , 7. ]])
         """
-        p, n = self._positive_weights() / self._total.weights.sum(), int(self._total.rows.sum())
-        variances = p @ np.diagonal(self.second_moments(), axis1=1, axis2=2) * n / max(n - 1, 1)
-        std = np.sqrt(np.maximum(variances, 0.0))
-        scale = np.where(std > 1e-14 * np.abs(self.mean), std, 1.0)
+        std = self._deviations()
+        scale = np.where(std > 0, std, 1.0)
         twin = self._copy()
         twin._total.shifts, twin._total.sums = self._total.shifts / scale, self._total.sums / scale
         twin._total.grams = self._total.grams / np.outer(scale, scale)
         return twin, scale
+
+    @property
+    def varying(self) -> NDArray[np.bool_]:
+        """Which columns vary."""
+        return self._deviations() > 0
+
+    def _deviations(self) -> Array:
+        """Standard deviation of each column over all rows, with n - 1; 0 where it is rounding."""
+        p, n = self._positive_weights() / self._total.weights.sum(), int(self._total.rows.sum())
+        variances = p @ np.diagonal(self.second_moments(), axis1=1, axis2=2) * n / max(n - 1, 1)
+        std = np.sqrt(np.maximum(variances, 0.0))
+        return np.where(std > 1e-14 * np.abs(self.mean), std, 0.0)
 
     def _positive_weights(self) -> Array:
         if not self.n_features:
@@ -454,7 +465,8 @@ def block_moments(X: Any, groups: Any, sample_weight: Any, n_dropped: int = 0) -
     return moments
 
 
-def _decoded_moments(block: Block) -> GroupMoments:
+def decoded_moments(block: Block) -> GroupMoments:
+    """Moments of a block of a file or of a Spark partition."""
     try:
         return block_moments(block.rows, block.groups, block.weights, block.n_dropped)
     except ValueError:

@@ -1,22 +1,37 @@
-"""From the columns of a file to numbers and groups, with a record of every choice made."""
+"""From the columns of files to features, groups and moments, with a record of every choice made.
+
+Files are streamed, so memory does not grow with their rows: once, and once before to find the
+values of text columns that are encoded.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Generator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca.sources.tables import TableError, TableFile, unknown_column
-
-Frame = nw.DataFrame[Any]
+from fairpca._intersections import cell_text, name_cells
+from fairpca._moments import GroupMoments, decoded_moments
+from fairpca._steps import Step, finish
+from fairpca.sources.columns import Block
+from fairpca.sources.files import (
+    FileTable,
+    as_table,
+    is_empty,
+    is_label,
+    is_number,
+    spooled_table,
+)
+from fairpca.sources.layout import Layout, unknown_column
 
 _MOST_CATEGORIES = 100
 _MOST_GROUPS = 50
+MOST_BYTES_IN_MEMORY = 200_000_000
 
 
 @dataclass(frozen=True)
@@ -52,229 +67,269 @@ def split_names(values: Sequence[str], known: Collection[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Features:
-    """Which columns become features, and the values of those that are encoded.
-
-    A plain column gives itself; an encoded one a feature ``column=value`` for each value.
-    """
-
-    columns: list[str]
-    categories: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the features, in order."""
-        names: list[str] = []
-        for column in self.columns:
-            values = self.categories.get(column)
-            names += [column] if values is None else [f"{column}={value}" for value in values]
-        return names
-
-    def frame(self, rows: Frame, where: str) -> Frame:
-        """The features of some rows, all float64."""
-        series = []
-        for column in self.columns:
-            if column not in self.categories:
-                series.append(rows[column].cast(nw.Float64))
-                continue
-            text = rows[column].cast(nw.String)
-            known = self.categories[column]
-            strange = text.filter(~text.is_in(known))
-            if len(strange):
-                raise TableError(
-                    f"column {column!r} of {where} holds {strange[0]!r}, which the model has not "
-                    f"seen; it knows {known[:5]}."
-                )
-            series += [
-                (text == value).cast(nw.Float64).alias(f"{column}={value}") for value in known
-            ]
-        return rows.select(*series)
-
-
-@dataclass(frozen=True)
 class Prepared:
-    """Numbers and groups, and what became of the rest.
+    """The moments of the groups of some files, and what became of the rest.
 
     Attributes
     ----------
-    source : str
-        Name of the file, or what the data are.
-    frame : narwhals.DataFrame
-        The features, all float64.
-    groups : ndarray of str
-    features : Features
-    group_name : str
+    table : FileTable
+    layout : Layout
+        Which columns became features and groups.
+    moments : GroupMoments
     not_numbers, constant : list of str
         Columns left out because they are not numbers, and features that do not vary.
-    n_read, n_dropped : int
-        Rows in the file, and rows dropped for missing values.
+    n_dropped : int
+        Rows dropped for missing values.
+    X, groups : pyarrow.Table, ndarray of str or None
+        All rows, where they were asked for and are not too many.
     """
 
-    source: str
-    frame: Frame
-    groups: NDArray[Any]
-    features: Features
-    group_name: str
+    table: FileTable
+    layout: Layout
+    moments: GroupMoments
     not_numbers: list[str]
     constant: list[str]
-    n_read: int
     n_dropped: int
+    X: Any
+    groups: NDArray[Any] | None
+
+    @property
+    def source(self) -> str:
+        """Name of the file, or what the data are."""
+        return self.table.name
+
+    @property
+    def group_name(self) -> str:
+        """The columns that name the groups."""
+        return " & ".join(self.layout.groups)
+
+    @property
+    def n_read(self) -> int:
+        """Rows in the files."""
+        return int(self.moments.counts.sum()) + self.n_dropped
 
 
-def read_prepared(data: str | None, choices: Choices, encoding: str = "utf-8") -> Prepared:
-    """The features and groups of a file, or of the bundled data."""
+def prepare(
+    data: Any, choices: Choices, encoding: str = "utf-8", rows_up_to: float = 0
+) -> Prepared:
+    """:func:`prepare_steps` at once."""
+    return finish(prepare_steps(data, choices, encoding, rows_up_to))
+
+
+def prepare_steps(
+    data: Any, choices: Choices, encoding: str, rows_up_to: float = 0
+) -> Generator[Step, None, Prepared]:
+    """Choose, encode and check the columns of files, and sum up their groups.
+
+    Parameters
+    ----------
+    data : path, list of paths or None
+        None is the bundled data.
+    choices : Choices
+    encoding : str
+        Of text files.
+    rows_up_to : float
+        Keep the rows too, while they take no more than so many bytes.
+
+    Returns
+    -------
+    Prepared
+        At the end of a generator that yields what is being done.
+    """
     if data is None:
-        source, table = bundled_table()
         choices = replace(choices, groups=choices.groups or ["sex"])
-    else:
-        file = TableFile(data, encoding)
-        source, table = file.name, file.read(as_text=choices.groups)
-    if not choices.groups:
-        raise missing_group(table, source)
-    return prepare(table, choices, source)
+    table = FileTable(_bundled() if data is None else data, encoding=encoding)
+    choices = choices.split(table.types)
+    layout, not_numbers = _chosen(table, choices)
+    if layout.categories:
+        layout = yield from _with_categories(table, layout)
+    reading = _Reading(table, layout, choices, rows_up_to)
+    yield from reading.steps()
+    moments = reading.result()
+    constant = np.array(layout.feature_names)[~moments.varying].tolist()
+    if len(constant) == moments.n_features:
+        raise ValueError(f"no column of {table.name} varies, so there is nothing to analyse.")
+    X, groups = reading.rows()
+    return Prepared(table, layout, moments, not_numbers, constant, moments.n_dropped, X, groups)
 
 
-def prepare(table: Any, choices: Choices, where: str) -> Prepared:
-    """Choose, encode and check the columns of a table, and find the groups."""
-    frame: Frame = nw.from_native(table, eager_only=True)
-    choices = choices.split(frame.columns)
+class _Reading:
+    """One pass over the rows: moments, missing values, and the rows themselves while few."""
+
+    def __init__(
+        self, table: FileTable, layout: Layout, choices: Choices, rows_up_to: float
+    ) -> None:
+        self.table, self.layout, self.choices = table, layout, choices
+        self._room = rows_up_to
+        self._blocks: list[Block] | None = [] if rows_up_to else None
+        self._moments, self._missing = GroupMoments(), Counter[str]()
+
+    def steps(self) -> Generator[Step, None, None]:
+        """Read; yields how far it is."""
+        fractions = [0.0]
+        for part, block in self.table.map(self.layout, self._summed_up, True, fractions.append):
+            self._moments._absorb(part)
+            self._refuse_many(self._moments.groups.tolist())
+            self._missing += block.missing
+            if self._blocks is not None:
+                self._room -= 8 * block.rows.n_rows * block.rows.n_features
+                self._blocks.append(block)
+                if self._room < 0:
+                    self._blocks = None
+            yield Step("reading, percent", int(100 * fractions[-1]), 100)
+
+    def _summed_up(self, block: Block) -> tuple[GroupMoments, Block]:
+        assert block.groups is not None
+        present = np.unique(block.groups.codes)[: _MOST_GROUPS + 1].tolist()
+        self._refuse_many({block.groups.labels[code] for code in present})
+        return decoded_moments(block), block
+
+    def result(self) -> GroupMoments:
+        """The moments of the named groups, once they are known to be of use."""
+        where, columns, moments = self.table.name, self.layout.groups, self._moments
+        n_rows = int(moments.counts.sum()) + moments.n_dropped
+        if n_rows == 0:
+            raise _no_rows(self.table)
+        if self._missing and not self.choices.drop_missing:
+            _refuse_missing(where, self._missing, moments.n_dropped, n_rows)
+        if moments.n_dropped == n_rows:
+            raise ValueError(
+                f"every row of {where} has a missing value; leave columns out with --drop."
+            )
+        named = moments._name_intersections(columns)
+        positive = self.choices.positive
+        if positive is not None and positive not in named.groups:
+            raise ValueError(
+                f"--positive {positive!r} is no value of {' & '.join(columns)!r} in {where}; it "
+                f"holds {_first_labels(self.table, columns)}."
+            )
+        if len(named.groups) == 1:
+            raise ValueError(
+                f"all rows of {where} are in one group, {named.groups.tolist()[0]!r}; choose "
+                "another column with --group."
+            )
+        return named
+
+    def rows(self) -> tuple[Any, NDArray[Any] | None]:
+        """All rows and their groups, if they were kept."""
+        if self._blocks is None:
+            return None, None
+        blocks = [block for block in self._blocks if block.rows.n_rows]
+        parts = zip(*(block.rows.columns for block in blocks), strict=True)
+        columns = [np.concatenate(part) for part in parts]
+        X = as_table(dict(zip(self.layout.feature_names, columns, strict=True)))
+        cells = self._moments.groups.tolist()
+        names = dict(zip(cells, name_cells(cells, self.layout.groups), strict=True))
+        coded = [block.groups for block in blocks if block.groups is not None]
+        labels = [np.array([names.get(v) for v in g.labels], object)[g.codes] for g in coded]
+        return X, np.concatenate(labels)
+
+    def _refuse_many(self, labels: Collection[Any]) -> None:
+        if len(labels) > _MOST_GROUPS:
+            raise ValueError(
+                f"{' & '.join(self.layout.groups)!r} holds more than {_MOST_GROUPS} groups, such "
+                f"as {_first_labels(self.table, self.layout.groups)}; compare one with the rest, "
+                f"for example --positive {min(map(cell_text, labels))!r}."
+            )
+
+
+def _chosen(table: FileTable, choices: Choices) -> tuple[Layout, list[str]]:
+    """The layout that was asked for, and the columns left out because they are not numbers."""
+    where, types = table.name, table.types
     named = [*choices.groups, *choices.columns, *choices.drop]
     for name in named if choices.label is None else [*named, choices.label]:
-        if name not in frame.columns:
-            raise unknown_column(name, frame.columns, where)
+        if name not in types:
+            raise unknown_column(name, list(types), where)
+    if not choices.groups:
+        raise _missing_group(table)
+    for name in choices.groups:
+        if not (is_label(types[name]) or is_empty(types[name])):
+            raise ValueError(f"column {name!r} of {where} ({types[name]}) cannot name groups.")
     aside = {*choices.groups, *choices.drop, choices.label}
-    wanted = [name for name in (choices.columns or frame.columns) if name not in aside]
-    others = [name for name in wanted if not _is_number(frame.schema[name])]
-    if choices.columns and others and not choices.encode:
-        raise TableError(
-            f"column {others[0]!r} of {where} is not numeric; leave it out of --columns, or turn "
+    wanted = [name for name in (choices.columns or table.own_columns) if name not in aside]
+    numbers = [name for name in wanted if is_number(types[name]) and not is_empty(types[name])]
+    others = [name for name in wanted if name not in numbers]
+    text = [name for name in others if choices.encode and is_label(types[name])]
+    left_out = [name for name in others if name not in text]
+    if choices.columns and left_out:
+        raise ValueError(
+            f"column {left_out[0]!r} of {where} is not numeric; leave it out of --columns, or turn "
             "its values into columns with --encode."
         )
-    kept = wanted if choices.encode else [name for name in wanted if name not in others]
+    kept = tuple(name for name in wanted if name not in left_out)
+    if not kept and table.head().num_rows == 0:
+        raise _no_rows(table)
     if not kept:
-        raise TableError(
+        raise ValueError(
             f"{where} has no numeric columns besides {', '.join(map(repr, choices.groups))}; "
             "turn text into columns with --encode."
         )
-    n_read = len(frame)
-    frame = _without_missing(frame.select(*choices.groups, *kept), choices, where)
-    features = Features(kept, _categories(frame, others if choices.encode else [], where))
-    numbers = features.frame(frame, where)
-    constant = [name for name in numbers.columns if numbers[name].min() == numbers[name].max()]
-    if len(constant) == len(numbers.columns):
-        raise TableError(f"no column of {where} varies, so there is nothing to analyse.")
-    return Prepared(
-        source=where,
-        frame=numbers,
-        groups=_groups(frame, choices, where),
-        features=features,
-        group_name=" & ".join(choices.groups),
-        not_numbers=[] if choices.encode else others,
-        constant=constant,
-        n_read=n_read,
-        n_dropped=n_read - len(frame),
+    layout = Layout(
+        kept,
+        tuple(choices.groups),
+        categories=dict.fromkeys(text, ()),
+        text_groups=True,
+        positive=choices.positive,
     )
+    return layout, left_out
 
 
-def bundled_table() -> tuple[str, Any]:
-    """The data of a report that was given none: what to call them, and a table."""
+def _with_categories(table: FileTable, layout: Layout) -> Generator[Step, None, Layout]:
+    """The layout with the values of its text columns, in rows without missing ones."""
+
+    def values(block: Block) -> dict[str, set[str]]:
+        coded = {name: block.labels[name] for name in layout.categories}
+        return {name: {g.labels[c] for c in np.unique(g.codes)} for name, g in coded.items()}
+
+    seen: dict[str, set[str]] = {name: set() for name in layout.categories}
+    for found in table.map(layout, values, drop_missing=True):
+        for name, more in found.items():
+            seen[name] |= more
+            if len(seen[name]) > _MOST_CATEGORIES:
+                raise ValueError(
+                    f"column {name!r} of {table.name} has more than {_MOST_CATEGORIES} different "
+                    f"values, too many to encode; leave it out with --drop {name!r}."
+                )
+        yield Step("reading the values of text columns")
+    return replace(layout, categories={name: sorted(found) for name, found in seen.items()})
+
+
+def _bundled() -> Any:
     from fairpca.datasets import load_diabetes_by_sex
 
     diabetes = load_diabetes_by_sex(prepare=False)
-    columns = dict(zip(diabetes.feature_names, diabetes.data.T.tolist(), strict=True))
-    columns["sex"] = diabetes.sensitive_features.tolist()
-    return "diabetes data (bundled)", nw.from_dict(columns, backend="pyarrow").to_native()
+    columns = dict(zip(diabetes.feature_names, diabetes.data.T.copy(), strict=True))
+    return spooled_table("diabetes data (bundled)", columns | {"sex": diabetes.sensitive_features})
 
 
-def missing_group(table: Any, where: str) -> TableError:
+def _missing_group(table: FileTable) -> ValueError:
     """The error for a forgotten ``--group``, with the columns that could be meant."""
-    frame: Frame = nw.from_native(table, eager_only=True).head(10_000)
+    frame = nw.from_native(table.head(), eager_only=True)
     fitting = [
         repr(name) for name in frame.columns if 2 <= frame[name].drop_nulls().n_unique() <= 5
     ]
     hint = f"; columns of few values: {', '.join(fitting[:6])}" if fitting else ""
-    return TableError(
-        f"--group is missing: name the column of {where} that holds the groups{hint}."
+    return ValueError(
+        f"--group is missing: name the column of {table.name} that holds the groups{hint}."
     )
 
 
-def missing_rows(values: nw.Series[Any]) -> NDArray[np.bool_]:
-    """Where a column holds nothing, or NaN."""
-    missing = values.is_null()
-    if values.dtype.is_float():
-        missing = missing | values.is_nan().fill_null(False)
-    return np.asarray(missing.to_numpy(), dtype=bool)
+def _first_labels(table: FileTable, columns: Sequence[str]) -> str:
+    """Some labels of the first rows, for a message."""
+    frame = nw.from_native(table.head(columns), eager_only=True).drop_nulls(list(columns))
+    texts = zip(*(frame[name].cast(nw.String).to_list() for name in columns), strict=True)
+    labels = list(dict.fromkeys(map(cell_text, texts)))
+    return f"{', '.join(map(repr, labels[:6]))}{', ...' if len(labels) > 6 else ''}"
 
 
-def _is_number(kind: Any) -> bool:
-    return bool(kind.is_numeric() or kind == nw.Boolean)
+def _no_rows(table: FileTable) -> ValueError:
+    return ValueError(f"{table.name} has column names but no rows.")
 
 
-def _without_missing(frame: Frame, choices: Choices, where: str) -> Frame:
-    missing = np.zeros(len(frame), bool)
-    counts: Counter[str] = Counter()
-    for name in frame.columns:
-        here = missing_rows(frame[name])
-        if here.any():
-            counts[name] = int(here.sum())
-            missing |= here
-    if not counts:
-        return frame
-    if not choices.drop_missing:
-        columns = ", ".join(f"{name!r} ({count})" for name, count in counts.most_common(3))
-        raise TableError(
-            f"{int(missing.sum())} of {len(frame)} rows of {where} have missing values, in "
-            f"{columns}{' and others' if len(counts) > 3 else ''}; leave these rows out with "
-            "--drop-missing, or the columns with --drop."
-        )
-    if missing.all():
-        raise TableError(
-            f"every row of {where} has a missing value; leave columns out with --drop."
-        )
-    return frame.filter((~missing).tolist())
-
-
-def _categories(frame: Frame, columns: Sequence[str], where: str) -> dict[str, list[str]]:
-    categories = {}
-    for name in columns:
-        values = sorted(frame[name].cast(nw.String).unique().to_list())
-        if len(values) > _MOST_CATEGORIES:
-            raise TableError(
-                f"column {name!r} of {where} has {len(values)} different values, too many to "
-                f"encode (at most {_MOST_CATEGORIES}); leave it out with --drop {name!r}."
-            )
-        categories[name] = values
-    return categories
-
-
-def _groups(frame: Frame, choices: Choices, where: str) -> NDArray[Any]:
-    parts = [frame[name].cast(nw.String).to_list() for name in choices.groups]
-    labels = [" & ".join(row) for row in zip(*parts, strict=True)]
-    sizes = Counter(labels)
-    if choices.positive is not None:
-        if choices.positive not in sizes:
-            raise TableError(
-                f"--positive {choices.positive!r} is no value of "
-                f"{' & '.join(choices.groups)!r} in {where}; {_listed(sizes)}."
-            )
-        labels = [
-            label if label == choices.positive else f"not {choices.positive}" for label in labels
-        ]
-        sizes = Counter(labels)
-    if len(sizes) == 1:
-        raise TableError(
-            f"all rows of {where} are in one group, {next(iter(sizes))!r}; choose another column "
-            "with --group."
-        )
-    if len(sizes) > _MOST_GROUPS:
-        first = sizes.most_common(1)[0][0]
-        raise TableError(
-            f"{' & '.join(choices.groups)!r} holds {len(sizes)} groups, more than {_MOST_GROUPS}; "
-            f"{_listed(sizes)}. Compare one with the rest, for example --positive {first!r}."
-        )
-    return np.array(labels, dtype=object)
-
-
-def _listed(sizes: Counter[str]) -> str:
-    shown = ", ".join(f"{label!r} ({size})" for label, size in sizes.most_common(6))
-    return f"it holds {shown}{', ...' if len(sizes) > 6 else ''}"
+def _refuse_missing(where: str, missing: Counter[str], n_missing: int, n_rows: int) -> None:
+    columns = ", ".join(f"{name!r} ({count})" for name, count in missing.most_common(3))
+    raise ValueError(
+        f"{n_missing} of {n_rows} rows of {where} have missing values, in {columns}"
+        f"{' and others' if len(missing) > 3 else ''}; leave these rows out with --drop-missing, "
+        "or the columns with --drop."
+    )

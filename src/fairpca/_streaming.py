@@ -85,22 +85,24 @@ class StreamingMixin:
         Path
             ``output``.
         """
-        from fairpca.sources.files import FileTable, ScoreFile
+        from fairpca.sources.files import FileTable
+        from fairpca.sources.writing import score_writer
 
         names = self.get_feature_names_out().tolist()
         if columns is None:
             columns = getattr(self, "feature_names_in_", None)
-        table = FileTable(paths, columns, keep=keep, file_format=file_format)
-        check_n_features(self.n_features_in_, len(table.layout.columns), "transform_files")
-        schema = [*table.kept_schema, *((name, "float64") for name in names)]
+        table = FileTable(paths, file_format)
+        layout = table.choose(columns, keep=keep)
+        check_n_features(self.n_features_in_, len(layout.columns), "transform_files")
+        schema = [*table.kept_schema(layout), *((name, "float64") for name in names)]
 
         def scores(block: Block) -> tuple[Any, Any]:
             return block.kept, block.scores(self.components_, self.mean_)
 
-        with ScoreFile(output, schema) as file:
-            for kept, block_scores in table.map(scores, drop_missing, progress):
-                file.write(kept, block_scores)
-        return file.path
+        with score_writer(output, schema) as write:
+            for kept, block_scores in table.map(layout, scores, drop_missing, progress):
+                write(kept, block_scores)
+        return Path(output)
 
     def transform_spark(
         self,

@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -37,19 +37,20 @@ app = typer.Typer(
     "fit one that treats them alike.",
 )
 
-DataFile = Annotated[
-    str,
+DataFiles = Annotated[
+    list[str],
     typer.Argument(
-        metavar="DATA",
-        help="CSV, TSV, Parquet, Arrow or Feather file; - for CSV from standard input.",
+        metavar="DATA...",
+        help="CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; - for "
+        "CSV from standard input.",
     ),
 ]
-OptionalDataFile = Annotated[
-    str | None,
+OptionalDataFiles = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="[DATA]",
-        help="CSV, TSV, Parquet, Arrow or Feather file; - for CSV "
-        "from standard input. Left out: the bundled diabetes data, grouped by sex.",
+        metavar="[DATA]...",
+        help="CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; - for "
+        "CSV from standard input. Left out: the bundled diabetes data, grouped by sex.",
         show_default=False,
     ),
 ]
@@ -153,7 +154,7 @@ def _options(
 
 @app.command()
 def report(
-    data: OptionalDataFile = None,
+    data: OptionalDataFiles = None,
     group: Group = None,
     components: Rank = _DEFAULT_RANK,
     out: Annotated[
@@ -182,14 +183,14 @@ def report(
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
     with _output(out) as page, _json_output(json_file) as numbers, _progress(quiet) as follow:
         from fairpca._audit import audit_steps
-        from fairpca._preparation import read_prepared
+        from fairpca._preparation import prepare_steps
         from fairpca.report import Provenance, render
         from fairpca.report._reading import reading_code
 
-        prepared = read_prepared(data, choices, encoding)
+        prepared = follow(prepare_steps(data or None, choices, encoding, rows_up_to=float("inf")))
         result = follow(
             audit_steps(
-                prepared.frame,
+                prepared.X,
                 prepared.groups,
                 _estimator(rank, parity, normalize, min_group_size, small_groups),
                 standardize=standardize,
@@ -201,7 +202,7 @@ def report(
             f"standardize={standardize}, random_state={seed})"
         )
         command = shlex.join(["fairpca", *sys.argv[1:]])
-        code = [*reading_code(data, choices, encoding), call]
+        code = [*reading_code(data or None, choices, encoding), call]
         provenance = Provenance.of_prepared(prepared, command, code)
         page.write_text(render(result, provenance), encoding="utf-8")
         if numbers is not None:
@@ -218,7 +219,7 @@ def report(
 
 @app.command()
 def audit(
-    data: OptionalDataFile = None,
+    data: OptionalDataFiles = None,
     group: Group = None,
     components: Annotated[
         int | None,
@@ -255,15 +256,14 @@ def audit(
             "more, such as 0.1."
         )
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
-    with _json_output(json_file) as numbers, _progress(quiet):
+    with _json_output(json_file) as numbers, _progress(quiet) as follow:
         import numpy as np
 
         from fairpca._audit import pca_errors_by_rank
-        from fairpca._moments import GroupMoments
-        from fairpca._preparation import read_prepared
+        from fairpca._preparation import prepare_steps
 
-        prepared = read_prepared(data, choices, encoding)
-        moments = GroupMoments.from_data(prepared.frame, prepared.groups)
+        prepared = follow(prepare_steps(data or None, choices, encoding))
+        moments = prepared.moments
         if standardize:
             moments, _ = moments.standardize()
         chosen = _estimator(1, False, normalize, min_group_size, small_groups)
@@ -316,7 +316,7 @@ def audit(
 
 @app.command()
 def fit(
-    data: DataFile,
+    data: DataFiles,
     out: Annotated[
         str, typer.Option("--out", "-o", help="The model file to write; - for standard output.")
     ],
@@ -339,14 +339,13 @@ def fit(
     """Fit fair PCA and save it as a safetensors file."""
     rank = _rank(components)
     choices = _choices(group, columns, drop, label, positive, encode, drop_missing)
-    with _output(out) as temporary, _progress(quiet):
+    with _output(out) as temporary, _progress(quiet) as follow:
         from fairpca._model_file import StandardizedModel, save_model
-        from fairpca._moments import GroupMoments
-        from fairpca._preparation import read_prepared
+        from fairpca._preparation import prepare_steps
         from fairpca._resampling import fit_quietly
 
-        prepared = read_prepared(data, choices, encoding)
-        moments = GroupMoments.from_data(prepared.frame, prepared.groups)
+        prepared = follow(prepare_steps(data or None, choices, encoding))
+        moments = prepared.moments
         scale = None
         if standardize:
             moments, scale = moments.standardize()
@@ -354,8 +353,8 @@ def fit(
             _estimator(rank, parity, normalize, min_group_size, small_groups), moments
         )
         extra = {
-            "columns": prepared.features.columns,
-            "categories": prepared.features.categories,
+            "columns": prepared.layout.columns,
+            "categories": prepared.layout.categories,
             "group": list(choices.groups),
         }
         whole = model if scale is None else StandardizedModel.of(model, scale)
@@ -373,7 +372,7 @@ def fit(
 @app.command()
 def transform(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by fairpca fit.")],
-    data: DataFile,
+    data: DataFiles,
     out: Annotated[
         str, typer.Option("--out", "-o", help="CSV or Parquet file for the scores; - prints CSV.")
     ],
@@ -385,16 +384,15 @@ def transform(
             show_default=False,
         ),
     ] = None,
+    drop_missing: DropMissing = False,
     encoding: Encoding = "utf-8",
     quiet: Quiet = False,
 ) -> None:
     """Project the rows of a file onto the components of a model, in order, as a stream."""
-    from fairpca._files import replacing
-
-    with replacing(out) if out != "-" else nullcontext() as target, _progress(quiet) as follow:
+    with _progress(quiet) as follow:
         from fairpca._transform_file import transform_steps
 
-        n_rows = follow(transform_steps(model, data, out, target, keep or [], encoding))
+        n_rows = follow(transform_steps(model, data, out, keep or [], drop_missing, encoding))
     if not quiet and out != "-":
         from fairpca import _terminal as terminal
 

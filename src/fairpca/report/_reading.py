@@ -8,11 +8,11 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
-from fairpca._preparation import Choices, read_prepared
+from fairpca._preparation import Choices, prepare
 
 
 def read_table(
-    data: str | None,
+    data: str | Sequence[str] | None,
     groups: Sequence[str] = (),
     *,
     columns: Sequence[str] = (),
@@ -23,13 +23,13 @@ def read_table(
     positive: str | None = None,
     encoding: str = "utf-8",
 ) -> Bunch:
-    """Read features and groups from a file; the arguments are options of ``fairpca report``.
+    """Read features and groups from files; the arguments are options of ``fairpca report``.
 
     Parameters
     ----------
-    data : str or None
-        CSV, TSV, Parquet, Arrow or Feather file, ``-`` for CSV from standard input; None is the
-        bundled diabetes data, grouped by sex.
+    data : str, sequence of str or None
+        CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these, ``-`` for CSV
+        from standard input; None is the bundled diabetes data, grouped by sex.
     groups : sequence of str
         Columns that name the groups; several are crossed.
     columns, drop : sequence of str
@@ -58,20 +58,20 @@ def read_table(
     ['bmi', 'bp', 's1', 's2', 's3', 's4', 's5', 's6']
     """
     choices = Choices(groups, columns, drop, label, encode, drop_missing, positive)
-    prepared = read_prepared(data, choices, encoding)
+    prepared = prepare(data, choices, encoding, rows_up_to=float("inf"))
     return Bunch(
-        data=prepared.frame.to_native(),
+        data=prepared.X,
         sensitive_features=prepared.groups,
-        feature_names=prepared.features.names,
+        feature_names=prepared.layout.feature_names,
     )
 
 
-def reading_code(data: str | None, choices: Choices, encoding: str) -> list[str]:
+def reading_code(data: Sequence[str] | None, choices: Choices, encoding: str) -> list[str]:
     """Lines of Python that read X and groups as the command line did, with what is not usual.
 
     Examples
     --------
-    >>> for line in reading_code("people.csv", Choices(["sex"], drop=["id"]), "latin-1"):
+    >>> for line in reading_code(["people.csv"], Choices(["sex"], drop=["id"]), "latin-1"):
     ...     print(line)
     from fairpca import FairPCA, audit
     from fairpca.report import read_table
@@ -79,6 +79,7 @@ def reading_code(data: str | None, choices: Choices, encoding: str) -> list[str]
     table = read_table('people.csv', groups=['sex'], drop=['id'], encoding='latin-1')
     X, groups = table.data, table.sensitive_features
     """
+    source = data[0] if data and len(data) == 1 else data
     given: dict[str, Any] = {f.name: getattr(choices, f.name) for f in fields(choices)}
     given = {name: list(v) if isinstance(v, (list, tuple)) else v for name, v in given.items()}
     options = [f"{name}={value!r}" for name, value in given.items() if value]
@@ -88,6 +89,6 @@ def reading_code(data: str | None, choices: Choices, encoding: str) -> list[str]
         "from fairpca import FairPCA, audit",
         "from fairpca.report import read_table",
         "",
-        f"table = read_table({', '.join([repr(data), *options])})",
+        f"table = read_table({', '.join([repr(source), *options])})",
         "X, groups = table.data, table.sensitive_features",
     ]

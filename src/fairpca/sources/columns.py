@@ -6,17 +6,22 @@ imports pyarrow; whoever has a record batch has done so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._intersections import cross_cells
-from fairpca._validation import CodedLabels, refuse_unusable_columns
+from fairpca._intersections import cell_text, cross_cells
+from fairpca._validation import CodedLabels
+from fairpca.sources.layout import Layout
 
 RecordBatch = Any
+
+_FILL = "fill it first, or leave such rows out with drop_missing=True (--drop-missing)"
 
 
 class ColumnRows:
@@ -48,86 +53,85 @@ class ColumnRows:
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Which columns of a table are what."""
+class Origin:
+    """Where the rows of a batch come from, for messages."""
 
-    columns: tuple[str, ...]
-    groups: tuple[str, ...] = ()
-    weight: str | None = None
-    keep: tuple[str, ...] = ()
+    name: str
+    first_row: int
+    unit: str = "row"
 
-    @property
-    def numbers(self) -> list[str]:
-        """The columns that must hold numbers: the features, then the weights."""
-        return [*self.columns, *([self.weight] if self.weight else [])]
+    def place(self, i: int) -> str:
+        """Row i of the batch as a person counts: from 1, the line of column names included."""
+        return f"{self.unit} {self.first_row + i + (2 if self.unit == 'line' else 1)}"
 
-    @property
-    def all(self) -> list[str]:
-        """Every column that must be read, each once."""
-        others = [name for name in (*self.groups, self.weight, *self.keep) if name is not None]
-        return list(dict.fromkeys([*self.columns, *others]))
-
-    @classmethod
-    def choose(
-        cls,
-        source: str,
-        types: Mapping[str, Any],
-        is_number: Callable[[Any], bool],
-        columns: Sequence[str] | None,
-        group: str | Sequence[str] | None,
-        weight: str | None,
-        keep: Sequence[str],
-    ) -> Layout:
-        """The layout asked for; without ``columns``, all columns of numbers not used otherwise."""
-        if isinstance(columns, str):
-            raise TypeError(f"columns={columns!r} is one name; pass a list, columns=[{columns!r}].")
-        groups = (group,) if isinstance(group, str) else tuple(group or ())
-        if columns is None:
-            used = {name for name in (*groups, weight, *keep) if name is not None}
-            columns = [name for name, kind in types.items() if is_number(kind) and name not in used]
-            if not columns:
-                raise ValueError(
-                    f"{source} has no column of numbers beside {sorted(used)}; its columns are "
-                    f"{list(types)[:10]}."
-                )
-        for name in groups:
-            if name in columns:
-                raise ValueError(
-                    f"the group column {name!r} is among the features; leave it out of columns."
-                )
-        return cls(tuple(columns), groups, weight, tuple(keep))
-
-    def check(
-        self, source: str, types: Mapping[str, Any], is_number: Callable[[Any], bool]
-    ) -> None:
-        """Refuse a table that lacks a column, or has text where numbers belong."""
-        missing = [name for name in self.all if name not in types]
-        if missing:
-            raise ValueError(
-                f"{source} has no column {', '.join(map(repr, missing[:5]))}; its columns are "
-                f"{list(types)[:10]}{'...' if len(types) > 10 else ''}."
-            )
-        unusable = {name: types[name] for name in self.numbers if not is_number(types[name])}
-        if unusable:
-            refuse_unusable_columns(source, unusable)
+    def refuse(self, column: str, i: int, what: str, remedy: str) -> NoReturn:
+        """Raise an error about an entry of the batch."""
+        raise ValueError(f"{self.name} has {what} in column {column!r}, {self.place(i)}; {remedy}.")
 
 
 @dataclass(frozen=True)
 class Block:
-    """A decoded record batch."""
+    """A decoded record batch; rows with missing values are left out of it, or it is refused.
 
-    rows: ColumnRows
-    groups: CodedLabels | None
-    weights: NDArray[np.float64] | None
+    Attributes
+    ----------
+    numbers : dict of str to ndarray
+        The columns of numbers, the weights among them.
+    labels : dict of str to CodedLabels
+        Group labels and the values of text columns.
+    kept : RecordBatch
+    missing : Counter of str
+        How many values each column lacked.
+    left : ndarray of int or None
+        Which rows of the batch are here, where some were left out.
+    n_dropped : int
+        Rows left out.
+    """
+
+    layout: Layout
+    origin: Origin
+    numbers: dict[str, NDArray[Any]]
+    labels: dict[str, CodedLabels]
     kept: RecordBatch
+    missing: Counter[str]
+    left: NDArray[np.intp] | None
     n_dropped: int
-    origin: str
-    first_row: int
+
+    @cached_property
+    def rows(self) -> ColumnRows:
+        """The features."""
+        columns: list[NDArray[Any]] = []
+        for name in self.layout.columns:
+            if name in self.numbers:
+                columns.append(self.numbers[name])
+            else:
+                columns += self._encoded(name, self.layout.categories[name])
+        return ColumnRows(columns, self.layout.feature_names)
+
+    @cached_property
+    def groups(self) -> CodedLabels | None:
+        """The group of each row; of several columns a label is the tuple of their labels."""
+        parts = [self.labels[name] for name in self.layout.groups]
+        if not parts:
+            return None
+        coded = parts[0] if len(parts) == 1 else CodedLabels(*cross_cells(parts))
+        positive = self.layout.positive
+        if positive is None:
+            return coded
+        rest = f"not {positive}"
+        versus = [label if cell_text(label) == positive else rest for label in coded.labels]
+        return CodedLabels(coded.codes, versus)
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """The weight of each row."""
+        return self.numbers[self.layout.weight].astype(np.float64) if self.layout.weight else None
 
     def scores(self, components: NDArray[Any], mean: NDArray[Any]) -> NDArray[np.float64]:
         """The rows, centred and projected."""
         X = self.rows.block(0, self.rows.n_rows)
-        scores = np.asarray((X - mean) @ components.T)
+        with np.errstate(invalid="ignore"):
+            scores = np.asarray((X - mean) @ components.T)
         if not np.isfinite(scores).all():
             self.refuse_non_finite()
         return scores
@@ -137,57 +141,67 @@ class Block:
 
         Asked for only when a result is not finite, which costs less than looking at every entry.
         """
-        assert self.rows.feature_names is not None
-        for name, column in zip(self.rows.feature_names, self.rows.columns, strict=True):
-            _missing(name, column, False, self.origin, self.first_row)
+        for name, column in self.numbers.items():
+            _missing(name, column, False, self.origin)
+
+    def _encoded(self, name: str, known: Sequence[str]) -> list[NDArray[np.float64]]:
+        codes, values = self.labels[name]
+        strange = [code for code in np.unique(codes).tolist() if values[code] not in known]
+        if strange:
+            first = int(np.argmax(codes == strange[0]))
+            self.origin.refuse(
+                name,
+                first if self.left is None else int(self.left[first]),
+                f"the value {values[strange[0]]!r}",
+                f"which was not there at the fit; known are {list(known)[:5]}",
+            )
+        position = {value: i for i, value in enumerate(known)}
+        places = np.array([position.get(value, -1) for value in values])[codes]
+        return [(places == i).astype(np.float64) for i in range(len(known))]
 
 
-def decode(
-    batch: RecordBatch, layout: Layout, drop_missing: bool, origin: str, first_row: int
-) -> Block:
+def decode(batch: RecordBatch, layout: Layout, drop_missing: bool, origin: Origin) -> Block:
     """Take the columns of ``layout`` out of a record batch.
 
     Rows with a missing value (null or NaN) in any number, label or weight are left out and counted
-    with ``drop_missing``, otherwise refused with ``origin`` and their row number, as infinities
-    always are; NaN and infinity among the features by :meth:`Block.refuse_non_finite` only.
+    with ``drop_missing``, otherwise refused with their place, as infinities always are; NaN and
+    infinity among the features by :meth:`Block.refuse_non_finite` only.
     """
-    columns = [_floats(batch.column(name)) for name in layout.numbers]
-    missing = np.zeros(batch.num_rows, bool)
-    for name, column in zip(layout.numbers, columns, strict=True):
+    numbers = {name: _floats(batch.column(name)) for name in layout.numbers}
+    labels: dict[str, CodedLabels] = {}
+    gaps: dict[str, NDArray[np.bool_]] = {}
+    for name, column in numbers.items():
         if drop_missing or name == layout.weight or batch.column(name).null_count:
-            missing |= _missing(name, column, drop_missing, origin, first_row)
-    groups = None
-    parts = []
-    for name in layout.groups:
-        part, unknown = _labels(batch.column(name))
-        if unknown.any():
-            if not drop_missing:
-                _refuse(name, origin, first_row + int(unknown.argmax()), "a missing label")
-            missing |= unknown
-        parts.append(part)
-    if parts:
-        groups = parts[0] if len(parts) == 1 else CodedLabels(*cross_cells(parts))
+            gaps[name] = _missing(name, column, drop_missing, origin)
+    for name in dict.fromkeys((*layout.categories, *layout.groups)):
+        column = batch.column(name)
+        coded, gaps[name] = _labels(column.cast("string") if name in layout.texts else column)
+        labels[name] = coded
+        if gaps[name].any() and not drop_missing:
+            origin.refuse(name, int(gaps[name].argmax()), "a missing label", _FILL)
     kept = batch.select(list(layout.keep))
-    n_dropped = int(np.count_nonzero(missing))
-    if n_dropped:
-        columns = [column[~missing] for column in columns]
-        kept = kept.filter(~missing)
-        if groups is not None:
-            groups = CodedLabels(groups.codes[~missing], groups.labels)
-    weights = columns.pop().astype(np.float64) if layout.weight else None
-    rows = ColumnRows(columns, list(layout.columns))
-    return Block(rows, groups, weights, kept, n_dropped, origin, first_row)
+    missing = Counter({name: int(gap.sum()) for name, gap in gaps.items() if gap.any()})
+    left = None
+    if missing:
+        complete = ~np.logical_or.reduce(list(gaps.values()))
+        left = np.flatnonzero(complete)
+        numbers = {name: column[left] for name, column in numbers.items()}
+        labels = {
+            name: CodedLabels(coded.codes[left], coded.labels) for name, coded in labels.items()
+        }
+        kept = kept.filter(complete)
+    n_dropped = 0 if left is None else batch.num_rows - len(left)
+    return Block(layout, origin, numbers, labels, kept, missing, left, n_dropped)
 
 
-def _missing(
-    name: str, column: NDArray[Any], drop: bool, origin: str, first_row: int
-) -> NDArray[np.bool_]:
+def _missing(name: str, column: NDArray[Any], drop: bool, origin: Origin) -> NDArray[np.bool_]:
     """Which entries are NaN; refuses infinities, and NaN too unless they may be dropped."""
     infinite, nan = np.isinf(column), np.isnan(column)
     if infinite.any():
-        _refuse(name, origin, first_row + int(infinite.argmax()), "infinity")
+        remedy = "correct the value, or leave out the row or the column"
+        origin.refuse(name, int(infinite.argmax()), "infinity", remedy)
     if nan.any() and not drop:
-        _refuse(name, origin, first_row + int(nan.argmax()), "a missing value")
+        origin.refuse(name, int(nan.argmax()), "a missing value", _FILL)
     return np.asarray(nan)
 
 
@@ -205,14 +219,3 @@ def _labels(column: Any) -> tuple[CodedLabels, NDArray[np.bool_]]:
     codes = coded.indices.cast("int64").fill_null(len(labels)).to_numpy(zero_copy_only=False)
     no_label = np.array([label is None or label != label for label in [*labels, None]])
     return CodedLabels(codes, [*labels, None]), no_label[codes]
-
-
-def _refuse(name: str, origin: str, row: int, what: str) -> NoReturn:
-    remedy = (
-        "correct the value or leave the column out"
-        if what == "infinity"
-        else "pass drop_missing=True to leave such rows out, or fill them first"
-    )
-    raise ValueError(
-        f"{origin} has {what} in column {name!r}, row {row} (counting from 0); {remedy}."
-    )

@@ -202,11 +202,12 @@ def refuse_non_finite(rows: Rows) -> None:
         bad = np.argwhere(~np.isfinite(block))
         if len(bad):
             i, j = bad[0].tolist()
-            what = "NaN" if np.isnan(block[i, j]) else "infinity"
+            nan = np.isnan(block[i, j])
+            remedy = "fill them with sklearn.impute.SimpleImputer" if nan else "correct the values"
             raise ValueError(
-                f"Input X contains {what} in {name_of(j, rows.feature_names)}, first in row "
-                f"{place.start + i}; drop such rows, or fill them with "
-                "sklearn.impute.SimpleImputer."
+                f"Input X contains {'NaN' if nan else 'infinity'} in "
+                f"{name_of(j, rows.feature_names)}, first in row {place.start + i} (counting from "
+                f"0); drop such rows, or {remedy}."
             )
 
 

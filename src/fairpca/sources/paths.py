@@ -2,65 +2,139 @@
 
 from __future__ import annotations
 
+import codecs
+import difflib
 import os
+import shutil
+import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import mkstemp
 from typing import Any
 from urllib.parse import unquote
+from weakref import finalize
 
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
+    ".tab": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
 }
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive and its kin write null
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file, its format, and the columns that stand in its path as ``key=value``."""
+    """One file and how to read it.
+
+    Attributes
+    ----------
+    path : Path
+    format : {"csv", "tsv", "parquet", "arrow"}
+    partition : dict
+        Columns that stand in its path as ``key=value``.
+    encoding : str
+        Of text.
+    title : str
+        What messages call it, where that is not its path.
+    holder : object
+        Keeps a temporary file from being deleted.
+    """
 
     path: Path
     format: str
     partition: dict[str, Any] = field(default_factory=dict)
+    encoding: str = "utf-8"
+    title: str = ""
+    holder: Any = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.title or str(self.path)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds text, which has no types of its own."""
+        return self.format in ("csv", "tsv")
+
+    @property
+    def compression(self) -> str | None:
+        """How the text is compressed, told from the last ending."""
+        return _COMPRESSIONS.get(self.path.suffix.lower()) if self.is_text else None
 
 
-def find_files(paths: Any, file_format: str | None) -> list[DataFile]:
+def find_files(paths: Any, file_format: str | None, encoding: str = "utf-8") -> list[DataFile]:
     """Every file of ``paths``: those given in their order, those of a folder sorted by path.
 
-    Files of a folder that are hidden (``.`` or ``_`` in front, as Spark's ``_SUCCESS``) or of no
-    known kind are passed over.
+    ``-`` is CSV from standard input, put into a temporary file. Files of a folder that are hidden
+    (``.`` or ``_`` in front, as Spark's ``_SUCCESS``) or of no known kind are passed over.
     """
     if file_format is not None and file_format not in set(_SUFFIXES.values()):
         raise ValueError(
             f"file_format={file_format!r} is not known; pass 'csv', 'tsv', 'parquet' or 'arrow'."
         )
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    files = [file for path in given for file in _files_of(Path(path), file_format)]
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ValueError(
+            f"the encoding {encoding!r} is not known; try 'utf-8' or 'latin-1'."
+        ) from None
+    given = [paths] if isinstance(paths, (str, os.PathLike, DataFile)) else list(paths)
+    files = [file for path in given for file in _files_of(path, file_format)]
     if not files:
         raise ValueError("no files were given; pass a path, a list of paths or a folder.")
-    return _typed_partitions(files)
+    return [replace(file, encoding=encoding) for file in _typed_partitions(files)]
 
 
-def _files_of(path: Path, file_format: str | None) -> list[DataFile]:
+class _Temporary:
+    """An empty file that is deleted when nobody holds this any more, or Python ends."""
+
+    def __init__(self) -> None:
+        handle, name = mkstemp(prefix="fairpca-")
+        os.close(handle)
+        self.path = Path(name)
+        finalize(self, os.unlink, name)
+
+
+def spooled(title: str, file_format: str) -> DataFile:
+    """A temporary file, to be filled."""
+    holder = _Temporary()
+    return DataFile(holder.path, file_format, title=title, holder=holder)
+
+
+def _standard_input(file_format: str) -> DataFile:
+    file = spooled("standard input", file_format)
+    with file.path.open("wb") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+    return file
+
+
+def _files_of(given: Any, file_format: str | None) -> list[DataFile]:
+    if isinstance(given, DataFile):
+        return [given]
+    if given == "-":
+        return [_standard_input(file_format or "csv")]
+    path = Path(given)
     if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder {path}; pass an existing path.")
+        raise FileNotFoundError(f"there is no file or folder {str(path)!r}; {_neighbour(path)}")
     if not path.is_dir():
-        return [DataFile(path, file_format or _format_of(path))]
+        return [DataFile(path, file_format or _known_format(path))]
     inside = [
         file
         for file in sorted(path.rglob("*"))
         if file.is_file()
         and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
-        and (file_format is not None or file.suffix.lower() in _SUFFIXES)
+        and (file_format is not None or _format_of(file))
     ]
     found = [
-        DataFile(file, file_format or _format_of(file), _partition(file.relative_to(path)))
+        DataFile(file, file_format or _known_format(file), _partition(file.relative_to(path)))
         for file in inside
     ]
     formats = sorted({file.format for file in found})
@@ -77,14 +151,31 @@ def _files_of(path: Path, file_format: str | None) -> list[DataFile]:
     return found
 
 
-def _format_of(path: Path) -> str:
-    try:
-        return _SUFFIXES[path.suffix.lower()]
-    except KeyError:
+def _format_of(path: Path) -> str | None:
+    """The format by the ending, that of a compression left aside."""
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings and endings[-1] in _COMPRESSIONS:
+        endings.pop()
+    return _SUFFIXES.get(endings[-1]) if endings else None
+
+
+def _known_format(path: Path) -> str:
+    known = _format_of(path)
+    if known is None:
         raise ValueError(
-            f"the name of {path} does not tell its format ({', '.join(_SUFFIXES)}); "
-            "pass file_format='csv', 'tsv', 'parquet' or 'arrow'."
-        ) from None
+            f"cannot tell the format of {path} from its ending ({', '.join(_SUFFIXES)}); rename "
+            "it, or in Python pass file_format='csv', 'tsv', 'parquet' or 'arrow'."
+        )
+    return known
+
+
+def _neighbour(path: Path) -> str:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        names = []
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    return f"did you mean {str(path.with_name(near[0]))!r}?" if near else "pass another path."
 
 
 def _partition(relative: Path) -> dict[str, Any]:

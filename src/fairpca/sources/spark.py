@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from typing import Any, TypeVar
 
-from fairpca.sources.columns import Block, Layout, RecordBatch, decode
+from fairpca.sources.columns import Block, Origin, RecordBatch, decode
 from fairpca.sources.files import as_batch
+from fairpca.sources.layout import Layout
 
 try:
     from pyspark import TaskContext
@@ -102,7 +103,7 @@ def _decoded(batches: Iterable[RecordBatch], layout: Layout, drop_missing: bool)
     origin, first_row = f"partition {_partition()} of the Spark frame", 0
     for batch in batches:
         batch = batch.rename_columns(layout.all)
-        yield decode(batch, layout, drop_missing, origin, first_row)
+        yield decode(batch, layout, drop_missing, Origin(origin, first_row))
         first_row += batch.num_rows
 
 
