@@ -91,6 +91,15 @@ def test_loadings_agree_in_sign_and_show_the_largest():
     assert labels[-1] == DIABETES.feature_names[int(weights.argmax())]
 
 
+def test_small_groups_are_not_hidden_under_large_ones():
+    groups = np.array(["a", "z"])[(np.arange(2000) < 1950).astype(int)]
+    display = ScoresDisplay(np.random.default_rng(0).normal(size=(2000, 2)), groups)
+    small, large = display.plot(max_rows=500).ax_.lines
+    assert small.get_zorder() > large.get_zorder()
+    assert len(small.get_xdata()) == 50
+    assert len(large.get_xdata()) == 500
+
+
 def test_scores_of_any_projection():
     display = ScoresDisplay.from_estimator(PCA(3).fit(X), X, SEX).plot(components=(0, 2))
     drawn = display.ax_.lines[0].get_xydata()

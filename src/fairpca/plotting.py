@@ -251,19 +251,30 @@ class ScoresDisplay:
         """Scores of X under any fitted projection, scikit-learn's PCA too."""
         return cls(np.asarray(estimator.transform(X)), sensitive_features)
 
-    def plot(self, ax: Any = None, *, components: tuple[int, int] = (0, 1)) -> Self:
-        """Draw two components (0 is the first) against each other."""
+    def plot(
+        self, ax: Any = None, *, components: tuple[int, int] = (0, 1), max_rows: int = 1000
+    ) -> Self:
+        """Draw two components (0 is the first) against each other.
+
+        Of each group at most ``max_rows`` random rows are drawn, small groups above large ones.
+        """
         r = self.scores.shape[1]
         if not {*components} <= {*range(r)}:
             raise ValueError(
                 f"components={components} but the projection has {r}; pass two of 0 to {r - 1}, "
                 "or fit more components."
             )
+        check_integer("max_rows", max_rows, 1)
         self.ax_ = ax = _axes(ax)
+        above = np.argsort(np.argsort(-np.bincount(self.codes), kind="stable"))
+        rng = np.random.default_rng(0)
         for g, label in enumerate(map(_text, self.groups.tolist())):
             color, marker = _style(g)
             rows = self.scores[self.codes == g][:, list(components)]
-            ax.plot(*rows.T, marker, ls="none", ms=4, alpha=0.5, color=color, label=label)
+            if len(rows) > max_rows:
+                rows = rows[np.sort(rng.choice(len(rows), max_rows, replace=False))]
+            ax.plot(*rows.T, marker, ls="none", ms=4, alpha=0.5, color=color, label=label,
+                    zorder=2 + above[g] / len(above))  # fmt: skip
         ax.set_xlabel(f"component {components[0] + 1}")
         ax.set_ylabel(f"component {components[1] + 1}")
         ax.legend(frameon=False)
