@@ -366,6 +366,17 @@ def test_latin1_with_encoding_and_dropped_rows(tmp_path):
     assert "'klingon' is not known" in line
 
 
+def test_a_terminal_without_umlauts_still_gets_its_answer(tmp_path):
+    (tmp_path / "u.csv").write_text(
+        "a,b,g\n1,2,m\u00e4nn\n2,3,frau\n4,4,frau\n3,9,m\u00e4nn\n", "utf-8"
+    )
+    done = subprocess.run(
+        [*COMMAND, "audit", "u.csv", "-g", "g"], cwd=tmp_path, capture_output=True, check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert b"m?nn" in done.stdout
+
+
 def test_missing_and_unreadable_files(diabetes, tmp_path):
     shutil.copy(diabetes / "d.csv", tmp_path / "people.csv")
     line = fails("report", "peopel.csv", "--group", "sex", cwd=tmp_path)

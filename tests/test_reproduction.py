@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 from typer.testing import CliRunner
 
 from fairpca import FairPCA, reproduction
-from fairpca._cli_reproduce import reproduce as reproduce_command
+from fairpca.cli._reproduce import reproduce as reproduce_command
 from fairpca.datasets import make_two_groups
 from fairpca.reproduction import (
     METHODS,

@@ -80,7 +80,11 @@ def print_audit(console: Console, result: Audit, group_name: str) -> None:
 
 
 def print_ranks(
-    console: Console, labels: list[Any], rows: list[dict[str, Any]], marked: list[int]
+    console: Console,
+    labels: list[Any],
+    compared: list[bool],
+    rows: list[dict[str, Any]],
+    marked: list[int],
 ) -> None:
     """Errors of plain PCA for each number of components; of many groups the best and the worst."""
     names = display_names(labels, _LONGEST_NAME)
@@ -93,7 +97,8 @@ def print_ranks(
         if abreast:
             cells = [f"{error:.4g}" for error in errors]
         else:
-            ends = (errors.index(end(errors)) for end in (min, max))
+            order = sorted((g for g in range(len(names)) if compared[g]), key=errors.__getitem__)
+            ends = (order[0], order[-1])
             cells = [f"{names[g]} {errors[g]:.4g}" for g in ends]
         disparity = f"{row['disparity']:.4g}{' !' if over else ''}"
         style = "bold red" if over else None
