@@ -71,6 +71,9 @@ def run() -> int:
         name = f"{error.filename}: " if error.filename else ""
         say(f"{name}{error.strerror or error}")
         return 2
+    except UnicodeEncodeError as error:  # Python's stand-ins for bytes that are not text
+        say(f"the name {error.object[:80]!a} is not UTF-8 text; rename what is called so.")
+        return 2
     except (ValueError, TypeError, ImportError, MemoryError) as error:
         say(str(error) or type(error).__name__)
         return 2

@@ -17,13 +17,18 @@ def audit(
     components: Annotated[
         int | None,
         typer.Option(
-            "--components", "-r", help="Look at this number of components only.", show_default="all"
+            "--components",
+            "-r",
+            metavar="N",
+            help="Look at this number of components only.",
+            show_default="all",
         ),
     ] = None,
     max_disparity: Annotated[
         float | None,
         typer.Option(
             "--max-disparity",
+            metavar="NUMBER",
             help="Exit with code 1 when the difference between the group errors exceeds this.",
             show_default=False,
         ),

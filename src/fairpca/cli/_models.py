@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 def fit(
     data: opt.DataFiles,
     out: Annotated[
-        str, typer.Option("--out", "-o", help="The model file to write; - for standard output.")
+        str,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The model file to write; - for standard output."
+        ),
     ],
     group: opt.Group = None,
     components: opt.Rank = opt.DEFAULT_RANK,
@@ -72,12 +75,16 @@ def transform(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by fairpca fit.")],
     data: opt.DataFiles,
     out: Annotated[
-        str, typer.Option("--out", "-o", help="CSV or Parquet file for the scores; - prints CSV.")
+        str,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="CSV or Parquet file for the scores; - prints CSV."
+        ),
     ],
     keep: Annotated[
         list[str] | None,
         typer.Option(
             "--keep",
+            metavar="COLUMN",
             help="Columns to copy unchanged, such as an id (repeat, or separate by commas).",
             show_default=False,
         ),

@@ -15,7 +15,7 @@ DEFAULT_RANK = "0.7"
 DataFiles = Annotated[
     list[str],
     typer.Argument(
-        metavar="DATA...",
+        metavar="DATA",
         help="CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; - for "
         "CSV from standard input.",
     ),
@@ -23,7 +23,7 @@ DataFiles = Annotated[
 OptionalDataFiles = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[DATA]...",
+        metavar="DATA",
         help="CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; - for "
         "CSV from standard input. Left out: the bundled diabetes data, grouped by sex.",
         show_default=False,
@@ -34,6 +34,7 @@ Group = Annotated[
     typer.Option(
         "--group",
         "-g",
+        metavar="COLUMN",
         help="Column that names the groups; twice for intersections.",
         show_default=False,
     ),
@@ -43,6 +44,7 @@ Rank = Annotated[
     typer.Option(
         "--components",
         "-r",
+        metavar="N",
         help="Number of components, or the share of its variance that every group must keep.",
     ),
 ]
@@ -50,6 +52,7 @@ Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--columns",
+        metavar="COLUMN",
         help="Use only these columns (repeat, or separate by commas).",
         show_default=False,
     ),
@@ -58,13 +61,19 @@ Drop = Annotated[
     list[str] | None,
     typer.Option(
         "--drop",
+        metavar="COLUMN",
         help="Leave these columns out (repeat, or separate by commas).",
         show_default=False,
     ),
 ]
-Label = Annotated[str | None, typer.Option("--label", help="Column to predict later: left out.")]
+Label = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="Column to predict later: left out.")
+]
 Positive = Annotated[
-    str | None, typer.Option("--positive", help="Compare this value of --group with all others.")
+    str | None,
+    typer.Option(
+        "--positive", metavar="VALUE", help="Compare this value of --group with all others."
+    ),
 ]
 Encode = Annotated[
     bool, typer.Option("--encode", help="Turn the values of text columns into columns.")
@@ -78,12 +87,15 @@ Standardize = Annotated[
         "--standardize/--no-standardize", help="Divide columns by their standard deviation."
     ),
 ]
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of text files.")]
+Encoding = Annotated[
+    str, typer.Option("--encoding", metavar="NAME", help="Encoding of text files.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[
     str | None,
     typer.Option(
         "--json",
+        metavar="FILE",
         help="Write all numbers to this file; - prints them instead of the table.",
         show_default=False,
     ),
@@ -100,13 +112,17 @@ Normalize = Annotated[
     bool, typer.Option("--normalize", help="Divide each group's error by its own variance.")
 ]
 MinGroupSize = Annotated[
-    int, typer.Option("--min-group-size", min=1, help="Do not compare groups of fewer rows.")
+    int,
+    typer.Option(
+        "--min-group-size", metavar="N", min=1, help="Do not compare groups of fewer rows."
+    ),
 ]
 SmallGroups = Annotated[
     str,
     typer.Option(
         "--small-groups",
-        help="What becomes of them: error, merge (into one group) or ignore (but overall).",
+        metavar="[error|merge|ignore]",
+        help="What becomes of them: an error, one group, or no comparison.",
     ),
 ]
 

@@ -18,7 +18,8 @@ def report(
     group: opt.Group = None,
     components: opt.Rank = opt.DEFAULT_RANK,
     out: Annotated[
-        str, typer.Option("--out", "-o", help="The page to write; - prints it instead.")
+        str,
+        typer.Option("--out", "-o", metavar="FILE", help="The page to write; - prints it instead."),
     ] = "report.html",
     json_file: opt.Json = None,
     columns: opt.Columns = None,
@@ -33,7 +34,9 @@ def report(
     min_group_size: opt.MinGroupSize = 1,
     small_groups: opt.SmallGroups = "error",
     encoding: opt.Encoding = "utf-8",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of folds and resamples.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of folds and resamples.")
+    ] = 0,
     quiet: opt.Quiet = False,
 ) -> None:
     """Compare PCA with fair PCA and write one self-contained page about it."""
