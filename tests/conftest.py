@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairpca import GroupMoments
-from fairpca.datasets import load_tcred
+from fairpca.datasets import load_diabetes_by_sex, load_tcred
 
 
 def make_groups(n=(90, 60), d=6, seed=0, alike=0.0):
@@ -46,3 +46,25 @@ def tcred_moments() -> GroupMoments:
         pytest.skip("FAIRPCA_DATA names no folder with the paper's data files")
     bunch = load_tcred()
     return GroupMoments.from_data(bunch.data, bunch.sensitive_features)
+
+
+@pytest.fixture(scope="session")
+def diabetes_files(tmp_path_factory):
+    """The diabetes data as a file of each kind; the command line needs pyarrow for them."""
+    pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+    import pyarrow.csv as pc
+    from pyarrow import feather
+    from pyarrow import parquet as pq
+
+    folder = tmp_path_factory.mktemp("data")
+    bunch = load_diabetes_by_sex(prepare=False)
+    columns = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
+    ids = [f"{i:04d}" for i in range(len(bunch.data))]
+    ward = [("north", "south", "east")[i % 3] for i in range(len(ids))]
+    sex = bunch.sensitive_features.tolist()
+    table = pa.table({"id": ids, **columns, "ward": ward, "sex": sex, "y": bunch.target})
+    pc.write_csv(table, folder / "d.csv")
+    pc.write_csv(table, folder / "d.tsv", pc.WriteOptions(delimiter="\t"))
+    pq.write_table(table, folder / "d.parquet", row_group_size=100)
+    feather.write_feather(table, folder / "d.feather")
+    return folder

@@ -1,0 +1,119 @@
+"""How the command ends: one line, a sensible exit code, and no partial file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from command import COMMAND, fails, run
+
+pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+pytest.importorskip("typer")
+import pyarrow.parquet as pq  # noqa: E402
+
+
+def test_unwritable_output_is_noticed_first(tmp_path):
+    assert "No such file" in fails("report", "--out", "nowhere/r.html", cwd=tmp_path)
+    (tmp_path / "folder").mkdir()
+    assert "is a folder" in fails("report", "--out", "folder", cwd=tmp_path)
+    assert "is a folder" in fails("report", "--json", "folder", cwd=tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_dash_is_standard_output(diabetes_files, tmp_path):
+    page = run("report", "--out", "-", cwd=tmp_path).stdout
+    assert page.startswith("<!doctype html>")
+    assert page.rstrip().endswith("</html>")
+    numbers = run("report", "--out", "page.html", "--json", "-", cwd=tmp_path).stdout
+    assert json.loads(numbers)["groups"] == ["female", "male"]
+    model = run(
+        "fit", diabetes_files / "d.csv", "-g", "sex", "--out", "-", cwd=tmp_path, text=False
+    )
+    (tmp_path / "m.safetensors").write_bytes(model.stdout)
+    assert "male" in run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.safetensors", "page.html"]
+    line = fails("report", "--out", "-", "--json", "-", cwd=tmp_path)
+    assert "--out and --json both name '-'" in line
+
+
+def test_errors_name_the_file_that_was_given(tmp_path):
+    line = fails("report", "--out", "nowhere/r.html", cwd=tmp_path)
+    assert line == "fairpca: nowhere/r.html: No such file or directory\n"
+    line = fails("report", "--out", "/dev/full", cwd=tmp_path)
+    assert line == "fairpca: /dev/full: No space left on device\n"
+
+
+@pytest.mark.parametrize("rank", ["0", "-1", "1.5", "nan", "inf", "many"])
+def test_impossible_ranks(tmp_path, rank):
+    assert "such as 3" in fails("report", f"-r={rank}", cwd=tmp_path)
+
+
+def test_impossible_numbers(tmp_path):
+    for number in ("nan", "inf", "-0.1"):
+        line = fails("audit", "--max-disparity", number, cwd=tmp_path)
+        assert f"--max-disparity {number}" in line
+    for number in ("0", "-1", "10"):
+        assert "from 1 to 9" in fails("audit", "-r", number, cwd=tmp_path)
+    line = fails("audit", "-r", "1.5", cwd=tmp_path)
+    assert "'-r'" in line
+    assert "integer. See fairpca --help." in line
+    assert "--seed" in fails("report", "--seed", "-1", cwd=tmp_path)
+
+
+def test_more_components_than_features(tmp_path):
+    assert "from 1 to 9" in fails("report", "-r", "10", cwd=tmp_path)
+    assert "from 1 to 9" in fails("audit", "-r", "10", cwd=tmp_path)
+
+
+def test_unknown_options_and_commands_are_one_line(tmp_path):
+    assert "--grup" in fails("report", "--grup", "sex", cwd=tmp_path)
+    assert "reprot" in fails("reprot", cwd=tmp_path)
+
+
+def test_reader_that_goes_away(diabetes_files, tmp_path):
+    run("fit", diabetes_files / "d.csv", "-g", "sex", "-r", "2", "--columns", "age,bmi,bp",
+        "--out", "m.safetensors", cwd=tmp_path)  # fmt: skip
+    long = "age,bmi,bp\n" + "1,2,3\n" * 200_000
+    (tmp_path / "long.csv").write_text(long)
+    for command in (["transform", "m.safetensors", "long.csv", "--out", "-"], ["audit"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "wb") as stdout:
+            done = subprocess.run(
+                [*COMMAND, *command], cwd=tmp_path, stdout=stdout, stderr=subprocess.PIPE,
+                timeout=120, check=False,
+            )  # fmt: skip
+        assert done.returncode == 141
+        assert done.stderr == b""
+
+
+def test_interrupt_leaves_nothing(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pa.table({f"x{j}": rng.normal(size=3000) for j in range(150)})
+    table = table.append_column("g", pa.array(["a", "b", "b"] * 1000))
+    pq.write_table(table, tmp_path / "wide.parquet")
+    process = subprocess.Popen(
+        [*COMMAND, "report", "wide.parquet", "-g", "g", "-r", "40"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)  # until the temporary file shows that work has begun
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    # Python may die of the signal itself when it came during an import; shells call both 130.
+    assert process.returncode in (130, -signal.SIGINT)
+    assert errors == "fairpca: interrupted; nothing was written.\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["wide.parquet"]
+
+
+def test_interrupt_while_loading_is_one_line(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    line = fails("--help", cwd=tmp_path, code=130)  # -m looks into the working directory first
+    assert line == "fairpca: interrupted; nothing was written.\n"

@@ -1,0 +1,76 @@
+"""The command and the code that a report prints give the same report again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from command import run
+
+pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+pytest.importorskip("typer")
+import pyarrow.parquet as pq  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def awkward(tmp_path_factory):
+    """Columns, groups and a file whose names need care, in latin-1, with a missing value."""
+    folder = tmp_path_factory.mktemp("awk 'ward")
+    rng = np.random.default_rng(0)
+    table = {
+        "income, yearly": rng.normal(size=60),
+        "it's $HOME `x`": rng.normal(size=60) * 2,
+        "b": rng.normal(size=60),
+        "a": np.arange(60) % 7,
+        "flag": np.arange(60) % 2 == 0,
+        "ort": [("M\u00fcnchen", "b", "=")[i % 3] for i in range(60)],
+        "the group": [("1.0", "2", "2", '"3"')[i % 4] for i in range(60)],
+    }
+    table = pa.table(table)
+    pq.write_table(table, folder / "odd name.parquet")
+    lines = [",".join(f'"{name}"' for name in table.column_names)]
+    for row in table.to_pylist():
+        lines.append(",".join('"' + str(v).replace('"', '""') + '"' for v in row.values()))
+    lines.append(lines[-1].replace(lines[-1].split(",")[0], "", 1))
+    (folder / "odd name.csv").write_bytes("\n".join(lines).encode("latin-1"))
+    return folder
+
+
+AWKWARD = ["--encoding", "latin-1", "--drop-missing"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        (None, []),
+        (None, ["--drop", "age,bmi", "--label", "s1", "--no-standardize", "--parity"]),
+        (None, ["--group", "sex", "--positive", "male", "--columns", "bmi,bp,s5", "-r", "2"]),
+        ("odd name.csv", ["-g", "the group", *AWKWARD, "--encode", "-r", "3"]),
+        ("odd name.csv", ["-g", "flag", "-g", "the group", *AWKWARD, "--drop", "income, yearly"]),
+        ("odd name.csv", ["-g", "ort", "--positive", "M\u00fcnchen", *AWKWARD, "-r", "1",
+                          "--columns", "it's $HOME `x`", "--columns", "b,a"]),
+        ("odd name.parquet", ["-g", "flag", "--encode", "--label", "b", "--seed", "3"]),
+    ],
+)  # fmt: skip
+def test_command_and_code_of_the_report_repeat_it(awkward, tmp_path, name, options):
+    data = [] if name is None else [awkward / name]
+    run("report", *data, *options, "--json", "out.json", cwd=tmp_path)
+    first = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    code = f"{first['data']['code']}\nimport json; print(json.dumps(result.to_dict()))"
+    again = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path,
+                           capture_output=True, text=True, check=True)  # fmt: skip
+    assert json.loads(again.stdout) == {k: v for k, v in first.items() if k != "data"}
+    command = f'fairpca() {{ "{sys.executable}" -m fairpca "$@"; }}\n{first["data"]["command"]}'
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, check=True)
+    assert json.loads((tmp_path / "out.json").read_text("utf-8")) == first
+
+
+def test_names_with_commas_can_be_kept(awkward, tmp_path):
+    run("fit", awkward / "odd name.parquet", "-g", "flag", "--columns", "b", "--columns",
+        "income, yearly", "-r", "1", "--out", "m.safetensors", cwd=tmp_path)  # fmt: skip
+    done = run("transform", "m.safetensors", awkward / "odd name.parquet", "--keep",
+               "income, yearly", "--keep", "a,ort", "--out", "-", cwd=tmp_path)  # fmt: skip
+    assert done.stdout.splitlines()[0] == '"income, yearly","a","ort","fairpca0"'

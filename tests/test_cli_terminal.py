@@ -1,0 +1,115 @@
+"""What the command shows on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import COMMAND, fails, run
+
+import fairpca
+
+pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
+pytest.importorskip("typer")
+import pyarrow.parquet as pq  # noqa: E402
+
+
+def test_progress_is_shown_on_a_terminal_only(tmp_path):
+    """A slow reader makes the bar appear; it is gone, and nothing is written, at the end."""
+    controller, terminal = os.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "audit", "-", "-g", "g", "--json", "out.json"], cwd=tmp_path,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal, text=True,
+    )  # fmt: skip
+    os.close(terminal)
+    time.sleep(4)
+    process.communicate("a,g\n1,x\n2,y\n5,y\n", timeout=60)
+    assert process.returncode == 0
+    shown = os.read(controller, 1 << 16).decode()
+    os.close(controller)
+    assert "reading" in shown
+    assert (tmp_path / "out.json").exists()
+
+
+def test_rounding_is_not_printed_as_if_it_meant_something(tmp_path):
+    done = run("report", "-r", "9", cwd=tmp_path)
+    assert "e-" not in done.stdout
+    assert "optimal to rounding error" in done.stdout
+    done = run("audit", "-r", "9", "--max-disparity", "0", cwd=tmp_path)
+    assert done.stdout.splitlines()[1].split() == ["9", "0", "0", "0"]
+    run("report", "-r", "3", cwd=tmp_path)
+
+
+def test_many_groups_and_long_names_fit_the_terminal(tmp_path):
+    rng = np.random.default_rng(0)
+    groups = [f"a rather long name of group {i % 12:02d}" for i in range(240)]
+    table = pa.table({"a": rng.normal(size=240), "b": rng.normal(size=240), "g": groups})
+    pq.write_table(table, tmp_path / "many.parquet")
+    lines = run("audit", "many.parquet", "-g", "g", cwd=tmp_path).stdout.splitlines()
+    assert "worst served" in lines[0]
+    assert len(lines) == 3
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    done = run("report", "--out", folder / "r.html", cwd=tmp_path)
+    assert f"written to {folder / 'r.html'}" in done.stdout
+    assert "cost of fairness +1.31 %" in done.stdout
+
+
+def test_hostile_names_stay_text_in_the_terminal(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ["[red]x[/red]", "\x1b[31mred", "n" * 5000, "\u2028\U0001f600"]
+    table = {name: rng.normal(size=30) for name in names}
+    labels = ["[bold]a", "\x1b]0;title\x07b"]
+    table = pa.table({**table, "g": [labels[i % 3 == 0] for i in range(30)]})
+    pq.write_table(table, tmp_path / "h.parquet")
+    done = run("report", "h.parquet", "-g", "g", "-r", "2", cwd=tmp_path)
+    assert "\x1b" not in done.stdout
+    assert "[bold]a" in done.stdout
+    assert "\x1b" not in fails("report", "h.parquet", "-g", "\x1b[31mre", cwd=tmp_path)
+
+
+def test_a_terminal_without_umlauts_still_gets_its_answer(tmp_path):
+    (tmp_path / "u.csv").write_text(
+        "a,b,g\n1,2,m\u00e4nn\n2,3,frau\n4,4,frau\n3,9,m\u00e4nn\n", "utf-8"
+    )
+    done = subprocess.run(
+        [*COMMAND, "audit", "u.csv", "-g", "g"], cwd=tmp_path, capture_output=True, check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert b"m?nn" in done.stdout
+
+
+def test_help_is_fast_and_loads_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['fairpca', '--help']\n"
+        "from fairpca.cli import run\n"
+        "code = run()\n"
+        "heavy = {'numpy', 'sklearn', 'pyarrow', 'altair', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'{heavy} {code}' if heavy or code else 0)"
+    )
+    busy = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        # Processor time: other work on the machine must not decide this.
+        busy.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        assert done.returncode == 0, done.stderr
+    assert min(busy) < 0.5
+
+
+def test_version_and_installed_script():
+    expected = f"fairpca {fairpca.__version__}"
+    assert run("--version", cwd=Path()).stdout.strip() == expected
+    script = shutil.which("fairpca")
+    if script is None:
+        pytest.skip("the fairpca command is not on PATH")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == expected
