@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from fairpca.sources.arrow import pa, pa_csv
 from fairpca.sources.paths import DataFile
 
-_BLOCK = 1 << 23  # bytes; the first block tells the types
+_HEAD = 1 << 23  # bytes that tell the types
+_BLOCK = 1 << 21  # bytes; a few dozen are read ahead
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _CONVERSION = re.compile(
     r"column #(\d+): Row #(\d+): CSV conversion error to (\w+): invalid value '(.*)'", re.DOTALL
@@ -22,7 +23,7 @@ _CONVERSION = re.compile(
 def text_schema(file: DataFile) -> pa.Schema:
     """Names and types as the first block has them."""
     try:
-        with _reader(file, None, threads=False) as (_, reader):
+        with _reader(file, None, threads=False, block=_HEAD) as (_, reader):
             schema = reader.schema
             if not any(pa.types.is_binary(kind) for kind in schema.types):
                 schema.names  # noqa: B018 - decodes them
@@ -76,14 +77,17 @@ def explained(
 
 @contextmanager
 def _reader(
-    file: DataFile, types: Mapping[str, pa.DataType] | None, threads: bool = True
+    file: DataFile,
+    types: Mapping[str, pa.DataType] | None,
+    threads: bool = True,
+    block: int | None = None,
 ) -> Iterator[tuple[pa.NativeFile, pa_csv.CSVStreamingReader]]:
     """The file, for its position, and a reader of these columns (None: of all)."""
     with pa.OSFile(str(file.path)) as raw:
         reader = pa_csv.open_csv(
             _uncompressed(raw, file),
             read_options=pa_csv.ReadOptions(
-                block_size=_BLOCK, use_threads=threads, encoding=file.encoding
+                block_size=block or _BLOCK, use_threads=threads, encoding=file.encoding
             ),
             parse_options=pa_csv.ParseOptions(delimiter=_delimiter(file), newlines_in_values=True),
             convert_options=pa_csv.ConvertOptions(
