@@ -258,6 +258,7 @@ def test_nan_and_infinity(data, tmp_path):
 
 
 def test_csv_types_are_not_fixed_by_the_first_rows(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(text_module, "_HEAD", 2000)
     monkeypatch.setattr(text_module, "_BLOCK", 2000)
     rows = [f"{i},{i % 2 == 0},a" for i in range(500)]
     rows += [f"{i}.5,{i % 2 == 0},b" for i in range(500)]
@@ -338,6 +339,7 @@ def test_memory_does_not_grow_with_rows(kind, tmp_path, monkeypatch):
 
 
 def test_altered_text_is_refused_with_its_row(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(text_module, "_HEAD", 4000)
     monkeypatch.setattr(text_module, "_BLOCK", 4000)
     X, sex = data
     pa_csv.write_csv(as_table(X, sex), tmp_path / "d.csv")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import clone
 
 from fairpca._audit_result import (
@@ -22,30 +21,22 @@ from fairpca._audit_result import (
     RankCurve,
     Scores,
 )
+from fairpca._audit_rows import AuditedRows, RowsInMemory
 from fairpca._base import FairProjection
 from fairpca._fair_pca import FairPCA
 from fairpca._moments import GroupMoments
 from fairpca._resampling import (
-    assign_folds,
-    cross_fit,
     disparity_interval,
-    divide_columns,
     fit_quietly,
     group_ratios,
     quietly,
     spread_interval,
 )
-from fairpca._small_groups import REST, SettledGroups
+from fairpca._small_groups import SettledGroups
 from fairpca._spectral import DenseOperand
 from fairpca._steps import Step, finish
-from fairpca._validation import (
-    FORGOTTEN_GROUPS,
-    check_integer,
-    check_sample_weight,
-    encode_groups,
-)
+from fairpca._validation import FORGOTTEN_GROUPS, check_integer
 from fairpca.path import tradeoff_path
-from fairpca.sources.in_memory import as_rows
 
 Array = NDArray[np.float64]
 
@@ -166,13 +157,40 @@ def audit_steps(
         ("n_scores", n_scores, 1),
     ):
         check_integer(name, value, least)
-    rng = np.random.default_rng(random_state)
     yield Step("reading the data")
-    values, feature_names = _values(X)
-    codes, labels = encode_groups(sensitive_features, values.shape[0])
-    weights = check_sample_weight(sample_weight, values.shape[0])
-    moments = GroupMoments.from_data(X, sensitive_features, weights)
-    scale = np.ones(moments.n_features)
+    rows = RowsInMemory(X, sensitive_features, sample_weight)
+    return (
+        yield from audit_rows_steps(
+            rows,
+            estimator,
+            standardize=standardize,
+            ranks=ranks,
+            n_points=n_points,
+            n_folds=n_folds,
+            n_resamples=n_resamples,
+            level=level,
+            n_scores=n_scores,
+            random_state=random_state,
+        )
+    )
+
+
+def audit_rows_steps(
+    rows: AuditedRows,
+    estimator: FairProjection | None = None,
+    *,
+    standardize: bool = True,
+    ranks: Sequence[int] | None = None,
+    n_points: int = 41,
+    n_folds: int = 10,
+    n_resamples: int = 2000,
+    level: float = 0.95,
+    n_scores: int = 600,
+    random_state: int = 0,
+) -> Generator[Step, None, Audit]:
+    """:func:`audit_steps` of rows wherever they are."""
+    rng = np.random.default_rng(random_state)
+    moments, scale = rows.moments, np.ones(rows.moments.n_features)
     if standardize:
         moments, scale = moments.standardize()
 
@@ -197,42 +215,30 @@ def audit_steps(
 
     curve = yield from curve_steps(moments, model, ranks)
 
-    kept = np.arange(len(codes)) if weights is None else np.flatnonzero(weights)
-    codes = _settled_codes(codes[kept], labels, settled)
     comparison = _Comparison.of(model, settled)
     cross_validation = bootstrap = None
     n_folds = _possible_folds(settled, n_folds, r)
     if n_folds:
-        fold = assign_folds(codes, n_folds, rng)
-        held_out = yield from cross_fit(
-            values[kept],
-            codes,
-            fold,
-            (clone(pca), clone(model)),
-            standardize,
-            sample_weight=None if weights is None else weights[kept],
-            compared=settled.compared,
+        held_out = yield from rows.cross_fit(
+            settled, n_folds, (clone(pca), clone(model)), standardize, rng
         )
-        w = np.ones(len(kept)) if weights is None else weights[kept]
-        totals = w * held_out.distances if model.normalize else w
-        rows = [(w * errors, group_ratios(w * errors, totals, codes)) for errors in held_out.errors]
+        totals = held_out.distances if model.normalize else held_out.weights
+        shares = [group_ratios(errors, totals, held_out.codes) for errors in held_out.errors]
         cross_validation = CrossValidation(
             n_folds,
             *(
                 comparison.errors(ratios, float(errors.sum() / totals.sum()))
-                for errors, (ratios, _) in rows
+                for errors, (ratios, _) in zip(held_out.errors, shares, strict=True)
             ),
         )
         intervals: list[tuple[float, float]] = []
-        for _, (_, shares) in rows:
-            yield Step("resampling", len(intervals), len(rows))
-            intervals.append(comparison.interval(shares, codes, level, n_resamples, rng))
+        for _, share in shares:
+            yield Step("resampling", len(intervals), len(shares))
+            intervals.append(comparison.interval(share, held_out.codes, level, n_resamples, rng))
         bootstrap = Bootstrap(level, n_resamples, *intervals)
 
-    sample = _sample(codes, n_scores, rng)
-    some = divide_columns(values[kept[sample]], scale)
-    if issparse(values):
-        some = some.toarray()
+    sample = yield from rows.sample(settled, n_scores, rng)
+    some = sample.values / scale
     R = model.pca_reconstruction_error_
     units = np.trace(settled.moments.second_moments(), axis1=1, axis2=2)
     relative = np.where(units > 0, units, 1.0) if model.normalize else np.ones(len(units))
@@ -240,12 +246,12 @@ def audit_steps(
         estimator=repr(model),
         n_components=r,
         standardized=standardize,
-        feature_names=feature_names,
+        feature_names=rows.feature_names,
         groups=settled.moments.groups.tolist(),
         group_sizes=model.group_sizes_.tolist(),
         group_variances=units / relative,
         normalized=model.normalize,
-        weighted=weights is not None,
+        weighted=rows.weighted,
         compared=settled.compared.tolist(),
         small_groups=settled.small,
         privileged_group=model.privileged_group_,
@@ -260,8 +266,8 @@ def audit_steps(
         path=path,
         loadings=Loadings(pca.components_ * signs[:, None], model.components_),
         scores=Scores(
-            kept[sample],
-            codes[sample],
+            sample.rows,
+            sample.codes,
             ((some - pca.mean_) @ pca.components_[:2].T) * signs[:2],
             (some - model.mean_) @ model.components_[:2].T,
         ),
@@ -353,23 +359,6 @@ class _Comparison:
         return spread_interval(groups, level, n_resamples, rng)
 
 
-def _values(X: Any) -> tuple[Any, list[str]]:
-    """All rows as a float64 array or CSR matrix, and the names of the columns."""
-    rows = as_rows(X)
-    names = rows.feature_names or [f"x{j}" for j in range(rows.n_features)]
-    whole = rows.block(0, rows.n_rows)
-    return whole if rows.is_sparse else np.array(whole, dtype=np.float64), names
-
-
-def _settled_codes(
-    codes: NDArray[np.intp], labels: NDArray[Any], settled: SettledGroups
-) -> NDArray[np.intp]:
-    """Codes of the groups as they were compared: small ones may have become the rest."""
-    new = settled.moments.groups.tolist()
-    places = [new.index(label if label in new else REST) for label in labels.tolist()]
-    return np.array(places, np.intp)[codes]
-
-
 def _ranks(moments: GroupMoments, r: int, ranks: Sequence[int] | None) -> list[int]:
     d, limit = moments.n_features, int(min(moments.n_features, moments.counts.sum()))
     if ranks is None:
@@ -398,12 +387,3 @@ def _feature_errors(moments: GroupMoments, components: Array) -> Array:
     once = np.einsum("kjr,rj->kj", C_U, components)
     twice = np.einsum("rj,krs,sj->kj", components, components @ C_U, components)
     return np.asarray(np.maximum(np.diagonal(C, axis1=1, axis2=2) - 2 * once + twice, 0.0))
-
-
-def _sample(codes: NDArray[np.intp], n_scores: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    k = int(codes.max()) + 1
-    members = [np.flatnonzero(codes == g) for g in range(k)]
-    drawn = [
-        rng.choice(rows, min(len(rows), max(n_scores // k, 1)), replace=False) for rows in members
-    ]
-    return np.sort(np.concatenate(drawn))

@@ -15,6 +15,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._audit_rows import AuditedRows, RowsInMemory, StreamedRows
 from fairpca._intersections import cell_text, name_cells
 from fairpca._moments import GroupMoments, decoded_moments
 from fairpca._steps import Step, finish
@@ -80,6 +81,9 @@ class Prepared:
         Columns left out because they are not numbers, and features that do not vary.
     n_dropped : int
         Rows dropped for missing values.
+    before : dict of (str, int) to dict of str to int
+        For each block, by its file and the number of its first row there: how many rows of each
+        group came before it.
     X, groups : pyarrow.Table, ndarray of str or None
         All rows, where they were asked for and are not too many.
     """
@@ -90,6 +94,7 @@ class Prepared:
     not_numbers: list[str]
     constant: list[str]
     n_dropped: int
+    before: dict[tuple[str, int], dict[str, int]]
     X: Any
     groups: NDArray[Any] | None
 
@@ -107,6 +112,17 @@ class Prepared:
     def n_read(self) -> int:
         """Rows in the files."""
         return int(self.moments.counts.sum()) + self.n_dropped
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the rows were not kept in memory."""
+        return self.X is None
+
+    def audited_rows(self, seed: int) -> AuditedRows:
+        """The rows for an audit, in memory or streamed."""
+        if self.streamed:
+            return StreamedRows(self.table, self.layout, self.moments, self.before, seed)
+        return RowsInMemory(self.X, self.groups)
 
 
 def prepare(
@@ -150,7 +166,17 @@ def prepare_steps(
     if len(constant) == moments.n_features:
         raise ValueError(f"no column of {table.name} varies, so there is nothing to analyse.")
     X, groups = reading.rows()
-    return Prepared(table, layout, moments, not_numbers, constant, moments.n_dropped, X, groups)
+    return Prepared(
+        table,
+        layout,
+        moments,
+        not_numbers,
+        constant,
+        moments.n_dropped,
+        reading.before,
+        X,
+        groups,
+    )
 
 
 class _Reading:
@@ -163,11 +189,15 @@ class _Reading:
         self._room = rows_up_to
         self._blocks: list[Block] | None = [] if rows_up_to else None
         self._moments, self._missing = GroupMoments(), Counter[str]()
+        self.before: dict[tuple[str, int], dict[str, int]] = {}
 
     def steps(self) -> Generator[Step, None, None]:
         """Read; yields how far it is."""
         fractions = [0.0]
         for part, block in self.table.map(self.layout, self._summed_up, True, fractions.append):
+            so_far = zip(self._moments.groups.tolist(), self._moments.counts.tolist(), strict=True)
+            place = block.origin.name, block.origin.first_row
+            self.before[place] = {cell_text(label): n for label, n in so_far}
             self._moments._absorb(part)
             self._refuse_many(self._moments.groups.tolist())
             self._missing += block.missing

@@ -51,15 +51,25 @@ from fairpca.metrics import row_reconstruction_errors
 
 Array = NDArray[np.float64]
 
-_MOST_UNITS = 2000  # rows or blocks of rows of one group that are resampled
+MOST_UNITS = 2000  # rows or blocks of rows of one group that are resampled
 
 
-def assign_folds(codes: NDArray[np.intp], n_folds: int, rng: np.random.Generator) -> NDArray[Any]:
-    """A fold for each row, at random, every group spread as evenly as it can be."""
+def assign_folds(
+    codes: NDArray[np.intp],
+    n_folds: int | NDArray[np.intp],
+    rng: np.random.Generator,
+    before: NDArray[np.intp] | None = None,
+) -> NDArray[np.intp]:
+    """A fold for each row, at random, every group spread as evenly as it can be.
+
+    Groups may have different numbers of folds; ``before`` counts their rows in earlier blocks.
+    """
     fold = np.empty(len(codes), np.intp)
-    for g in np.unique(codes):
+    for g in np.unique(codes).tolist():
         members = rng.permutation(np.flatnonzero(codes == g))
-        fold[members] = np.arange(len(members)) % n_folds
+        first = 0 if before is None else before[g]
+        own = n_folds if isinstance(n_folds, int) else n_folds[g]
+        fold[members] = (first + np.arange(len(members))) % own
     return fold
 
 
@@ -80,18 +90,66 @@ def quietly() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What projections fitted without a row make of it.
+    """What projections fitted without a row make of it; rows may be summed up in units.
 
     Attributes
     ----------
-    errors : ndarray of shape (n_estimators, n_rows)
-        Squared reconstruction errors.
-    distances : ndarray of shape (n_rows,)
-        Squared distances from the mean of the rows fitted to: the errors of keeping nothing.
+    errors : ndarray of shape (n_estimators, n_units)
+        Weighted squared reconstruction errors.
+    distances : ndarray of shape (n_units,)
+        Weighted squared distances from the mean of the rows fitted to: errors of keeping nothing.
+    weights : ndarray of shape (n_units,)
+    codes : ndarray of shape (n_units,)
+        The group of each unit.
     """
 
     errors: Array
     distances: Array
+    weights: Array
+    codes: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class FoldFit:
+    """Projections fitted without one fold, the last one that onto nothing."""
+
+    scale: Array | None
+    projections: list[SimpleNamespace]
+
+    def errors(self, X: Any) -> Array:
+        """Squared errors of rows of the fold, of shape (n_estimators + 1, n_rows)."""
+        X = X if self.scale is None else divide_columns(X, self.scale)
+        return np.array([row_reconstruction_errors(fitted, X) for fitted in self.projections])
+
+
+def fit_folds(
+    parts: Sequence[GroupMoments],
+    estimators: Sequence[FairProjection],
+    standardize: bool,
+    compared: NDArray[np.bool_] | None,
+) -> Generator[Step, None, list[FoldFit]]:
+    """Fit to all moments but those of one fold, for each fold; groups are called by their codes.
+
+    Yields what is being done. The estimators are refitted in place. Which groups are ``compared``
+    is said for all folds, in which there are fewer rows than in the whole.
+    """
+    fits = []
+    for k in range(len(parts)):
+        yield Step("cross-validation", k, len(parts))
+        moments, scale = reduce(GroupMoments.merge, [*parts[:k], *parts[k + 1 :]]), None
+        if standardize:
+            moments, scale = moments.standardize()
+        here = np.ones(len(moments.groups), bool) if compared is None else compared[moments.groups]
+        projections = []
+        for estimator in estimators:
+            with quietly():
+                estimator._fit_settled(moments, SettledGroups(moments, here, []))
+            projections.append(
+                SimpleNamespace(components_=estimator.components_, mean_=estimator.mean_)
+            )
+        nothing = SimpleNamespace(components_=np.empty((0, moments.n_features)), mean_=moments.mean)
+        fits.append(FoldFit(scale, [*projections, nothing]))
+    return fits
 
 
 def cross_fit(
@@ -106,9 +164,8 @@ def cross_fit(
 ) -> Generator[Step, None, HeldOut]:
     """Squared error of each row under projections fitted to the other folds.
 
-    Yields what is being done. The estimators are refitted in place, on merged moments: X, an array
-    or CSR matrix, is read once for these and once for the errors. Which groups are ``compared`` is
-    said for all folds, in which there are fewer rows than in the whole.
+    X, an array or CSR matrix, is read once for the moments and once for the errors; the rest is
+    said under :func:`fit_folds`.
     """
     n_folds = int(fold.max()) + 1
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
@@ -116,22 +173,12 @@ def cross_fit(
         GroupMoments.from_data(X[fold == k], codes[fold == k], weights[fold == k])
         for k in range(n_folds)
     ]
-    errors, distances = np.empty((len(estimators), len(codes))), np.empty(len(codes))
-    for k in range(n_folds):
-        yield Step("cross-validation", k, n_folds)
-        moments = reduce(GroupMoments.merge, parts[:k] + parts[k + 1 :])
-        held_out = X[fold == k]
-        if standardize:
-            moments, scale = moments.standardize()
-            held_out = divide_columns(held_out, scale)
-        here = np.ones(len(moments.groups), bool) if compared is None else compared[moments.groups]
-        for row, estimator in zip(errors, estimators, strict=True):
-            with quietly():
-                estimator._fit_settled(moments, SettledGroups(moments, here, []))
-            row[fold == k] = row_reconstruction_errors(estimator, held_out)
-        nothing = SimpleNamespace(components_=np.empty((0, moments.n_features)), mean_=moments.mean)
-        distances[fold == k] = row_reconstruction_errors(nothing, held_out)
-    return HeldOut(errors, distances)
+    fits = yield from fit_folds(parts, estimators, standardize, compared)
+    errors = np.empty((len(estimators) + 1, len(codes)))
+    for k, fit in enumerate(fits):
+        errors[:, fold == k] = fit.errors(X[fold == k])
+    errors *= weights
+    return HeldOut(errors[:-1], errors[-1], weights, codes)
 
 
 def divide_columns(X: Any, scale: Array) -> Any:
@@ -231,7 +278,7 @@ def _resampled(
 
 def _blocks(errors: Array, rng: np.random.Generator) -> Array:
     """The errors, or where there are many the means of random blocks of equal size."""
-    size = -(-len(errors) // _MOST_UNITS)
+    size = -(-len(errors) // MOST_UNITS)
     if size == 1:
         return errors
     whole = len(errors) // size * size

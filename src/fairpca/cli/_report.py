@@ -45,16 +45,17 @@ def report(
     rank = opt.rank(components)
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
     with output(out) as page, json_output(json_file) as numbers, progress(quiet) as follow:
-        from fairpca._audit import audit_steps
-        from fairpca._preparation import prepare_steps
+        from fairpca._audit import audit_rows_steps
+        from fairpca._preparation import MOST_BYTES_IN_MEMORY, prepare_steps
         from fairpca.report import Provenance, render
         from fairpca.report._reading import reading_code
 
-        prepared = follow(prepare_steps(data or None, choices, encoding, rows_up_to=float("inf")))
+        prepared = follow(
+            prepare_steps(data or None, choices, encoding, rows_up_to=MOST_BYTES_IN_MEMORY)
+        )
         result = follow(
-            audit_steps(
-                prepared.X,
-                prepared.groups,
+            audit_rows_steps(
+                prepared.audited_rows(seed),
                 opt.estimator(rank, parity, normalize, min_group_size, small_groups),
                 standardize=standardize,
                 random_state=seed,
@@ -66,6 +67,8 @@ def report(
         )
         command = shlex.join(["fairpca", *sys.argv[1:]])
         code = [*reading_code(data or None, choices, encoding), call]
+        if prepared.streamed:
+            code.insert(0, "# Reads all rows into memory; folds and samples are drawn differently.")
         provenance = Provenance.of_prepared(prepared, command, code)
         # Names of files need not be text.
         html = render(result, provenance).encode("utf-8", "backslashreplace")

@@ -39,6 +39,8 @@ class Provenance:
         The column that holds the groups.
     n_read, n_dropped : int or None, int
         Rows in the source, and rows left out for missing values.
+    streamed : bool
+        Whether the rows were too many to be kept in memory.
     not_numbers, constant : list of str
         Columns left out, and columns that do not vary.
     command, code : str
@@ -51,6 +53,7 @@ class Provenance:
     group_name: str = "group"
     n_read: int | None = None
     n_dropped: int = 0
+    streamed: bool = False
     not_numbers: list[str] = field(default_factory=list)
     constant: list[str] = field(default_factory=list)
     command: str = ""
@@ -66,6 +69,7 @@ class Provenance:
             group_name=prepared.group_name,
             n_read=prepared.n_read,
             n_dropped=prepared.n_dropped,
+            streamed=prepared.streamed,
             not_numbers=prepared.not_numbers,
             constant=prepared.constant,
             command=command,
