@@ -8,14 +8,12 @@ import shutil
 import numpy as np
 import pytest
 
-from fairpca import FairPCA, MinMaxPCA, audit
+from fairpca import FairPCA, audit
 from fairpca.datasets import load_diabetes_by_sex, make_two_groups
 
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 from fairpca.report import Provenance, render
-from fairpca.report._frontier import Frontier
-from fairpca.report._view import view
 
 QUICK = {"n_points": 11, "n_folds": 3, "n_resamples": 100}
 ATTACK = "</script><script>document.title='pwned'</script>"
@@ -93,13 +91,6 @@ def hostile():
     groups = np.array([ATTACK, HOSTILE[3]])[(np.arange(80) % 3 == 0).astype(int)]
     X.iloc[:40] *= 2
     return audit(X, groups, FairPCA(2), **QUICK)
-
-
-def test_page_is_one_small_file_that_names_no_other(page_source):
-    assert len(page_source.encode()) < 1_500_000
-    head = page_source[: page_source.index('<script type="module">')]
-    assert not re.search(r"(src|href)\s*=", head)
-    assert "default-src 'none'" in head
 
 
 def test_every_chart_is_drawn(visit, page_source, diabetes):
@@ -184,55 +175,12 @@ def test_every_group_is_named_beside_the_charts_on_a_phone(visit, hostile):
         assert box["x"] + box["width"] <= 390
 
 
-def test_slider_starts_at_the_projection_of_the_report():
-    bunch = load_diabetes_by_sex()
-    model = FairPCA(3, max_disparity=0.0333)
-    result = audit(bunch.data, bunch.sensitive_features, model, **QUICK)
-    frontier = Frontier.of(result)
-    assert len(frontier.disparity) == len(result.path.disparity) + 1
-    assert frontier.disparity[frontier.start] == result.fair.disparity
-    assert frontier.group_errors[frontier.start] == pytest.approx(result.fair.group_errors)
-    assert (np.diff(frontier.disparity) < 0).all()
-    assert (np.diff(frontier.overall) > 0).all()
-    assert frontier.to_dict()["start"] == frontier.start
-
-
-@pytest.mark.parametrize("size", [1e-9, 1e9])
-def test_figures_do_not_depend_on_the_unit_of_the_data(size):
-    bunch = load_diabetes_by_sex()
-    pages = [
-        view(audit(bunch.data * s, bunch.sensitive_features, FairPCA(3), standardize=False,
-                   **QUICK), Provenance())
-        for s in (1.0, size)
-    ]  # fmt: skip
-    usual, scaled = pages
-    assert scaled["verdict"] == usual["verdict"]
-    assert scaled["disparity"]["fair"] == usual["disparity"]["fair"] == "0"
-    assert scaled["disparity"]["pca"] != "0"
-    assert scaled["slider"]["cost"] == pytest.approx(usual["slider"]["cost"], abs=1e-9)
-
-
 def test_nothing_to_choose_where_nothing_is_lost(visit):
     bunch = load_diabetes_by_sex(prepare=False)
     page = visit(render(audit(bunch.data, bunch.sensitive_features, FairPCA(9), **QUICK)))
     assert "9 components lose nothing" in page.text_content("main")
     assert page.query_selector("#position, #features, #frontier") is None
     assert "e-" not in page.text_content("#errors") + page.text_content("#statistics")
-
-
-def test_verdict_names_a_fairness_that_helps_nobody():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(60, 4))
-    X[:40] *= rng.uniform(0.1, 3, 4)
-    X[40:] *= rng.uniform(0.1, 3, 4)
-    groups = np.repeat(["calm", "wild"], [40, 20])
-    result = audit(X, groups, FairPCA(1), standardize=False, **QUICK)
-    assert result.status == "capped"
-    said = view(result, Provenance())["verdict"]
-    assert said["note"] == (
-        f"“{result.harmed_group}” gains nothing by this: the difference shrinks because "
-        f"“{result.privileged_group}” is reconstructed worse."
-    )
 
 
 def test_choosing_a_component_changes_the_loadings(visit, page_source):
@@ -303,15 +251,6 @@ def test_hostile_names_stay_text(visit, hostile):
     assert len(page.troubles) == 1
 
 
-def test_page_of_many_groups_with_long_names_is_small():
-    rng = np.random.default_rng(0)
-    groups = np.array([f"{'<' * 40}{i % 50}" for i in range(600)])
-    X = rng.normal(size=(600, 30)) * (1 + np.arange(600) % 50)[:, None]
-    quick = {**QUICK, "n_points": 41, "n_folds": 2}
-    model = FairPCA(2, max_error_increase=0.01)
-    assert len(render(audit(X, groups, model, **quick)).encode()) < 1_500_000
-
-
 def test_several_groups(visit):
     bunch = load_diabetes_by_sex(prepare=False)
     ward = np.array(["north", "south", "east"])[np.arange(len(bunch.data)) % 3]
@@ -344,45 +283,3 @@ def test_one_component_and_tiny_group(visit):
     assert "too few rows" in page.text_content("#evidence")
     assert page.query_selector("#intervals") is None
     assert page.query_selector("#component") is None
-
-
-def test_verdict_says_what_happened(diabetes):
-    said = view(diabetes, Provenance())["verdict"]
-    assert said["before"] == (
-        "Under PCA with 3 components the rows of “male” are reconstructed 4.7 % worse than those "
-        "of “female”."
-    )
-    assert said["note"] == ""
-    assert said["after"] == (
-        "For these rows, fair PCA removes the difference at a cost of 1.3 % in overall error."
-    )
-
-
-@pytest.mark.parametrize(
-    ("seed", "model", "expected"),
-    [
-        (0, FairPCA(1, constraint=None), "No projection onto 1 component treats the groups alike"),
-        (3, FairPCA(1), "as far as is possible without making any group worse off"),
-        (3, FairPCA(1, max_error_increase=0.0), "(error budget spent)"),
-    ],
-)
-def test_verdict_of_other_endings(seed, model, expected):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(60, 4))
-    X[:40] *= rng.uniform(0.1, 3, 4) if seed else 1.0
-    X[40:] *= rng.uniform(0.1, 3, 4) if seed else 5.0
-    groups = np.repeat(["calm", "wild"], [40, 20])
-    result = audit(X, groups, model, standardize=False, **QUICK)
-    assert expected in view(result, Provenance())["verdict"]["after"]
-
-
-def test_page_claims_no_certificate_it_does_not_have(page_source):
-    bunch = load_diabetes_by_sex()
-    other = audit(bunch.data, bunch.sensitive_features, MinMaxPCA(3), **QUICK)
-    assert "no projection can be better" in page_source
-    assert "no projection can be better" not in render(other)
-
-
-def test_audit_writes_the_page(diabetes, tmp_path):
-    diabetes.to_html(tmp_path / "r.html")
-    assert "4.7 % worse" in (tmp_path / "r.html").read_text("utf-8")
