@@ -19,9 +19,7 @@ doctest:
 	$(PYTHON) -m pytest --doctest-modules src -p no:xdist --ignore=src/fairpca/sources/spark.py
 
 bench:
-	$(PYTHON) -m benchmarks.core
-	$(PYTHON) -m benchmarks.scale
-	$(PYTHON) -m benchmarks.many_groups
+	$(PYTHON) -m benchmarks
 
 reproduce:
 	$(PYTHON) -m fairpca reproduce

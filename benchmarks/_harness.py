@@ -6,13 +6,20 @@ repeat where single timings do not. Peak memory is read in a process of its own 
 
 from __future__ import annotations
 
+import argparse
 import csv
 import multiprocessing
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Row = dict[str, str]
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,77 @@ def _memory(field: str) -> int:
     return int(next(line for line in lines if line.startswith(field)).split()[1])
 
 
-def write_table(rows: list[dict[str, str]], path: Path) -> None:
-    """Store a table as CSV, for the documentation to include."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
+@dataclass(frozen=True)
+class Options:
+    """How the cases are to be run: in full or tiny, and where files are made."""
+
+    quick: bool
+    folder: Path
+
+    def pick(self, full: T, tiny: T) -> T:
+        """A size in full, or the one that only shows that the code runs."""
+        return tiny if self.quick else full
+
+
+def row(
+    case: str,
+    timing: Timing,
+    ours: str,
+    other: str = "",
+    target: str = "",
+    memory: float | None = None,
+    its_memory: float | None = None,
+) -> Row:
+    """One line of a table: our time and memory, the other's, the ratio of times, what is asked."""
+    return {
+        "case": case,
+        "seconds": f"{timing.seconds[ours]:.4g}",
+        "compared with": other,
+        "its seconds": f"{timing.seconds[other]:.4g}" if other else "",
+        "ratio": f"{timing.ratio(ours, other):.2f}" if other else "",
+        "MB": "" if memory is None else f"{memory:.0f}",
+        "its MB": "" if its_memory is None else f"{its_memory:.0f}",
+        "target": target,
+    }
+
+
+def run_cases(
+    description: str | None,
+    cases: Mapping[str, Callable[[Options], Iterable[Row]]],
+    table: Path,
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Run all cases, or those named by ``--only``, print their rows and store them.
+
+    Rows of cases that were not run stay in the table; ``--quick`` stores nothing.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--only", nargs="+", choices=list(cases), default=list(cases))
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, nothing is stored")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    chosen = parser.parse_args(arguments)
+    options = Options(chosen.quick, chosen.folder)
+    for part in chosen.only:
+        start, rows = time.perf_counter(), []
+        for line in cases[part](options):
+            rows.append({"part": part, **line})
+            print("; ".join(str(value) for value in rows[-1].values() if value != ""), flush=True)
+        print(f"# {part}: {time.perf_counter() - start:.0f} s", flush=True)
+        if rows and not options.quick:
+            store(rows, table, list(cases))
+
+
+def store(rows: list[Row], table: Path, parts: Sequence[str]) -> None:
+    """Put the rows of one part into a table, in place of those it had, in the order of parts."""
+    kept: list[Row] = []
+    if table.exists():
+        with table.open(newline="") as file:
+            kept = [row for row in csv.DictReader(file) if row.get("part") in parts]
+        kept = [
+            row for row in kept if row["part"] != rows[0]["part"] and row.keys() == rows[0].keys()
+        ]
+    ordered = sorted(kept + rows, key=lambda row: parts.index(row["part"]))
+    with table.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(ordered)

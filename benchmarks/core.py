@@ -1,4 +1,4 @@
-"""FairPCA against scikit-learn's PCA and the authors' search, in memory.
+"""FairPCA against scikit-learn's PCA, in memory.
 
 Run ``python -m benchmarks.core``; it prints a table and writes it to docs/benchmarks_core.csv.
 LFW is included where ``FAIRPCA_DATA`` names the folder with the paper's data.
@@ -9,17 +9,15 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from math import sqrt
-from pathlib import Path
 
 import numpy as np
 from sklearn.decomposition import PCA
 
-from benchmarks._harness import extra_memory, race, write_table
-from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
+from benchmarks._harness import DOCS, extra_memory, race, run_cases
+from fairpca import DualityGapWarning, FairPCA, ParityInfeasibleWarning
 from fairpca.datasets import load_lfw
 
-TABLE = Path(__file__).parent.parent / "docs" / "benchmarks_core.csv"
+TABLE = DOCS / "benchmarks_core.csv"
 SIZES = [(1_000_000, 50, 10), (300_000, 173, 10), (100_000, 500, 20), (1000, 20, 3)]
 
 
@@ -46,32 +44,8 @@ def fit_fair(made, r):
     X, groups = made
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ParityInfeasibleWarning)
+        warnings.simplefilter("ignore", DualityGapWarning)
         return FairPCA(r).fit(X, sensitive_features=groups)
-
-
-def authors_search(C, p, r, tolerance=1e-6):
-    """The published search: golden section on [0, 1] with full eigendecompositions."""
-
-    def errors(M):
-        U = np.linalg.eigh(M)[1][:, -r:]
-        return np.array([np.trace(C_g) - np.trace(U.T @ C_g @ U) for C_g in C])
-
-    overall = p[0] * C[0] + p[1] * C[1]
-    first = errors(overall)
-    a, b = (0, 1) if first[0] <= first[1] else (1, 0)
-    low, high, ratio = 0.0, 1.0, (sqrt(5) + 1) / 2
-    while high - low > tolerance:
-        right, left = low + (high - low) / ratio, high - (high - low) / ratio
-        F = [
-            np.diff(errors(alpha * overall + (1 - alpha) * (C[b] - C[a])))[0] ** 2
-            for alpha in (left, right)
-        ]
-        if F[0] < F[1]:
-            high = right
-        else:
-            low = left
-    alpha = (low + high) / 2
-    return errors(alpha * overall + (1 - alpha) * (C[b] - C[a]))
 
 
 def compare(name, prepare, r, rounds):
@@ -99,32 +73,19 @@ def compare(name, prepare, r, rounds):
     }
 
 
-def compare_search(X, groups, r):
-    """The authors' search against our solver on the same moments."""
-    moments = GroupMoments.from_data(X, groups)
-    C, p = moments.second_moments(), moments.weights / moments.weights.sum()
-    timing = race(
-        {
-            "search": lambda: authors_search(C, p, r),
-            "exact": lambda: FairPCA(r, constraint=None).fit_moments(moments),
-        },
-        rounds=1 if X.shape[1] > 500 else 5,
-    )
-    return timing.ratio("search", "exact")
-
-
-def main() -> None:
-    rows = []
-    for n, d, r in SIZES:
+def made(options):
+    for n, d, r in options.pick(SIZES, [(3000, 20, 3)]):
         prepare = functools.partial(made_data, n, d)
-        rows.append(compare(f"{n:,} x {d}", prepare, r, rounds=7 if n > 2000 else 200))
-        print(rows[-1], flush=True)
-    if os.environ.get("FAIRPCA_DATA"):
-        rows.append(compare("LFW 13232 x 1764", lfw, 10, rounds=5))
-        print(rows[-1], flush=True)
-    write_table(rows, TABLE)
-    if os.environ.get("FAIRPCA_DATA"):
-        print(f"the authors' search / exact, LFW, r = 5: {compare_search(*lfw(), 5):.0f}")
+        yield compare(f"{n:,} x {d}", prepare, r, rounds=7 if n > 2000 else 200)
+
+
+def faces(options):
+    if os.environ.get("FAIRPCA_DATA") and not options.quick:
+        yield compare("LFW 13232 x 1764", lfw, 10, rounds=5)
+
+
+def main(arguments=None) -> None:
+    run_cases(__doc__, {"made": made, "faces": faces}, TABLE, arguments)
 
 
 if __name__ == "__main__":

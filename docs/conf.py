@@ -1,8 +1,13 @@
 """Sphinx settings; `make docs` builds the site with warnings as errors."""
 
 import re
+import sys
+from pathlib import Path
 
 import fairpca
+
+sys.path.insert(0, str(Path(__file__).parent))
+from make_benchmark_plots import draw_all
 
 project = "fairpca"
 author = "The fairpca developers"
@@ -45,5 +50,6 @@ def escape_fitted_names(app, what, name, obj, options, lines):
 
 
 def setup(app):
-    """Run before numpydoc, which reads the same lines."""
+    """Run before numpydoc, which reads the same lines; draw what the pages show."""
     app.connect("autodoc-process-docstring", escape_fitted_names, priority=1)
+    app.connect("builder-inited", lambda app: draw_all())

@@ -1,0 +1,23 @@
+"""All benchmarks, one after the other: ``python -m benchmarks``, or ``make bench``.
+
+``--quick`` runs everything at tiny sizes and stores nothing. To run a part alone, name its file:
+``python -m benchmarks.scale --only parquet``.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import competitors, core, gaps, growth, many_groups, scale
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, nothing is stored")
+    arguments = ["--quick"] if parser.parse_args().quick else []
+    for module in (core, competitors, many_groups, gaps, growth, scale):
+        module.main(arguments)
+
+
+if __name__ == "__main__":
+    main()

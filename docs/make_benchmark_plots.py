@@ -1,0 +1,79 @@
+"""Draw the plots of the benchmarks page from the stored tables; run by every build of the site."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+DOCS = Path(__file__).parent
+OURS, OTHERS = "#0072B2", "#000000"
+
+
+def read(name):
+    """Rows of a stored table."""
+    with (DOCS / f"benchmarks_{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def draw_growth(folder):
+    """Seconds above, extra memory below, against rows, features, components and groups."""
+    rows = read("growth")
+    parts = list(dict.fromkeys(row["part"] for row in rows))
+    figure = Figure(figsize=(2.6 * len(parts), 4.8), layout="constrained")
+    axes = figure.subplots(2, len(parts), squeeze=False, sharex="col")
+    for part, (top, bottom) in zip(parts, axes.T, strict=True):
+        chosen = [row for row in rows if row["part"] == part]
+        for axis, column in ((top, "seconds"), (bottom, "MB")):
+            for prefix, label, color in (("", "FairPCA", OURS), ("its ", "PCA", OTHERS)):
+                points = [
+                    (float(row["value"]), max(float(row[prefix + column]), 1e-4))
+                    for row in chosen
+                    if row[prefix + column]
+                ]
+                if points:
+                    axis.plot(*zip(*points, strict=True), "o-", color=color, label=label)
+            axis.set(xscale="log", yscale="log")
+            axis.grid(color="0.9")
+        bottom.minorticks_off()
+        bottom.set_xticks([float(row["value"]) for row in chosen])
+        bottom.xaxis.set_major_formatter(EngFormatter(sep=""))
+        bottom.set_xlabel(part)
+    axes[0, 0].set_ylabel("seconds")
+    axes[1, 0].set_ylabel("MB beyond the data")
+    axes[0, 0].legend(frameon=False)
+    figure.savefig(folder / "growth.png", dpi=130)
+
+
+def draw_ratios(folder):
+    """Our time in units of the other's, for every row that names another."""
+    rows = [row for name in ("competitors", "many_groups", "scale") for row in read(name)]
+    rows = [row for row in rows if row["ratio"]][::-1]
+    figure = Figure(figsize=(9.5, 0.8 + 0.3 * len(rows)), layout="constrained")
+    axis = figure.subplots()
+    places = range(len(rows))
+    axis.axvline(1, color="0.6", linewidth=1)
+    axis.plot([float(row["ratio"]) for row in rows], places, "o", color=OURS, label="measured")
+    asked = [(row["target"].split(",")[0], place) for row, place in zip(rows, places, strict=True)]
+    asked = [(float(limit), place) for limit, place in asked if limit[:1].isdigit()]
+    axis.plot(*zip(*asked, strict=True), "|", color="#D55E00", markersize=12, label="at most")
+    labels = [f"{row['case']} / {row['compared with']}" for row in rows]
+    axis.set_yticks(list(places), labels, fontsize=8)
+    axis.set(xscale="log", xlabel="our time / the other's")
+    axis.grid(axis="x", color="0.9")
+    axis.legend(frameon=False, loc="lower left")
+    figure.savefig(folder / "ratios.png", dpi=130)
+
+
+def draw_all() -> None:
+    """Draw into the folder of static files."""
+    folder = DOCS / "_static" / "benchmarks"
+    folder.mkdir(parents=True, exist_ok=True)
+    draw_growth(folder)
+    draw_ratios(folder)
+
+
+if __name__ == "__main__":
+    draw_all()
