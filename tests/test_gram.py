@@ -32,6 +32,17 @@ def test_sum_over_slices_is_the_product_of_all(order, d):
     np.testing.assert_array_equal(grams[0], 0)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_rows", [1, 2, 9])
+def test_any_layout(order, n_rows):
+    whole = np.asarray(np.random.default_rng(0).normal(size=(n_rows, 8)), order=order)
+    for Z in (whole, whole[:, ::2], whole[::-1], np.broadcast_to(whole[:1], (4, 8)), whole[:, :1]):
+        grams = np.zeros((1, Z.shape[1], Z.shape[1]))
+        add_gram(grams[0], Z)
+        mirror(grams)
+        np.testing.assert_allclose(grams[0], Z.T @ Z, rtol=1e-13, atol=1e-13)
+
+
 def test_unknown_integers_are_not_called(monkeypatch):
     capsule = ctypes.pythonapi.PyCapsule_New
     capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]

@@ -7,6 +7,7 @@ import pytest
 from conftest import make_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from fairpca import GroupMoments, _bases
 from fairpca._bases import GrowingBasis, SnapshotBasis
@@ -222,6 +223,29 @@ def test_ties_at_alpha_zero_go_to_the_least_overall_error():
     np.testing.assert_allclose(np.abs(solution.basis).sum(axis=1), [1, 1, 0, 0], atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_equal_eigenvalues_of_the_harmed_group_leave_the_least_disparity(seed):
+    """Diagonal matrices with ties: the best mixture of coordinates, by a linear program."""
+    rng = np.random.default_rng(seed)
+    kept = np.stack([0.5 * rng.integers(0, 4, 5), np.sort(rng.integers(1, 4, 5))[::-1]]).astype(
+        float
+    )
+    solution = solve_exact(diagonal_family(*kept, rank=2), FairProblem(no_worse=True))
+    A, B = solution.privileged, solution.harmed
+    traces, cap = kept.sum(axis=1), solution.pca.errors[B]
+    best = linprog(
+        kept[A] - kept[B],
+        A_ub=[-kept[B], -kept[A], kept[B] - kept[A]],
+        b_ub=[cap - traces[B], cap - traces[A], traces[B] - traces[A]],
+        A_eq=[np.ones(5)],
+        b_eq=[2],
+        bounds=(0, 1),
+    )
+    least = best.fun + traces[B] - traces[A] if best.success else np.inf
+    assert solution.errors.max() <= cap + 1e-9
+    assert solution.errors[B] - solution.errors[A] <= least + 1e-8
+
+
 def test_status_of_every_ending():
     family = random_family(0, rank=1)
     assert solve_exact(family, FairProblem(max_disparity=1e9)).status is Status.ALREADY_FAIR
@@ -291,6 +315,43 @@ def test_snapshots_take_few_decompositions_of_all_features(monkeypatch):
     family = operand.family(10)
     solve_exact(family, FairProblem())
     assert len(snapshots) <= 5 < family.n_eigensolves
+
+
+@pytest.mark.parametrize("rank", [3, 12])
+@pytest.mark.parametrize("kind", ["diagonal", "disjoint", "multiple"])
+@pytest.mark.parametrize("problem", [FairProblem(), FairProblem(no_worse=True)], ids=str)
+def test_eigenvectors_outside_of_an_invariant_basis_are_not_overlooked(rank, kind, problem):
+    """Matrices that commute leave no residual whatever is missing."""
+    rng = np.random.default_rng(rank)
+    d = 320
+    values = rng.exponential(size=(2, d)) * [[1.0], [1.4]]
+    if kind == "disjoint":
+        values[0, d // 2 :] = values[1, : d // 2] = 0
+    if kind == "multiple":
+        values = np.ceil(2 * values)
+    C = np.stack([np.diag(v) for v in values])
+    operand = DenseOperand(C, np.array([0.6, 0.4]))
+    solver = EigenSolver(operand, rank)
+    solution = solver.solve(lambda family: solve_exact(family, problem))
+    assert isinstance(solver._basis, SnapshotBasis)
+    exact = solve_exact(operand.family(rank), problem)
+    assert solution.status is exact.status
+    np.testing.assert_allclose(solution.pca.errors @ operand.shares, exact.pca.bound)
+    if kind != "multiple":  # where subspaces are equally good, another one may be found
+        np.testing.assert_allclose(solution.errors, exact.errors, atol=1e-9)
+    assert abs(solution.gap) < 1e-9
+
+
+def test_first_eigenspace_is_told_from_others():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(50, 40))
+    operand = DenseOperand((A.T @ A / 50)[None], np.ones(1))
+    vectors = np.linalg.eigh(operand.C[0])[1][:, ::-1]
+    for sign in (1.0, -1.0):
+        ordered = vectors if sign > 0 else vectors[:, ::-1]
+        assert operand.is_top(np.array([sign]), ordered[:, :6])
+        assert not operand.is_top(np.array([sign]), ordered[:, [0, 1, 2, 3, 4, 6]])
+        assert not operand.is_top(np.array([sign]), ordered[:, 1:7])
 
 
 @pytest.mark.parametrize("kind", [GrowingBasis, SnapshotBasis])

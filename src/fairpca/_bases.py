@@ -93,6 +93,23 @@ class GrowingBasis:
         columns = np.hstack(residuals)
         return np.asarray(columns[:, np.linalg.norm(columns, axis=0) > least])
 
+    def _overlooked(self, points: Sequence[Point], least: float) -> Array:
+        """Columns to append because better eigenvectors than a point's may lie outside the basis.
+
+        Where the matrices leave the basis as it is, or nearly so, residuals are small whatever is
+        missing. The random columns of the start have a part in every eigenvector: so the best
+        vector that the point leaves out must have converged as well, or be clearly worse.
+        """
+        for point in points:
+            H = np.tensordot(point.weights, self._H, axes=1)
+            values, vectors = top_eigenvectors(H, min(self.rank + 1, len(H)))
+            if len(values) > self.rank:
+                residual = self._residual(point.weights, vectors[:, -1:])
+                length = float(np.linalg.norm(residual))
+                if length > max(least, values[-2] - values[-1]):
+                    return residual
+        return np.zeros((self.operand.n_features, 0))
+
     def solve(self, problem: Callable[[DenseFamily], S]) -> S:
         """Solve ``problem`` for the family of all eigenspaces, as far as the limit allows."""
         shares, traces = self.operand.shares, self.operand.traces
@@ -128,7 +145,7 @@ class GrowingBasis:
                 last = longest if precision == before else np.inf
             elif precision:
                 precision = 0.0
-            else:
+            elif not self._expand(self._overlooked(points, self.tolerance * scale)):
                 self.converged = True
                 return self._lift(solution, 0.0)
 
@@ -186,7 +203,18 @@ class SnapshotBasis(GrowingBasis):
         worst = int(np.argmax(lengths))
         if lengths[worst] <= least:
             return np.zeros((self.operand.n_features, 0))
-        V, block = self._V[: self._size], self._snapshot(points[worst].weights)
+        return self._new_part(points[worst])
+
+    def _overlooked(self, points: Sequence[Point], least: float) -> Array:
+        """The eigenspace of a point that is proven not to be the first one."""
+        for point in points:
+            if not self.operand.is_top(point.weights, self._V[: self._size].T @ point.basis):
+                return self._new_part(point)
+        return np.zeros((self.operand.n_features, 0))
+
+    def _new_part(self, point: Point) -> Array:
+        """What of the point's eigenspace lies outside of the basis."""
+        V, block = self._V[: self._size], self._snapshot(point.weights)
         block -= V.T @ (V @ block)
         return block[:, np.linalg.norm(block, axis=0) > self.tolerance]
 

@@ -66,8 +66,9 @@ class ThinFamily:
     """A family of many features: each eigenspace in a growing basis of its own.
 
     The basis starts from the eigenspace found last and needs products with ``M(w)`` only, so where
-    there are matrices its cost does not rise with the number of groups. Where there are none and
-    the search ends early, the bound of a point is as much lower as it can be wrong.
+    there are matrices its cost does not rise with the number of groups, and an eigenspace that is
+    not proven to be the first one is found densely. Where there are none and the search ends early,
+    the bound of a point is as much lower as it can be wrong.
     """
 
     def __init__(self, operand: Operand, rank: int) -> None:
@@ -82,9 +83,11 @@ class ThinFamily:
     def top(self, weights: Array) -> Point:
         """``U(w)``."""
         self.n_eigensolves += 1
-        basis = _growing_basis(self._sum(weights), self.rank, self._last)
+        matrix = self._sum(weights)
+        basis = _growing_basis(matrix, self.rank, self._last)
         found = basis.solve(lambda small: _Eigenspace(small.top(np.ones(1)))).point
-        if isinstance(self.operand, DenseOperand) and not basis.converged:
+        proven = isinstance(matrix, DenseOperand) and matrix.is_top(np.ones(1), found.basis)
+        if isinstance(self.operand, DenseOperand) and not (basis.converged and proven):
             return self.operand.family(self.rank).top(weights)
         self._last = found.basis
         return replace(found, weights=weights, errors=self.errors(self._last))

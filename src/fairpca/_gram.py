@@ -42,20 +42,22 @@ _dsyrk_in_place = _dsyrk()
 def add_gram(G: Array, Z: Array) -> None:
     """Add ``Z' Z`` to the lower triangle of G, which must be C-contiguous.
 
-    Z may be rows or columns of a larger array. What becomes of the upper triangle is left open:
-    call :func:`mirror` in the end.
+    Consecutive rows of a C-ordered array, or of one in Fortran order, are used where they are. What
+    becomes of the upper triangle is left open: call :func:`mirror` in the end.
     """
-    if _dsyrk_in_place is None:
+    m, d = Z.shape
+    row, column = (step // Z.itemsize for step in Z.strides)
+    by_rows, by_columns = column == 1 and row >= d, row == 1 and column >= m
+    if _dsyrk_in_place is None or not (by_rows or by_columns):
         G += Z.T @ Z
         return
-    by_rows = Z.strides[1] == Z.itemsize
-    leading = ctypes.c_int(max(Z.strides[0 if by_rows else 1] // Z.itemsize, 1))
-    m, d = ctypes.c_int(Z.shape[0]), ctypes.c_int(Z.shape[1])
+    leading = ctypes.c_int(row if by_rows else column)
+    n_rows, n_columns = ctypes.c_int(m), ctypes.c_int(d)
     at = ctypes.byref
     # In Fortran's eyes rows are columns: our Z is its transpose, our lower triangle its upper one.
     _dsyrk_in_place(
-        b"U", b"N" if by_rows else b"T", at(d), at(m), at(_ONE), Z.ctypes.data, at(leading),
-        at(_ONE), G.ctypes.data, at(d),
+        b"U", b"N" if by_rows else b"T", at(n_columns), at(n_rows), at(_ONE), Z.ctypes.data,
+        at(leading), at(_ONE), G.ctypes.data, at(n_columns),
     )  # fmt: skip
 
 

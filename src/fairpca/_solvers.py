@@ -38,6 +38,7 @@ from fairpca._spectral import DenseFamily, Family, Point
 Array = NDArray[np.float64]
 
 _NEGLIGIBLE = 1e-12  # of the largest trace: where PCA is this fair, data of lower rank are noise
+_NUDGE = 1e-6  # of alpha: breaks ties
 _GOLDEN_TOLERANCE = 1e-6  # the authors' tol
 _GOLDEN_CAP_SLACK = 1e-6  # not in the paper, but in the code that produced its results
 
@@ -168,6 +169,14 @@ def solve_exact(family: DenseFamily, problem: FairProblem) -> Solution:
     if below.value > family.rounding:
         D = frontier.disparity(below.payload.errors)
         return frontier.solution(below.payload, 0.0, Status.INFEASIBLE, D - below.payload.bound)
+    if above.value <= family.rounding and capped:
+        # PCA is the best for B. Only where B has equal eigenvalues to choose from can D still fall.
+        nudged = sample(frontier.alpha_B * (1 - _NUDGE), capped=False)
+        indifferent = nudged.payload.errors[frontier.harmed] <= limits.cap + family.rounding
+        if indifferent and nudged.value >= 0:
+            return limits.certify(nudged.payload, nudged, capped)
+        if indifferent:
+            capped, below, above = False, nudged, best_for_B
     if above.value <= family.rounding:
         return limits.certify(above.payload, above, capped)
 

@@ -104,6 +104,23 @@ class DenseOperand:
         """``C_g V`` for every group."""
         return np.asarray(self.C @ V)
 
+    def is_top(self, weights: Array, basis: Array) -> bool:
+        """Whether these eigenvectors of ``M(w)`` are the first ones, to a billionth of its norm.
+
+        So it is if M has no eigenvalue above the least of theirs once they are moved out of the
+        way, which Cholesky decides at a tenth of the cost of a decomposition.
+        """
+        M = np.tensordot(weights, self.C, axes=1)
+        size = float(np.linalg.norm(M))
+        lowest = np.einsum("ij,ij->j", basis, M @ basis).min()
+        others_below = 2 * size * basis @ basis.T - M
+        others_below.flat[:: len(M) + 1] += lowest + 4e-9 * size
+        try:
+            np.linalg.cholesky(others_below)
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
     def family(self, rank: int) -> DenseFamily:
         """All eigenspaces of this rank."""
         return DenseFamily(self.C, self.shares, self.traces, rank)
