@@ -38,6 +38,14 @@ def diabetes_audit():
     return audit(diabetes().data, diabetes().sensitive_features, FairPCA(3), **QUICK)
 
 
+def test_what_cannot_be_audited_is_refused():
+    X, groups = np.arange(20.0).reshape(10, 2) ** 2, np.arange(10) % 2
+    with pytest.raises(TypeError, match=r"fairpca\.audit\(X, sensitive_features=groups\)"):
+        audit(X, None)
+    with pytest.raises(TypeError, match="got PCA; pass FairPCA"):
+        audit(X, groups, PCA(1))
+
+
 def test_figures_are_those_of_a_fit_to_the_standardized_data():
     ready, result = load_diabetes_by_sex(), diabetes_audit()
     fair = FairPCA(3).fit(ready.data, sensitive_features=ready.sensitive_features)

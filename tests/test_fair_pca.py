@@ -240,6 +240,47 @@ def test_fraction_skips_ranks_that_cannot_do(params, seed, monkeypatch):
     assert n_quick <= 2 + tried // 4
 
 
+def test_fraction_is_kept_even_with_fewer_rows_than_features():
+    rng = np.random.default_rng(3)
+    X, groups = rng.normal(size=(5, 30)), ["a", "a", "b", "b", "b"]
+    fair = FairPCA(0.95, alpha=0.5).fit(X, sensitive_features=groups)
+    assert (fair.group_explained_variance_ratio_ >= 0.95).all()
+
+
+@pytest.mark.parametrize("small_groups", ["error", "merge", "ignore"])
+def test_group_without_weight_is_named(small_groups):
+    X, groups = np.arange(12.0).reshape(6, 2) ** 2, np.array(["a", "a", "b", "b", "c", "c"])
+    with pytest.raises(ValueError, match=r"groups \['c'\] have total weight zero"):
+        FairPCA(1, small_groups=small_groups).fit(
+            X, sensitive_features=groups, sample_weight=groups != "c"
+        )
+
+
+@pytest.mark.parametrize(
+    "labels", [[1, 2, pd.NA, 2], np.ma.masked_array([1, 2, 1, 2], mask=[0, 0, 1, 0])], ids=str
+)
+def test_missing_labels_of_every_kind_are_refused(labels):
+    with pytest.raises(ValueError, match="1 missing labels, the first in row 2"):
+        FairPCA(1).fit(np.eye(4), sensitive_features=labels)
+
+
+def test_masked_weights_are_refused():
+    weights = np.ma.masked_array(np.ones(4), mask=[0, 1, 0, 0])
+    with pytest.raises(TypeError, match="some are masked"):
+        FairPCA(1).fit(np.eye(4), sensitive_features=[0, 1, 0, 1], sample_weight=weights)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pd.DataFrame])
+@pytest.mark.parametrize("method", ["transform", "score_samples"])
+def test_new_rows_with_missing_values_name_the_column(two_groups, make, method):
+    X, groups = two_groups
+    fair = fit(X, groups, 2)
+    new = X[:9].copy()
+    new[4, 3] = np.nan
+    with pytest.raises(ValueError, match=r"NaN in column .*3.*first in row 4"):
+        getattr(fair, method)(make(new))
+
+
 def test_none_keeps_everything(two_groups):
     X, groups = two_groups
     fair = fit(X, groups)

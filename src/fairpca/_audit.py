@@ -35,7 +35,7 @@ from fairpca._resampling import (
 from fairpca._small_groups import SettledGroups
 from fairpca._spectral import DenseOperand
 from fairpca._steps import Step, finish
-from fairpca._validation import FORGOTTEN_GROUPS, check_integer
+from fairpca._validation import check_integer
 from fairpca.path import tradeoff_path
 
 Array = NDArray[np.float64]
@@ -147,7 +147,10 @@ def audit_steps(
 ) -> Generator[Step, None, Audit]:
     """:func:`audit` in steps: yields what is being done, returns the audit."""
     if sensitive_features is None:
-        raise TypeError(FORGOTTEN_GROUPS.format(name="fairpca", method="audit", step="fairpca"))
+        raise TypeError(
+            "sensitive_features is missing: pass fairpca.audit(X, sensitive_features=groups) with "
+            "one group label per row."
+        )
     if not 0 < level < 1:
         raise ValueError(f"level={level} is no confidence level: pass one between 0 and 1.")
     # Fewer resamples hold no such quantile.
@@ -195,6 +198,12 @@ def audit_rows_steps(
         moments, scale = moments.standardize()
 
     yield Step("fitting")
+    if not isinstance(estimator, FairProjection | None):
+        raise TypeError(
+            f"audit compares PCA with an estimator of fairpca, got {type(estimator).__name__}; "
+            "pass FairPCA(r), for example, and measure other projections with "
+            "fairpca.metrics.group_reconstruction_errors."
+        )
     model = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
     settled = model._settle_groups(moments)
     fit_quietly(model, moments)
@@ -366,9 +375,10 @@ def _ranks(moments: GroupMoments, r: int, ranks: Sequence[int] | None) -> list[i
         highest = min(limit, max(2 * r, 2 if many else _MOST_RANKS))
         grid = np.geomspace(1, highest, 8 if many else _MOST_RANKS).round().astype(int)
         return sorted({r, *(range(1, limit + 1) if limit <= _MOST_RANKS else grid.tolist())})
+    ranks = list(ranks)
     wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
     if wrong or not ranks:
-        raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
+        raise ValueError(f"ranks={ranks}: pass integers from 1 to {limit}.")
     return sorted({int(rank) for rank in ranks})
 
 

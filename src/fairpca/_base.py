@@ -358,14 +358,15 @@ class FairProjection(StreamingMixin, Projection):
                     "1, or None."
                 )
             return self._solve_rank(operand, int(wanted), moments)
-        may_lose = (1 - float(wanted)) * operand.traces
-        least = min(_least_rank(operand.C, float(wanted)), limit)
+        rounding = 1e-14 * float(operand.traces.max())
+        may_lose = (1 - float(wanted)) * operand.traces + rounding
+        least = _least_rank(operand.C, float(wanted))
         solution, n_eigensolves = self._solve_rank(operand, least, moments)
         sieve = self._rank_sieve(operand, may_lose)
-        for r in range(least + 1, limit + 1):
+        for r in range(least + 1, d + 1):  # all features keep everything
             if (solution.errors <= may_lose).all():
                 break
-            if r == limit or sieve is None or not sieve.excludes(r, solution.alpha):
+            if r == d or sieve is None or not sieve.excludes(r, solution.alpha):
                 solution, solves = self._solve_rank(operand, r, moments)
                 n_eigensolves += solves
         return solution, n_eigensolves + (sieve.n_eigensolves if sieve else 0)

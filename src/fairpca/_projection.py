@@ -17,7 +17,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fairpca._validation import check_n_features
 from fairpca.sources.array_api import DeviceRows, on_host
-from fairpca.sources.in_memory import as_rows, dense_blocks, refuse_unusable_numbers
+from fairpca.sources.in_memory import (
+    as_rows,
+    dense_blocks,
+    refuse_non_finite,
+    refuse_unusable_numbers,
+)
 from fairpca.sources.kinds import is_dask, is_device_array
 
 Array = NDArray[np.float64]
@@ -194,13 +199,19 @@ class Projection(
         return twin
 
     def _validate(self, X: Any) -> Any:
-        return validate_data(
+        checked: Any = validate_data(
             self,
             X,
             reset=False,
             accept_sparse=("csr", "csc"),
             dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
         )
+        values = checked if isinstance(checked, np.ndarray) else checked.data
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+                refuse_non_finite(as_rows(X))
+        return checked
 
     def _centred_blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Pairs of a slice and its rows in float64, centred: no centred copy of all of X."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairpca._implicit import ImplicitMoments
 from fairpca._moments import GroupMoments
+from fairpca._validation import check_integer
 
 SmallGroups = Literal["error", "merge", "ignore"]
 
@@ -42,6 +43,13 @@ def settle_small_groups(
         raise ValueError(
             f"small_groups={small_groups!r}: pass 'error', 'merge' or 'ignore', and min_group_size "
             "with the number of rows that a group needs."
+        )
+    check_integer("min_group_size", min_group_size, 1)
+    weightless = moments.groups[moments.counts == 0].tolist()
+    if weightless:
+        raise ValueError(
+            f"groups {weightless} have total weight zero; give at least one of their rows a "
+            "positive sample_weight, or leave these rows out."
         )
     is_small = moments.counts < min_group_size
     labels = moments.groups.tolist()

@@ -111,6 +111,8 @@ def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
 def _label_array(groups: Any) -> NDArray[Any]:
     """Labels as a 1-D array; missing ones are refused."""
     native = groups
+    if np.ma.is_masked(groups):
+        _refuse_missing(np.ma.getmaskarray(groups))
     if not isinstance(groups, (np.ndarray, list)):
         native = nw.from_native(groups, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
@@ -161,10 +163,17 @@ def _encode_integers(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[An
     return np.searchsorted(present, offsets), labels
 
 
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA is neither equal to itself nor unequal
+        return True
+
+
 def _encode_hashables(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Look labels up in a dictionary: an order faster than sorting a million strings."""
     items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
-    missing = np.fromiter((v is None or v != v for v in items), bool, len(items))
+    missing = np.fromiter(map(_is_missing, items), bool, len(items))
     if missing.any():
         _refuse_missing(missing)
     seen = list(dict.fromkeys(items))
@@ -204,6 +213,8 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     if sample_weight is None:
         return None
     try:
+        if np.ma.is_masked(sample_weight):
+            raise TypeError("some are masked")
         values = np.asarray(on_host(sample_weight))
         if np.iscomplexobj(values):
             raise TypeError("they are complex")

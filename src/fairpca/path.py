@@ -127,11 +127,14 @@ def tradeoff_path(
     settled = settle_small_groups(moments, min_group_size, small_groups)
     moments, compared = settled.moments, settled.compared
     check_several_groups(moments.groups[compared].tolist(), int(moments.counts.sum()))
-    if not 1 <= n_components <= moments.n_features or int(n_components) != n_components:
+    check_integer("n_components", n_components, 1)
+    if n_components > moments.n_features:
         raise ValueError(
             f"n_components={n_components} is not a rank: pass an integer from 1 to "
             f"{moments.n_features}, the number of features."
         )
+    if not tol >= 0:
+        raise ValueError(f"tol={tol}: pass a number that is not negative.")
     check_integer("n_points", n_points, 2)
     operand = operand_of(moments, compared=compared)
     operand = operand.relative() if normalize else operand
