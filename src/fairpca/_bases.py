@@ -207,7 +207,10 @@ class SnapshotBasis(GrowingBasis):
 
     def _overlooked(self, points: Sequence[Point], least: float) -> Array:
         """The eigenspace of a point that is proven not to be the first one."""
+        shares = self.operand.shares
         for point in points:
+            if np.array_equal(point.weights, shares):
+                continue  # whose first eigenspace the basis started from
             if not self.operand.is_top(point.weights, self._V[: self._size].T @ point.basis):
                 return self._new_part(point)
         return np.zeros((self.operand.n_features, 0))
