@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, audit
-from fairpca._audit import audit_steps, pca_errors_by_rank
+from fairpca._audit import AuditSettings, audit_steps, pca_errors_by_rank
+from fairpca._audit_rows import RowsInMemory
 from fairpca._resampling import (
     assign_folds,
     cross_fit,
@@ -339,7 +340,8 @@ def test_infeasible_parity_is_a_status_not_a_warning():
 
 
 def test_steps_say_how_much_of_the_work_is_done():
-    steps = list(audit_steps(diabetes().data, diabetes().sensitive_features, FairPCA(2), **QUICK))
+    rows = RowsInMemory(diabetes().data, diabetes().sensitive_features)
+    steps = list(audit_steps(rows, FairPCA(2), AuditSettings(**QUICK)))
     for doing, total in (
         ("errors against components", 9),
         ("cross-validation", QUICK["n_folds"]),
@@ -349,7 +351,7 @@ def test_steps_say_how_much_of_the_work_is_done():
         assert [step.done for step in counted] == list(range(total))
         assert {step.total for step in counted} == {total}
     assert str(steps[-1]) == "resampling 1 of 2"
-    assert str(steps[0]) == "reading the data"
+    assert str(steps[0]) == "fitting"
 
 
 def test_nothing_is_left_when_all_components_are_kept():

@@ -11,7 +11,7 @@ pa = pytest.importorskip("pyarrow", reason="files need pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 from fairpca import FairPCA, _preparation  # noqa: E402
-from fairpca._audit import audit_rows_steps  # noqa: E402
+from fairpca._audit import AuditSettings, audit_steps  # noqa: E402
 from fairpca._preparation import Choices, prepare  # noqa: E402
 from fairpca._steps import finish  # noqa: E402
 from fairpca.sources import files as files_module  # noqa: E402
@@ -42,9 +42,9 @@ def both(path, choices, estimator, seed=0):
     """The audit in memory and the streamed one."""
     kept, streamed = (prepare(path, choices, rows_up_to=limit) for limit in (1e9, 1e5))
     assert [kept.streamed, streamed.streamed] == [False, True]
+    settings = AuditSettings(n_points=5, random_state=seed)
     return [
-        finish(audit_rows_steps(p.audited_rows(seed), estimator, n_points=5, random_state=seed))
-        for p in (kept, streamed)
+        finish(audit_steps(p.audited_rows(seed), estimator, settings)) for p in (kept, streamed)
     ]
 
 

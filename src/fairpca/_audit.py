@@ -112,89 +112,47 @@ def audit(
     >>> low < result.cross_validation.pca.disparity < high
     True
     """
-    return finish(
-        audit_steps(
-            X,
-            sensitive_features,
-            estimator,
-            sample_weight=sample_weight,
-            standardize=standardize,
-            ranks=ranks,
-            n_points=n_points,
-            n_folds=n_folds,
-            n_resamples=n_resamples,
-            level=level,
-            n_scores=n_scores,
-            random_state=random_state,
-        )
-    )
-
-
-def audit_steps(
-    X: Any,
-    sensitive_features: Any,
-    estimator: FairProjection | None = None,
-    *,
-    sample_weight: Any = None,
-    standardize: bool = True,
-    ranks: Sequence[int] | None = None,
-    n_points: int = 41,
-    n_folds: int = 10,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    n_scores: int = 600,
-    random_state: int = 0,
-) -> Generator[Step, None, Audit]:
-    """:func:`audit` in steps: yields what is being done, returns the audit."""
     if sensitive_features is None:
         raise TypeError(
             "sensitive_features is missing: pass fairpca.audit(X, sensitive_features=groups) with "
             "one group label per row."
         )
-    if not 0 < level < 1:
-        raise ValueError(f"level={level} is no confidence level: pass one between 0 and 1.")
-    # Fewer resamples hold no such quantile.
-    for name, value, least in (
-        ("n_folds", n_folds, 2),
-        ("n_resamples", n_resamples, ceil(1 / (1 - level))),
-        ("n_scores", n_scores, 1),
-    ):
-        check_integer(name, value, least)
-    yield Step("reading the data")
-    rows = RowsInMemory(X, sensitive_features, sample_weight)
-    return (
-        yield from audit_rows_steps(
-            rows,
-            estimator,
-            standardize=standardize,
-            ranks=ranks,
-            n_points=n_points,
-            n_folds=n_folds,
-            n_resamples=n_resamples,
-            level=level,
-            n_scores=n_scores,
-            random_state=random_state,
-        )
+    settings = AuditSettings(
+        standardize, ranks, n_points, n_folds, n_resamples, level, n_scores, random_state
     )
+    rows = RowsInMemory(X, sensitive_features, sample_weight)
+    return finish(audit_steps(rows, estimator, settings))
 
 
-def audit_rows_steps(
-    rows: AuditedRows,
-    estimator: FairProjection | None = None,
-    *,
-    standardize: bool = True,
-    ranks: Sequence[int] | None = None,
-    n_points: int = 41,
-    n_folds: int = 10,
-    n_resamples: int = 2000,
-    level: float = 0.95,
-    n_scores: int = 600,
-    random_state: int = 0,
+@dataclass(frozen=True)
+class AuditSettings:
+    """Parameters of :func:`audit` that are not data."""
+
+    standardize: bool = True
+    ranks: Sequence[int] | None = None
+    n_points: int = 41
+    n_folds: int = 10
+    n_resamples: int = 2000
+    level: float = 0.95
+    n_scores: int = 600
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ValueError(f"level={self.level} is no confidence level: pass 0.95, for example.")
+        check_integer("n_folds", self.n_folds, 2)
+        check_integer("n_scores", self.n_scores, 1)
+        # Fewer resamples hold no such quantile.
+        check_integer("n_resamples", self.n_resamples, ceil(1 / (1 - self.level)))
+
+
+def audit_steps(
+    rows: AuditedRows, estimator: FairProjection | None, settings: AuditSettings
 ) -> Generator[Step, None, Audit]:
-    """:func:`audit_steps` of rows wherever they are."""
-    rng = np.random.default_rng(random_state)
+    """:func:`audit` in steps, of rows wherever they are: yields what is being done."""
+    rng = np.random.default_rng(settings.random_state)
     moments, scale = rows.moments, np.ones(rows.moments.n_features)
-    if standardize:
+    if settings.standardize:
         moments, scale = moments.standardize()
 
     yield Step("fitting")
@@ -219,17 +177,17 @@ def audit_rows_steps(
     yield Step("following the trade-off")
     with quietly():
         path = tradeoff_path(
-            moments, n_components=r, n_points=n_points, normalize=model.normalize, **small
+            moments, n_components=r, n_points=settings.n_points, normalize=model.normalize, **small
         )
 
-    curve = yield from curve_steps(moments, model, ranks)
+    curve = yield from curve_steps(moments, model, settings.ranks)
 
     comparison = _Comparison.of(model, settled)
     cross_validation = bootstrap = None
-    n_folds = _possible_folds(settled, n_folds, r)
+    n_folds = _possible_folds(settled, settings.n_folds, r)
     if n_folds:
         held_out = yield from rows.cross_fit(
-            settled, n_folds, (clone(pca), clone(model)), standardize, rng
+            settled, n_folds, (clone(pca), clone(model)), settings.standardize, rng
         )
         totals = held_out.distances if model.normalize else held_out.weights
         shares = [group_ratios(errors, totals, held_out.codes) for errors in held_out.errors]
@@ -243,10 +201,10 @@ def audit_rows_steps(
         intervals: list[tuple[float, float]] = []
         for _, share in shares:
             yield Step("resampling", len(intervals), len(shares))
-            intervals.append(comparison.interval(share, held_out.codes, level, n_resamples, rng))
-        bootstrap = Bootstrap(level, n_resamples, *intervals)
+            intervals.append(comparison.interval(share, held_out.codes, settings, rng))
+        bootstrap = Bootstrap(settings.level, settings.n_resamples, *intervals)
 
-    sample = yield from rows.sample(settled, n_scores, rng)
+    sample = yield from rows.sample(settled, settings.n_scores, rng)
     some = sample.values / scale
     R = model.pca_reconstruction_error_
     units = np.trace(settled.moments.second_moments(), axis1=1, axis2=2)
@@ -254,7 +212,7 @@ def audit_rows_steps(
     return Audit(
         estimator=repr(model),
         n_components=r,
-        standardized=standardize,
+        standardized=settings.standardize,
         feature_names=rows.feature_names,
         groups=settled.moments.groups.tolist(),
         group_sizes=model.group_sizes_.tolist(),
@@ -288,7 +246,7 @@ def audit_rows_steps(
         ),
         cross_validation=cross_validation,
         bootstrap=bootstrap,
-        random_state=random_state,
+        random_state=settings.random_state,
     )
 
 
@@ -357,10 +315,10 @@ class _Comparison:
         self,
         errors: Array,
         codes: NDArray[np.intp],
-        level: float,
-        n_resamples: int,
+        settings: AuditSettings,
         rng: np.random.Generator,
     ) -> tuple[float, float]:
+        level, n_resamples = settings.level, settings.n_resamples
         if self.two:
             favoured, harmed = errors[codes == self.privileged], errors[codes == self.harmed]
             return disparity_interval(favoured, harmed, level, n_resamples, rng)

@@ -45,7 +45,7 @@ def report(
     rank = opt.rank(components)
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
     with output(out) as page, json_output(json_file) as numbers, progress(quiet) as follow:
-        from fairpca._audit import audit_rows_steps
+        from fairpca._audit import AuditSettings, audit_steps
         from fairpca._preparation import MOST_BYTES_IN_MEMORY, prepare_steps
         from fairpca.report import Provenance, render
         from fairpca.report._reading import reading_code
@@ -54,11 +54,10 @@ def report(
             prepare_steps(data or None, choices, encoding, rows_up_to=MOST_BYTES_IN_MEMORY)
         )
         result = follow(
-            audit_rows_steps(
+            audit_steps(
                 prepared.audited_rows(seed),
                 opt.estimator(rank, parity, normalize, min_group_size, small_groups),
-                standardize=standardize,
-                random_state=seed,
+                AuditSettings(standardize, random_state=seed),
             )
         )
         call = (
