@@ -139,7 +139,9 @@ class AuditSettings:
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
-            raise ValueError(f"level={self.level} is no confidence level: pass 0.95, for example.")
+            raise ValueError(
+                f"level={self.level} is none: pass a confidence level between 0 and 1."
+            )
         check_integer("n_folds", self.n_folds, 2)
         check_integer("n_scores", self.n_scores, 1)
         # Fewer resamples hold no such quantile.
