@@ -115,9 +115,11 @@ class GrowingBasis:
         shares, traces = self.operand.shares, self.operand.traces
         precision = 1e-3  # as rough as the basis at first, then as good as the arithmetic
         left, last = self.limit, np.inf
+        guess: float | None = None
         while True:
-            family = DenseFamily(self._H, shares, traces, self.rank, precision)
+            family = DenseFamily(self._H, shares, traces, self.rank, precision, guess)
             solution = problem(family)
+            guess = getattr(solution, "alpha", None)
             self.n_eigensolves += family.n_eigensolves
             points = list({id(point): point for point in solution.decisive}.values())
             residuals = [self._residual(point.weights, point.basis) for point in points]

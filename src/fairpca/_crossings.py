@@ -62,7 +62,7 @@ def cross_slack(
         excess = float(middle.payload.weights @ lo.payload.errors) - middle.payload.bound
         return middle, excess <= family.rounding
 
-    crossing = find_crossing(sample, below, above, family.rounding, jump)
+    crossing = find_crossing(sample, below, above, family.rounding, jump, family.guess)
     return _resolve(family, crossing, slack), crossing
 
 

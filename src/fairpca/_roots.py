@@ -37,6 +37,7 @@ def find_crossing(
     above: Sample[P],
     ftol: float,
     find_jump: Callable[[Sample[P], Sample[P]], tuple[Sample[P], bool] | None] | None = None,
+    guess: float | None = None,
 ) -> Crossing[P]:
     """Shrink a bracket by inverse quadratic interpolation guarded by bisection (Chandrupatla 1997).
 
@@ -51,6 +52,8 @@ def find_crossing(
     find_jump : callable, optional
         Asked when interpolation makes no headway: given the bracket, returns a sample strictly
         inside and whether a jump at it is proven, or None. It saves bisecting down to rounding.
+    guess : float, optional
+        Where to look first, if inside of the bracket.
 
     Returns
     -------
@@ -66,6 +69,11 @@ def find_crossing(
         )
     new, opposite = above, below
     previous: Sample[P] | None = None
+    if guess is not None and min(below.x, above.x) < guess < max(below.x, above.x):
+        new = evaluate(guess)
+        if abs(new.value) <= ftol:
+            return Crossing(new, new, new)
+        opposite, previous = (above, below) if new.value < 0 else (below, above)
     bisections = 0
     while True:
         lo, hi = (new, opposite) if new.value < 0 else (opposite, new)
@@ -74,9 +82,9 @@ def find_crossing(
         sample = None
         if bisections >= 3 and find_jump is not None:
             bisections = 0
-            guess = find_jump(lo, hi)
-            if guess is not None:
-                sample, proven = guess
+            jump = find_jump(lo, hi)
+            if jump is not None:
+                sample, proven = jump
                 if proven:
                     return Crossing(lo, hi, sample)
         if sample is None:

@@ -146,7 +146,13 @@ class DenseFamily:
     """Eigenspaces by dense eigendecomposition; counts them in ``n_eigensolves``."""
 
     def __init__(
-        self, C: Array, shares: Array, traces: Array, rank: int, precision: float = 0.0
+        self,
+        C: Array,
+        shares: Array,
+        traces: Array,
+        rank: int,
+        precision: float = 0.0,
+        guess: float | None = None,
     ) -> None:
         self.C = C
         self.shares = shares
@@ -154,6 +160,7 @@ class DenseFamily:
         self.rank = rank
         self.n_features = C.shape[1]
         self.n_eigensolves = 0
+        self.guess = guess  # on a line of weights, near the answer
         noise = 2.0 * _EPS * max(1.0, np.sqrt(self.n_features) / 4)
         #: Differences between errors below this count as zero: noise of the arithmetic, or more
         #: where a rough answer is enough (``precision``, relative to the largest trace).
