@@ -126,11 +126,60 @@ def test_wrong_columns_suggest_the_nearest(diabetes_files, tmp_path):
         (b"a,sex\n1,f\n,m\n3,\n", "2 of 3 rows of bad.csv have missing values"),
         (b"a,a,sex\n1,2,f\n", "two columns named 'a'"),
         (b"sex,t\nf,x\nm,y\n", "no numeric columns besides 'sex'"),
+        (b'a,sex,t\n1,f,u\n2,m,"v\n3,m,w\n4,f,w\n', "quotes opened in line 3 of bad.csv"),
+        ("a,sex\n1,f\n2,m\n".encode("utf-16"), "bad.csv is UTF-16 text"),
     ],
 )
 def test_bad_files_end_in_one_line(tmp_path, content, expected):
     (tmp_path / "bad.csv").write_bytes(content)
     assert expected in fails("report", "bad.csv", "--group", "sex", cwd=tmp_path)
+
+
+def test_quotes_within_a_value_are_just_text(tmp_path):
+    text = 'x,pipe,sex\n1,5" wide,f\n2,"a ""b"", c",m\n4,d,m\n0,e,f\n'
+    (tmp_path / "d.csv").write_text(text)
+    done = run("audit", "d.csv", "-g", "sex", "--json", "-", cwd=tmp_path)
+    assert json.loads(done.stdout)["group_sizes"] == [2, 2]
+
+
+def test_labels_that_are_not_numbers_are_missing(tmp_path):
+    labels = pa.array([0.0, 1.0, np.nan, 1.0, 0.0, 1.0], from_pandas=False)
+    pq.write_table(pa.table({"x": np.arange(6.0) ** 2, "g": labels}), tmp_path / "d.parquet")
+    line = fails("audit", "d.parquet", "-g", "g", cwd=tmp_path)
+    assert "1 of 6 rows of d.parquet have missing values, in 'g' (1)" in line
+
+
+def test_names_must_differ(tmp_path):
+    rows = "".join(f"{i % 3},{i % 2},{'ru'[i % 2]}ed,{'fm'[i % 4 < 2]}\n" for i in range(12))
+    (tmp_path / "d.csv").write_text("x,cat=red,cat,sex\n" + rows)
+    line = fails("audit", "d.csv", "-g", "sex", "--encode", cwd=tmp_path)
+    assert "makes two columns named 'cat=red'" in line
+    line = fails("audit", "d.csv", "-g", "sex", "-g", "sex", cwd=tmp_path)
+    assert "--group names a column twice" in line
+    options = ["-g", "sex", "-r", "1", "--json", "-", "--out", "r.html"]
+    once, twice = (
+        json.loads(run("report", "d.csv", *options, "--columns", names, cwd=tmp_path).stdout)
+        for names in ("x,cat=red", "x,cat=red,x")
+    )
+    assert once["pca"] == twice["pca"]
+
+
+def test_first_file_may_be_empty(mixed, tmp_path):
+    header, *lines = (mixed / "m.csv").read_text().splitlines()
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "1.csv").write_text(header + "\n")
+    (folder / "2.csv").write_text("\n".join([header, *lines]))
+    options = ["-g", "sex", "--drop", "id", "--json", "-"]
+    parts, whole = (
+        json.loads(run("audit", data, *options, cwd=tmp_path).stdout)
+        for data in (folder, mixed / "m.csv")
+    )
+    assert parts["group_sizes"] == whole["group_sizes"]
+    for part, all_at_once in zip(parts["pca"], whole["pca"], strict=True):
+        assert part["group_errors"] == pytest.approx(all_at_once["group_errors"], abs=1e-12)
+    moments = fairpca.GroupMoments.from_files(folder, group="sex")
+    assert moments.counts.sum() == len(lines)
 
 
 def test_latin1_with_encoding_and_dropped_rows(tmp_path):

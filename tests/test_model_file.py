@@ -96,6 +96,18 @@ def test_standardized_model_and_extra(tmp_path):
         FairPCA.load(tmp_path / "m")
 
 
+def test_standardized_model_knows_its_columns(tmp_path):
+    frame = pd.DataFrame(load_diabetes_by_sex(prepare=False).data).add_prefix("c")
+    standardized_model(frame).save(tmp_path / "m")
+    for model in (load_model(tmp_path / "m"), load_model(tmp_path / "m").to_sklearn()):
+        assert list(model.feature_names_in_) == list(frame.columns)
+        assert model.transform(frame) == pytest.approx(
+            FairPCA(2).fit_transform(X, sensitive_features=SEX)
+        )  # without a warning about names
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame.add_suffix("?"))
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e9])
 def test_standardized_model_is_saved_and_exported_like_any_other(tmp_path, offset):
     pytest.importorskip("onnx", reason="needs the onnx extra")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import Any
 
 
 def main() -> None:
     """Run the command line, and end in one line and an exit code even while it is being loaded."""
+    for name in ("SIGTERM", "SIGHUP"):  # end in good order, without files half written
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _end)
     try:
         sys.exit(_run())
     except KeyboardInterrupt:
         print("fairpca: interrupted; nothing was written.", file=sys.stderr)
         sys.exit(130)
+
+
+def _end(number: int, frame: Any) -> None:
+    sys.exit(128 + number)
 
 
 def _run() -> int:

@@ -22,7 +22,7 @@ _BLOCK_ROWS = 4096
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
 _LARGEST_GRAMS = 1 << 33  # bytes
 _ROWS_FOR_SHIFT = 64
-_WORK_WORTH_A_THREAD = 5e6  # multiplications, half a millisecond
+_WORK_WORTH_A_THREAD = 2e7  # multiplications; for less, waking a thread takes as long
 
 
 @dataclass

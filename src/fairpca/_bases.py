@@ -79,6 +79,7 @@ class GrowingBasis:
         self._V = np.empty((room, d))
         self._CV = np.empty((k, room, d))
         self._H = np.zeros((k, 0, 0))
+        self._given_start = start is not None and start.shape[1] > 0
         self._begin(np.zeros((d, 0)) if start is None else start)
 
     def _begin(self, start: Array) -> None:
@@ -97,10 +98,11 @@ class GrowingBasis:
         """Columns to append because better eigenvectors than a point's may lie outside the basis.
 
         Where the matrices leave the basis as it is, or nearly so, residuals are small whatever is
-        missing. The random columns of the start have a part in every eigenvector: so the best
-        vector that the point leaves out must have converged as well, or be clearly worse.
+        missing. A start from random columns, which have a part in every eigenvector, does not
+        overlook any; after another one the best vector that the point leaves out must have
+        converged as well, or be clearly worse.
         """
-        for point in points:
+        for point in points if self._given_start else ():
             H = np.tensordot(point.weights, self._H, axes=1)
             values, vectors = top_eigenvectors(H, min(self.rank + 1, len(H)))
             if len(values) > self.rank:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from copy import copy
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -55,7 +56,10 @@ class StandardizedModel(Pipeline):  # type: ignore[misc]
         scaler.n_samples_seen_ = int(projection.group_sizes_.sum())
         scaler.n_features_in_ = len(scale)
         if hasattr(projection, "feature_names_in_"):
+            # The first step sees the columns, the second one an array.
             scaler.feature_names_in_ = projection.feature_names_in_
+            projection = copy(projection)
+            del projection.feature_names_in_
         return cls([("standardize", scaler), ("fairpca", projection)])
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -96,6 +100,8 @@ def save_model(
         else:
             attributes[name] = _to_json(name, value)
     if scaler is not None:
+        if hasattr(scaler, "feature_names_in_"):
+            attributes["feature_names_in_"] = scaler.feature_names_in_.tolist()
         arrays["scale"] = np.ascontiguousarray(scaler.scale_)
     header = json.dumps(
         {

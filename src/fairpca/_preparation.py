@@ -159,6 +159,7 @@ def prepare_steps(
     layout, not_numbers = _chosen(table, choices)
     if layout.categories:
         layout = yield from _with_categories(table, layout)
+        _refuse_same_names(layout, table.name)
     reading = _Reading(table, layout, choices, rows_up_to)
     yield from reading.steps()
     moments = reading.result()
@@ -272,11 +273,14 @@ def _chosen(table: FileTable, choices: Choices) -> tuple[Layout, list[str]]:
             raise unknown_column(name, list(types), where)
     if not choices.groups:
         raise _missing_group(table)
+    if len(set(choices.groups)) < len(choices.groups):
+        raise ValueError(f"--group names a column twice: {', '.join(choices.groups)}.")
     for name in choices.groups:
         if not (is_label(types[name]) or is_empty(types[name])):
             raise ValueError(f"column {name!r} of {where} ({types[name]}) cannot name groups.")
     aside = {*choices.groups, *choices.drop, choices.label}
-    wanted = [name for name in (choices.columns or table.own_columns) if name not in aside]
+    asked = dict.fromkeys(choices.columns or table.own_columns)
+    wanted = [name for name in asked if name not in aside]
     numbers = [name for name in wanted if is_number(types[name]) and not is_empty(types[name])]
     others = [name for name in wanted if name not in numbers]
     text = [name for name in others if choices.encode and is_label(types[name])]
@@ -322,6 +326,15 @@ def _with_categories(table: FileTable, layout: Layout) -> Generator[Step, None, 
                 )
         yield Step("reading the values of text columns")
     return replace(layout, categories={name: sorted(found) for name, found in seen.items()})
+
+
+def _refuse_same_names(layout: Layout, where: str) -> None:
+    twice = [name for name, count in Counter(layout.feature_names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"encoding {where} makes two columns named {twice[0]!r}; rename one, or leave one out "
+            "with --drop."
+        )
 
 
 def _bundled() -> Any:

@@ -24,8 +24,8 @@ def transform_steps(
     keep: Sequence[str],
     drop_missing: bool,
     encoding: str,
-) -> Generator[Step, None, int]:
-    """Yield after each block what was done; return the number of rows.
+) -> Generator[Step, None, tuple[int, int]]:
+    """Yield after each block what was done; return the numbers of rows written and left out.
 
     ``output`` is the file to write, or ``-`` for CSV on standard output. Columns in ``keep`` are
     copied, from text files as text.
@@ -37,18 +37,19 @@ def transform_steps(
     scale = model[0].scale_ if isinstance(model, Pipeline) else 1.0
     components, mean = projection.components_ / scale, projection.mean_ * scale
     names = projection.get_feature_names_out().tolist()
-    n_rows = 0
+    n_rows = n_dropped = 0
 
-    def scores(block: Block) -> tuple[Any, Any]:
-        return block.kept, block.scores(components, mean)
+    def scores(block: Block) -> tuple[Any, Any, int]:
+        return block.kept, block.scores(components, mean), block.n_dropped
 
     schema = [*table.kept_schema(layout), *((name, "float64") for name in names)]
     with score_writer(output, schema) as write:
-        for kept, block_scores in table.map(layout, scores, drop_missing):
+        for kept, block_scores, dropped in table.map(layout, scores, drop_missing):
             write(kept, block_scores)
             n_rows += len(block_scores)
+            n_dropped += dropped
             yield Step("rows", n_rows)
-    return n_rows
+    return n_rows, n_dropped
 
 
 def _layout(model: Any, extra: dict[str, Any], table: FileTable, keep: Sequence[str]) -> Layout:

@@ -97,11 +97,14 @@ def transform(
     with progress(quiet) as follow:
         from fairpca._transform_file import transform_steps
 
-        n_rows = follow(transform_steps(model, data, out, keep or [], drop_missing, encoding))
+        steps = transform_steps(model, data, out, keep or [], drop_missing, encoding)
+        n_rows, n_dropped = follow(steps)
     if not quiet and out != "-":
         from fairpca.cli import _terminal as terminal
 
-        terminal.print_line(terminal.make_console(), f"{n_rows} rows written to {out}", "dim")
+        text = f"{n_rows} rows written to {out}"
+        text += f", {n_dropped} left out for missing values" if n_dropped else ""
+        terminal.print_line(terminal.make_console(), text, "dim")
 
 
 def inspect(
@@ -117,7 +120,7 @@ def inspect(
     standardized = isinstance(loaded, Pipeline)
     projection: FairProjection = loaded[-1] if isinstance(loaded, Pipeline) else loaded
     if as_json:
-        names = getattr(projection, "feature_names_in_", None)
+        names = getattr(loaded, "feature_names_in_", None)
         plain = {
             "model": repr(projection),
             "standardized": standardized,

@@ -176,6 +176,8 @@ def decode(batch: RecordBatch, layout: Layout, drop_missing: bool, origin: Origi
     for name in dict.fromkeys((*layout.categories, *layout.groups)):
         column = batch.column(name)
         coded, gaps[name] = _labels(column.cast("string") if name in layout.texts else column)
+        if str(column.type) in ("double", "float"):  # NaN would have a text
+            gaps[name] = gaps[name] | np.isnan(_floats(column))
         labels[name] = coded
         if gaps[name].any() and not drop_missing:
             origin.refuse(name, int(gaps[name].argmax()), "a missing label", _FILL)

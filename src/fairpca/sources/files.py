@@ -57,10 +57,17 @@ class FileTable:
     def __init__(self, paths: Any, file_format: str | None = None, encoding: str = "utf-8") -> None:
         self.files = find_files(paths, file_format, encoding)
         first, *others = self.files
-        self.name = f"{first.name} and {len(others)} more files" if others else first.name
+        self.name = f"{first.name} and {len(others)} more" if others else first.name
         with _blaming(first):
             schema = _schema(first)
         self.types = {f.name: f.type for f in schema}
+        for file in others:  # of text without values the type is known by later files only
+            empty = [name for name, kind in self.types.items() if is_empty(kind)]
+            if not (file.is_text and empty):
+                break
+            with _blaming(file):
+                later = _schema(file)
+            self.types |= {f.name: f.type for f in later if f.name in empty}
         if len(self.types) < len(schema):
             twice = next(name for name in schema.names if schema.names.count(name) > 1)
             raise ValueError(f"{first.name} has two columns named {twice!r}; rename one.")

@@ -89,6 +89,9 @@ class Layout:
                     f"{source} has no column of numbers beside {sorted(used)}; its columns are "
                     f"{list(types)[:10]}."
                 )
+        for name in columns:
+            if list(columns).count(name) > 1:
+                raise ValueError(f"columns has {name!r} twice; name each column once.")
         for name in groups:
             if name in columns:
                 raise ValueError(

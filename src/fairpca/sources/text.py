@@ -5,6 +5,8 @@ Columns get explicit types when they are read, so that whole numbers may turn to
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +24,10 @@ _CONVERSION = re.compile(
 
 def text_schema(file: DataFile) -> pa.Schema:
     """Names and types as the first block has them."""
+    if next(_chunks(file), b"")[:2] in (b"\xff\xfe", b"\xfe\xff") and file.encoding == "utf-8":
+        raise ValueError(
+            f"{file.name} is UTF-16 text; say so with --encoding utf-16, or convert it with iconv."
+        )
     try:
         with _reader(file, None, threads=False, block=_HEAD) as (_, reader):
             schema = reader.schema
@@ -120,21 +126,23 @@ def _delimiter(file: DataFile) -> str:
 
 
 def _refuse_open_quote(file: DataFile) -> None:
-    """Without a line break at its end, a file may have been cut off within quotes."""
-    quotes, end = 0, b"\n"
-    if not file.compression:
-        with file.path.open("rb") as raw:
-            raw.seek(max(file.path.stat().st_size - 1, 0))
-            end = raw.read(1)
-    if end in (b"\n", b"\r"):
+    """Quotes that are never closed would make one value of all lines that follow."""
+    if sum(chunk.count(b'"') for chunk in _chunks(file)) % 2 == 0:
         return
-    for chunk in _chunks(file):
-        quotes += chunk.count(b'"')
-    if quotes % 2:
-        raise ValueError(
-            f"the last line of {file.name} ends within quotes, as if the file had been cut off; "
-            "restore it, or if it is complete, close the quotes and end the line."
-        )
+    line = 1
+    with pa.OSFile(str(file.path)) as raw:
+        stream = _uncompressed(raw, file)
+        text = io.TextIOWrapper(stream, file.encoding, errors="replace", newline="")
+        rows = csv.reader(text, delimiter=_delimiter(file), strict=True)
+        try:
+            for _ in rows:
+                line = rows.line_num + 1
+        except csv.Error as error:
+            if "unexpected end" in str(error) or "field limit" in str(error):
+                raise ValueError(
+                    f"the quotes opened in line {line} of {file.name} are never closed; close "
+                    "them, or restore the file if it was cut off."
+                ) from error
 
 
 def _undecodable(file: DataFile) -> ValueError:
