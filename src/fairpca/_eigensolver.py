@@ -29,7 +29,7 @@ F = TypeVar("F", bound=Family)
 # What is fastest from how many features on, and from how many for each component.
 _SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK = 300, 15
 _GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
-_BASIS_PER_RANK = 25  # a growing basis ends with about half as many columns per component
+_BASIS_PER_RANK = 20  # a growing basis ends with about half as many columns per component
 _BASIS_BYTES = 1 << 29  # of a growing basis without matrices to fall back on
 
 
