@@ -98,9 +98,9 @@ class GrowingBasis:
         """Columns to append because better eigenvectors than a point's may lie outside the basis.
 
         Where the matrices leave the basis as it is, or nearly so, residuals are small whatever is
-        missing. A start from random columns, which have a part in every eigenvector, does not
-        overlook any; after another one the best vector that the point leaves out must have
-        converged as well, or be clearly worse.
+        missing. Random columns have a part in every eigenvector, so a start from them alone is
+        trusted; after another one the best vector that the point leaves out must have converged
+        as well, or be clearly worse.
         """
         for point in points if self._given_start else ():
             H = np.tensordot(point.weights, self._H, axes=1)
