@@ -152,23 +152,36 @@ def fit_incremental(made, size):
     return IncrementalPCA(10, batch_size=size).fit(made[0])
 
 
+#: Blocks, rows of each, columns and target: the promise, and how it depends on the shape.
+BLOCKS = [
+    (1000, 4000, 50, "1.2"),
+    (1000, 400, 50, ""),
+    (200, 20_000, 50, ""),
+    (1000, 1000, 200, ""),
+]
+
+
 def partial_fit(options):
+    for n_blocks, size, d, target in BLOCKS:
+        size //= options.pick(1, 100)
+        prepare = functools.partial(made_data, n_blocks * size, d)
+        made = prepare()
+        runs = {"in blocks": functools.partial(fit_blocks, size=size), "one fit": fit_once}
+        timing = race({name: functools.partial(run, made) for name, run in runs.items()}, rounds=7)
+        memory = [extra_memory(prepare, run) for run in runs.values()]
+        case = f"partial_fit, {n_blocks} blocks of {size:,} x {d}"
+        yield row(case, timing, "in blocks", "one fit", target, *memory)
     size, d = options.pick(4000, 40), 50
-    case = f"partial_fit, 1000 blocks of {size} x {d}"
-    prepare = functools.partial(made_data, 1000 * size, d)
+    prepare = functools.partial(made_data, 100 * size, d)
     made = prepare()
-    runs = {"in blocks": functools.partial(fit_blocks, size=size), "one fit": fit_once}
-    timing = race({name: functools.partial(run, made) for name, run in runs.items()}, rounds=5)
+    runs = {
+        "in blocks": functools.partial(fit_blocks, size=size),
+        "IncrementalPCA": functools.partial(fit_incremental, size=size),
+    }
+    timing = race({name: functools.partial(run, made) for name, run in runs.items()}, rounds=1)
     memory = [extra_memory(prepare, run) for run in runs.values()]
-    yield row(case, timing, "in blocks", "one fit", "1.2", *memory)
-    tenth = functools.partial(made_data, 100 * size, d)
-    rows = made[0][: 100 * size], made[1][: 100 * size]
-    runs["IncrementalPCA"] = functools.partial(fit_incremental, size=size)
-    del runs["one fit"]
-    timing = race({name: functools.partial(run, rows) for name, run in runs.items()}, rounds=1)
-    memory = [extra_memory(tenth, run) for run in runs.values()]
-    case = f"partial_fit, 100 blocks of {size} x {d}"
-    yield row(case, timing, "in blocks", "IncrementalPCA", "", *memory)
+    case = f"partial_fit, 100 blocks of {size:,} x {d}"
+    yield row(case, timing, *runs, "", *memory)
 
 
 def sparse_data(n, d):

@@ -94,8 +94,6 @@ def accumulate(
         shifts = np.zeros((k, d))
     elif shifts is None:
         shifts = _provisional_shifts(rows, codes, k)
-    if k <= 256:
-        codes = codes.astype(np.uint8)  # radix sort within the blocks
     threaded = rows.n_rows * d * d > _WORK_WORTH_A_THREAD and not isinstance(rows, DeviceRows)
     n_threads = blas_threads() if threaded else 1
     pieces = [Sums.zeros(k, d, shifts) for _ in range(n_threads)]
@@ -182,7 +180,6 @@ def _add_dense_rows(
     order_in_memory: Literal["F", "C"] = "F" if isinstance(rows, ColumnRows) else "C"
     buffer = np.empty((min(size, stop - start), d), order=order_in_memory)
     shifted: list[bool] = [bool(shift.any()) for shift in piece.shifts]
-    ones = np.ones(len(buffer))
     for low in range(start, stop, size):
         high = min(low + size, stop)
         order, edges = by_group(codes[low:high], k)
@@ -190,11 +187,7 @@ def _add_dense_rows(
         if isinstance(rows, ColumnRows):
             rows.gather(low, high, order, Z)
         else:
-            block = rows.block(low, high)
-            if block.dtype == np.float64:
-                np.take(block, order, axis=0, out=Z, mode="clip")
-            else:
-                Z[:] = block[order]
+            gather(rows.block(low, high), order, Z)
         w: Array | None = None if weights is None else weights[low:high][order]
         for g in range(k):
             a, b = edges[g], edges[g + 1]
@@ -206,13 +199,28 @@ def _add_dense_rows(
             if w is None:
                 piece.rows[g] += b - a
                 piece.weights[g] += b - a
-                piece.sums[g] += ones[a:b] @ Z_g
             else:
                 piece.rows[g] += np.count_nonzero(w[a:b])
                 piece.weights[g] += w[a:b].sum()
-                piece.sums[g] += w[a:b] @ Z_g
-                Z_g *= np.sqrt(w[a:b])[:, None]
+            piece.sums[g] += weigh(Z_g, None if w is None else w[a:b])
             add_gram(piece.grams[g], Z_g)
+
+
+def gather(block: NDArray[Any], order: NDArray[np.intp], out: Array) -> None:
+    """Copy rows of a block, in this order."""
+    if block.dtype == np.float64:
+        np.take(block, order, axis=0, out=out, mode="clip")
+    else:
+        out[:] = block[order]
+
+
+def weigh(Z: Array, weights: Array | None) -> Array:
+    """The weighted sum of rows, which then are multiplied by the square roots of their weights."""
+    if weights is None:
+        return np.asarray(np.ones(len(Z)) @ Z)
+    total = weights @ Z
+    Z *= np.sqrt(weights)[:, None]
+    return np.asarray(total)
 
 
 def _add_sparse_rows(
@@ -253,4 +261,6 @@ def _add_device_rows(
 def by_group(codes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], list[int]]:
     """The order that puts the rows of a block group by group, and where each group starts."""
     edges = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=k))]).tolist()
+    if k <= 256:
+        codes = codes.astype(np.uint8)  # radix sort
     return np.argsort(codes, kind="stable"), edges

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from fairpca._accumulation import Sums, accumulate
 from fairpca._intersections import name_cells
+from fairpca._pending import PendingRows, may_wait
 from fairpca._validation import (
     CodedLabels,
     check_feature_names,
@@ -37,12 +38,11 @@ from fairpca._validation import (
     check_sample_weight,
     encode_groups,
     label_vector,
+    members_of,
     sort_labels,
 )
 from fairpca.sources.columns import Block
-from fairpca.sources.in_memory import (
-    as_rows,
-)
+from fairpca.sources.in_memory import Rows, as_rows
 from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
@@ -91,7 +91,23 @@ class GroupMoments:
         self.n_features: int = 0
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
-        self._total = Sums.zeros(0, 0)
+        self._settled = Sums.zeros(0, 0)
+        self._pending: PendingRows | None = None
+
+    @property
+    def _total(self) -> Sums:
+        """The sums of all rows."""
+        if self._pending is not None:
+            self._pending.settle()
+            self._pending = None
+        return self._settled
+
+    @_total.setter
+    def _total(self, total: Sums) -> None:
+        self._settled, self._pending = total, None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_settled": self._total, "_pending": None}
 
     @classmethod
     def from_data(cls, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
@@ -231,13 +247,14 @@ class GroupMoments:
             self._absorb(part._refuse_empty("X"))
             return self
         rows = as_rows(X)
-        codes, labels = encode_groups(groups, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        total = accumulate(rows, codes, len(labels), weights, self._shifts_of(labels))
-        self._absorb(_moments_of(labels, total, rows.feature_names))
+        if not self._put_aside(rows, groups, weights):
+            codes, labels = encode_groups(groups, rows.n_rows)
+            total = accumulate(rows, codes, len(labels), weights, self._shifts_of(labels))
+            self._absorb(_moments_of(labels, total, rows.feature_names))
         return self
 
     def merge(self, other: GroupMoments) -> GroupMoments:
@@ -290,7 +307,7 @@ class GroupMoments:
         """Add ``other`` in place, or nothing at all when it does not fit; it may be taken over."""
         n_dropped = self.n_dropped + other.n_dropped
         if not self.n_features:
-            self.__dict__.update(other.__dict__)
+            self.__dict__.update(other.__getstate__())
         elif other.n_features:
             check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
             check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
@@ -321,13 +338,27 @@ class GroupMoments:
         cells = self.groups.tolist()
         return self.relabel(dict(zip(cells, name_cells(cells, columns), strict=True)))
 
+    def _put_aside(self, rows: Rows, groups: Any, weights: Array | None) -> bool:
+        """Copy a small block of groups known already, to be added later."""
+        if not may_wait(rows, len(self.groups)):
+            return False
+        members = members_of(self.groups, groups, rows.n_rows)
+        if members is None:
+            return False
+        if self._pending is None:
+            self._pending = PendingRows(self._settled)
+        taken = self._pending.take(rows, members, weights)
+        if taken:
+            self.feature_names = self.feature_names or rows.feature_names
+        return taken
+
     def _shifts_of(self, labels: NDArray[Any]) -> Array | None:
         """Shifts of these groups, or None where one is new."""
         known = {label: g for g, label in enumerate(self.groups.tolist())}
         wanted = labels.tolist()
         if not all(label in known for label in wanted):
             return None
-        return self._total.shifts[[known[label] for label in wanted]]
+        return self._settled.shifts[[known[label] for label in wanted]]
 
     def _copy(self) -> GroupMoments:
         twin = copy(self)

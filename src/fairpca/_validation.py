@@ -60,6 +60,28 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[A
     return _encode_column(columns[0], n_rows)
 
 
+def members_of(labels: NDArray[Any], groups: Any, n_rows: int) -> list[NDArray[np.intp]] | None:
+    """The rows of each of these labels, or None where there are others."""
+    if _compare_at_once(labels, groups):
+        members = [np.flatnonzero(groups == label) for label in labels]
+        if sum(map(len, members)) == n_rows == len(groups):
+            return members
+    codes, present = encode_groups(groups, n_rows)
+    position = {label: g for g, label in enumerate(labels.tolist())}
+    found = [position.get(label, -1) for label in present.tolist()]
+    if -1 in found:
+        return None
+    codes = np.array(found, np.intp)[codes]
+    return [np.flatnonzero(codes == g) for g in range(len(labels))]
+
+
+def _compare_at_once(labels: NDArray[Any], groups: Any) -> bool:
+    """Whether a few comparisons of whole arrays tell more quickly than looking up every label."""
+    if not isinstance(groups, np.ndarray) or groups.ndim != 1 or len(labels) > 8:
+        return False
+    return any({labels.dtype.kind, groups.dtype.kind} <= set(kinds) for kinds in ("biu", "U"))
+
+
 def _encode_column(column: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     values = _label_array(column)
     _check_one_per_row(values, n_rows)
