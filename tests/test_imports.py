@@ -61,6 +61,7 @@ def test_each_optional_library_is_imported_in_one_place():
 LAYERS = [
     {"exceptions", "_threads", "_gram", "_intersections", "_validation", "sources"},
     {"_accumulation"},
+    {"_pending"},
     {"_moments", "_roots", "_problems", "_group_problems"},
     {"_spectral", "_barrier"},
     {"_bases"},

@@ -27,7 +27,7 @@ Members = Sequence[NDArray[np.intp]]  # the rows of each group
 
 _BUFFER_ENTRIES = 1 << 21  # 16 MiB
 _LEAST_ROOM = 256  # rows of each group
-_CHUNK_ENTRIES = 3 << 16  # 1.5 MiB, which stay in cache while it is shifted and summed
+_CHUNK_ENTRIES = 3 << 16  # 1.5 MiB, which stay in cache while they are shifted and summed
 _SAFE_TO_SQUARE = 1e150
 _WIDE = 128  # columns, from which one thread multiplies for much longer than the caller gathers
 
