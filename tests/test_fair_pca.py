@@ -509,3 +509,22 @@ def test_bad_data(two_groups):
     )
     with pytest.raises(ValueError, match="feature names should match"):
         named.partial_fit(pd.DataFrame(X, columns=list("abcdez")), sensitive_features=groups)
+
+
+def test_groups_too_far_apart_for_float64_are_called_so():
+    X, groups = make_groups(n=(80, 60), d=4)
+    for offset, lost in [(1e4, False), (1e7, True)]:
+        moved = X + offset * (groups == "g1")[:, None]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fair = FairPCA(2).fit(moved, sensitive_features=groups)
+        assert any("lost in the rounding" in str(warning.message) for warning in caught) is lost
+        Z = moved - moved.mean(axis=0)
+        left = Z - Z @ fair.components_.T @ fair.components_
+        errors = [np.square(left[groups == g]).sum(axis=1).mean() for g in ("g0", "g1")]
+        assert np.allclose(fair.group_errors_, errors, rtol=1e-6) is not lost
+    np.testing.assert_allclose(
+        FairPCA(2).fit(X + 1e7, sensitive_features=groups).group_errors_,  # all groups: no warning
+        FairPCA(2).fit(X, sensitive_features=groups).group_errors_,
+        rtol=1e-6,
+    )

@@ -35,6 +35,7 @@ from fairpca.sources.kinds import is_dask
 Array = NDArray[np.float64]
 M = TypeVar("M")
 
+_LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
 _GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
 
 _RESULTS = frozenset(
@@ -305,6 +306,8 @@ class FairProjection(StreamingMixin, Projection):
         self.small_groups_ = settled.small
         self.__dict__.update(solution.extras)
         self._warn(solution.status, measured)
+        if isinstance(moments, GroupMoments):
+            _warn_of_lost_digits(*moments._spreads())
         return self
 
     def _warn(self, status: Status, measured: Operand) -> None:
@@ -370,6 +373,19 @@ class FairProjection(StreamingMixin, Projection):
                 solution, solves = self._solve_rank(operand, r, moments)
                 n_eigensolves += solves
         return solution, n_eigensolves + (sieve.n_eigensolves if sieve else 0)
+
+
+def _warn_of_lost_digits(within: float, between: float) -> None:
+    """Second moments about the overall mean cannot hold a spread far below that of the means."""
+    if between > _LOST_DIGITS * within > 0:
+        warnings.warn(
+            f"the groups' means are so far apart (mean square {between:.3g}) that the spread of "
+            f"the rows about them ({within:.3g}) is nearly lost in the rounding of float64: take "
+            f"errors and disparity as uncertain by about {1e-15 * between:.1g}. Drop the columns "
+            "that tell the groups apart, or subtract each group's mean first.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def _least_rank(C: Array, fraction: float) -> int:

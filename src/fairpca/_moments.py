@@ -425,6 +425,15 @@ class GroupMoments:
                 C[g] += np.outer(from_overall[g], from_overall[g])
         return C
 
+    def _spreads(self) -> tuple[float, float]:
+        """Mean squares of the distances of rows from their group's mean, of these from the mean."""
+        n = self._positive_weights()
+        p, means = n / n.sum(), self._means_from_first_shift()
+        squares = np.diagonal(self._total.grams, axis1=1, axis2=2) / n[:, None]
+        within = squares - (self._total.sums / n[:, None]) ** 2
+        between = (means - p @ means) ** 2
+        return float(p @ within.sum(axis=1)), float(p @ between.sum(axis=1))
+
     def standardize(self) -> tuple[GroupMoments, Array]:
         """Moments of the rows with each column divided by its standard deviation over all rows.
 
