@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import typer
+from command import fails
 from sklearn.utils import Bunch
 from typer.testing import CliRunner
 
@@ -356,23 +357,20 @@ def test_command_runs_and_resumes(tiny, tmp_path, command):
     assert (tmp_path / "figures" / "groups_tiny_balanced.svg").exists()
 
 
-def test_command_refuses_before_computing(tiny, tmp_path, command):
-    unknown = command("--dataset", "adult", "--out", tmp_path)
-    assert unknown.exit_code == 2
-    assert "dataset 'adult' not known: choose from tcred, lfw" in unknown.stderr
+def test_command_refuses_before_computing(tmp_path):
+    line = fails("reproduce", "--dataset", "adult", "--out", "new", cwd=tmp_path)
+    assert "dataset 'adult' not known: choose from tcred, lfw" in line
     (tmp_path / "file").write_text("")
-    refused = command("--dataset", "tiny", "--out", tmp_path / "file")
-    assert refused.exit_code == 2
-    assert f"folder '{tmp_path / 'file'}' cannot be written" in refused.stderr
-    assert tiny == []
+    line = fails("reproduce", "--dataset", "lsac", "--out", "file", cwd=tmp_path)
+    assert "folder 'file' cannot be written" in line
 
 
-def test_command_names_the_data_file_that_was_altered(tmp_path, monkeypatch, command):
+def test_command_names_the_data_file_that_was_altered(tmp_path, monkeypatch):
     (tmp_path / "lsac.csv").write_text("1,2,3")
+    (tmp_path / "out").mkdir()
     monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path))
-    done = command("--dataset", "lsac", "--method", "pca", "--out", tmp_path / "out")
-    assert done.exit_code == 2
-    assert "lsac.csv" in done.stderr
+    line = fails("reproduce", "--dataset", "lsac", "--method", "pca", "--out", "out", cwd=tmp_path)
+    assert "lsac.csv" in line
 
 
 def test_public_names():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,26 +41,15 @@ def reproduce(
     from fairpca.reproduction import plan, prepare, publish, run, run_beyond
 
     console = Console()
-    with _errors_as_messages():
-        jobs = plan(dataset, method, variant)
-        folder = prepare(out)
-        results = _with_progress(jobs, run(jobs, folder / "results"), console)
-        with console.status("faces by sex and race"):
-            beyond = run_beyond(jobs, folder / "results")
-        with console.status("drawing figures"):
-            report = publish(results, folder, beyond)
+    jobs = plan(dataset, method, variant)
+    folder = prepare(out)
+    results = _with_progress(jobs, run(jobs, folder / "results"), console)
+    with console.status("faces by sex and race"):
+        beyond = run_beyond(jobs, folder / "results")
+    with console.status("drawing figures"):
+        report = publish(results, folder, beyond)
     _print_claims(report.claims, console)
     console.print(f"{len(report.files)} files written to {folder}", soft_wrap=True)
-
-
-@contextmanager
-def _errors_as_messages() -> Iterator[None]:
-    """Wrong names, folders and data files end the command with what the library says of them."""
-    try:
-        yield
-    except (ValueError, OSError, ImportError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 def _with_progress(jobs: list[Job], steps: Iterator[Step], console: Console) -> list[Result]:
