@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 Members = Sequence[NDArray[np.intp]]  # the rows of each group
 
 _BUFFER_ENTRIES = 1 << 21  # 16 MiB
-_LEAST_ROOM = 256  # rows of each group
+_LEAST_ROOM = 256  # rows of each group, unless its Gram matrix is smaller than they are
 _CHUNK_ENTRIES = 3 << 16  # 1.5 MiB, which stay in cache while they are shifted and summed
 _SAFE_TO_SQUARE = 1e150
 _WIDE = 128  # columns, from which one thread multiplies for much longer than the caller gathers
@@ -55,7 +55,7 @@ def may_wait(rows: Rows, k: int) -> bool:
 
 def _room(k: int, d: int) -> int:
     """For as many rows of each group."""
-    return max(_BUFFER_ENTRIES // (k * d), _LEAST_ROOM)
+    return max(_BUFFER_ENTRIES // (k * d), min(_LEAST_ROOM, d))
 
 
 class PendingRows:

@@ -72,7 +72,8 @@ def members_of(labels: NDArray[Any], groups: Any, n_rows: int) -> list[NDArray[n
     if -1 in found:
         return None
     codes = np.array(found, np.intp)[codes]
-    return [np.flatnonzero(codes == g) for g in range(len(labels))]
+    starts = np.cumsum(np.bincount(codes, minlength=len(labels)))[:-1]
+    return np.split(np.argsort(codes, kind="stable"), starts)
 
 
 def _compare_at_once(labels: NDArray[Any], groups: Any) -> bool:
