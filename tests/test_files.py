@@ -441,6 +441,18 @@ def test_wrong_outputs(data, tmp_path):
         fair.transform_files(path, tmp_path / "scores.csv", columns=["x0", "x1", "x2", "x3"])
 
 
+def test_lists_are_kept_in_parquet_and_refused_in_text(data, tmp_path):
+    X, sex = data
+    fair = FairPCA(2).fit(X, sensitive_features=sex)
+    tags = [[i, i + 1] for i in range(len(X))]
+    pq.write_table(as_table(X, sex, tags=tags), tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match=r"'tags' \(list.*name the output .parquet"):
+        fair.transform_files(tmp_path / "d.parquet", tmp_path / "s.csv", keep=["tags"])
+    assert not (tmp_path / "s.csv").exists()
+    fair.transform_files(tmp_path / "d.parquet", tmp_path / "s.parquet", keep=["tags"])
+    assert pq.read_table(tmp_path / "s.parquet")["tags"].to_pylist() == tags
+
+
 _WRITE_SCORES = """
 import sys
 from fairpca import FairPCA

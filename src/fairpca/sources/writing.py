@@ -37,13 +37,20 @@ def score_writer(
         raise ValueError(
             f"the name of {output} does not say what to write; end it in .parquet or .csv."
         )
+    as_text = suffix in (".csv", ".tsv")
+    nested = [f"{f.name!r} ({f.type})" for f in columns if as_text and pa.types.is_nested(f.type)]
+    if nested:
+        raise ValueError(
+            f"columns {', '.join(nested)} cannot be written as text; leave them out of keep, or "
+            "name the output .parquet."
+        )
     with ExitStack() as stack:
         sink: Any = sys.stdout.buffer if output == "-" else stack.enter_context(replacing(output))
-        if suffix in (".parquet", ".pq"):
-            writer = stack.enter_context(pq.ParquetWriter(sink, columns))
-        else:
+        if as_text:
             options = pa_csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
             writer = stack.enter_context(pa_csv.CSVWriter(sink, columns, write_options=options))
+        else:
+            writer = stack.enter_context(pq.ParquetWriter(sink, columns))
 
         def write(kept: RecordBatch, scores: Any) -> None:
             arrays = [*kept.columns, *(pa.array(column) for column in scores.T)]
