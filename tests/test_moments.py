@@ -400,3 +400,14 @@ def test_repr(two_groups):
     X, groups = two_groups
     text = repr(GroupMoments.from_data(X, groups))
     assert text == "GroupMoments({'g0': 90, 'g1': 60}, n_features=6)"
+
+
+def test_rows_of_weight_zero_do_not_cost_digits():
+    X, groups = make_groups(n=(150, 150), d=3)
+    X[150:] += 1e9
+    X[:150] = 0.0
+    groups = np.tile(["a", "b"], 150)
+    weights = np.repeat([0.0, 1.0], 150)
+    assert_same(
+        GroupMoments.from_data(X, groups, weights), GroupMoments.from_data(X[150:], groups[150:])
+    )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import pickle
+import signal
+import subprocess
+import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -177,7 +181,7 @@ def test_a_process_forked_in_between_has_all_rows(monkeypatch):
     X, groups = make_groups(n=(60, 40), d=3)
     moments = GroupMoments.from_data(X[:30], groups[:30])
     moments.update(X[30:65], groups[30:65]).update(X[65:], groups[65:])
-    assert moments._pending._at_work
+    assert not pending._latest.done()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: threads and fork
         child = os.fork()
@@ -228,8 +232,99 @@ def test_labels_of_all_kinds(small_buffers, labels, wrap):
     moments = GroupMoments.from_data(X[:40], wrap(groups[:40]))
     for start in range(40, 100, 20):
         moments.update(X[start : start + 20], wrap(groups[start : start + 20]))
-    assert moments._pending is not None
+    assert moments._pending._buffers
     assert_same(moments, GroupMoments.from_data(X, wrap(groups)))
     with pytest.raises(ValueError, match="2 labels but X has 3 rows"):
         moments.update(X[:3], wrap(groups[:2]))
     assert moments.counts.sum() == 100
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
+def test_interrupts_leave_whole_blocks(small_buffers):
+    X, groups = make_groups(n=(20, 15), d=6)
+    expected = GroupMoments.from_data(X, groups).second_moments()
+
+    class Interruption(BaseException):
+        """As KeyboardInterrupt, without an end to the tests when one comes late."""
+
+    def interrupt(*_):
+        raise Interruption
+
+    def stream(moments, delay):
+        added = 0
+        with contextlib.suppress(Interruption):
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            while added < 1000:  # Python may drop an exception, for instance in a callback
+                moments.update(X, groups)
+                added += 1
+        return added
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for delay in np.random.default_rng(0).uniform(0.002, 0.02, 60):
+            moments = GroupMoments.from_data(X, groups)
+            added = stream(moments, delay)
+            assert moments.counts.sum() / len(X) - 1 in (added, added + 1)
+            np.testing.assert_allclose(moments.second_moments(), expected, atol=1e-9)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_another_thread_reads_and_writes_meanwhile(small_buffers):
+    X, groups = make_groups(n=(20, 15), d=6)
+    moments, n_rounds = GroupMoments.from_data(X, groups), 300
+
+    def write():
+        for _ in range(n_rounds):
+            moments.update(X, groups)
+
+    with ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(write) for _ in range(2)]
+        while not all(writer.done() for writer in writers):
+            assert moments.counts.sum() % len(X) == 0
+        for writer in writers:
+            writer.result()
+    assert moments.counts.sum() == (2 * n_rounds + 1) * len(X)
+    expected = GroupMoments.from_data(X, groups).second_moments()
+    np.testing.assert_allclose(moments.second_moments(), expected, atol=1e-9)
+
+
+def test_a_thread_that_outlives_the_main_one():
+    code = """
+import threading, time
+import numpy as np
+from fairpca import GroupMoments, _pending
+_pending.blas_threads = lambda: 2
+_pending._room = lambda k, d: 40
+X, groups = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
+def work():
+    moments = GroupMoments()
+    for _ in range(40):
+        moments.update(X, groups)
+        time.sleep(0.01)
+    print(moments.counts.sum())
+threading.Thread(target=work).start()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "1200\n", done.stderr
+
+
+@pytest.mark.parametrize("value", [1e180, -1e180])
+def test_squares_of_weighted_rows_that_overflow(small_buffers, value):
+    X, groups = make_groups(n=(20, 15), d=3)
+    moments = GroupMoments.from_data(X, groups)
+    bad, weights = X.copy(), np.ones(len(X))
+    bad[3, 1], weights[3] = value, 1e-40
+    with pytest.raises(ValueError, match="squares overflow"):
+        moments.update(bad, groups, weights)
+    assert_same(moments, GroupMoments.from_data(X, groups))
+
+
+def test_a_block_without_weight_adds_nothing(small_buffers):
+    X, groups = make_groups(n=(20, 15), d=3)
+    moments = GroupMoments.from_data(X, groups)
+    moments.update(X, groups, np.zeros(len(X)))
+    assert_same(moments, GroupMoments.from_data(X, groups))
+    with pytest.raises(ValueError, match="zero in every row"):
+        GroupMoments.from_data(X, groups, np.zeros(len(X)))

@@ -93,7 +93,8 @@ def accumulate(
     if rows.is_sparse:
         shifts = np.zeros((k, d))
     elif shifts is None:
-        shifts = _provisional_shifts(rows, codes, k)
+        counting = codes if weights is None else np.where(weights > 0, codes, -1)
+        shifts = _provisional_shifts(rows, counting, k)
     threaded = rows.n_rows * d * d > _WORK_WORTH_A_THREAD and not isinstance(rows, DeviceRows)
     n_threads = blas_threads() if threaded else 1
     pieces = [Sums.zeros(k, d, shifts) for _ in range(n_threads)]
@@ -144,6 +145,8 @@ def _lost_digits(total: Sums) -> bool:
 def _provisional_shifts(rows: Rows, codes: NDArray[np.intp], k: int) -> Array:
     """The mean of the first rows of each group: near enough to its mean to save the digits.
 
+    Rows of no group, with a code below zero, do not count.
+
     Columns whose mean is within a standard deviation of zero lose none without a shift.
     """
     shifts, first = np.zeros((k, rows.n_features)), min(rows.n_rows, 8 * _ROWS_FOR_SHIFT)
@@ -153,7 +156,7 @@ def _provisional_shifts(rows: Rows, codes: NDArray[np.intp], k: int) -> Array:
         if len(members):
             sample = head[members]
         else:
-            start = int(np.argmax(codes == g))
+            start = int(np.argmax(codes == g))  # any row where all have weight zero
             sample = rows.block(start, start + 1)
         with np.errstate(over="ignore", invalid="ignore"):
             shift = sample.mean(axis=0, dtype=np.float64)

@@ -91,23 +91,27 @@ class GroupMoments:
         self.n_features: int = 0
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
-        self._settled = Sums.zeros(0, 0)
-        self._pending: PendingRows | None = None
+        self._total = Sums.zeros(0, 0)
 
     @property
     def _total(self) -> Sums:
         """The sums of all rows."""
-        if self._pending is not None:
-            self._pending.settle()
-            self._pending = None
+        self._pending.settle()
         return self._settled
 
     @_total.setter
     def _total(self, total: Sums) -> None:
-        self._settled, self._pending = total, None
+        self._settled, self._pending = total, PendingRows(total)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_settled": self._total, "_pending": None}
+        """What is copied and pickled."""
+        state = {**vars(self), "_total": self._total}
+        del state["_settled"], state["_pending"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
 
     @classmethod
     def from_data(cls, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
@@ -247,7 +251,9 @@ class GroupMoments:
             self._absorb(part._refuse_empty("X"))
             return self
         rows = as_rows(X)
-        weights = check_sample_weight(sample_weight, rows.n_rows)
+        weights = check_sample_weight(
+            sample_weight, rows.n_rows, may_all_be_zero=self.n_features > 0
+        )
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
@@ -307,7 +313,7 @@ class GroupMoments:
         """Add ``other`` in place, or nothing at all when it does not fit; it may be taken over."""
         n_dropped = self.n_dropped + other.n_dropped
         if not self.n_features:
-            self.__dict__.update(other.__getstate__())
+            self.__setstate__(other.__getstate__())
         elif other.n_features:
             check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
             check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
@@ -345,8 +351,6 @@ class GroupMoments:
         members = members_of(self.groups, groups, rows.n_rows)
         if members is None:
             return False
-        if self._pending is None:
-            self._pending = PendingRows(self._settled)
         taken = self._pending.take(rows, members, weights)
         if taken:
             self.feature_names = self.feature_names or rows.feature_names

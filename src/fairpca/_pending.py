@@ -2,17 +2,20 @@
 
 A block of a few thousand rows is too small to be split over threads: waking them takes as long as
 the work. The caller therefore only copies its rows, group by group, into one of two buffers, and
-goes on while a thread adds the Gram matrices of the full one. Many small blocks also share the cost
-of passing over these matrices.
+goes on while a thread adds the full one to the sums. Many small blocks also share the cost of
+passing over Gram matrices.
+
+An interrupt (Ctrl-C) reaches the caller's thread only. There a block is taken by one assignment,
+and sums change in the other thread alone, so no interrupt leaves half a block behind.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from threading import Lock
-from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,21 +35,6 @@ _SAFE_TO_SQUARE = 1e150
 _WIDE = 128  # columns, from which one thread multiplies for much longer than the caller gathers
 
 
-class _Buffer:
-    """Rows of each group about its shift, times the square roots of their weights."""
-
-    def __init__(self, k: int, room: int, d: int) -> None:
-        self.Z = np.empty((k, room, d))
-        self.filled = [0] * k
-
-    def add_grams(self, grams: Array, part: int = 0, n_parts: int = 1) -> None:
-        """Add the Gram matrices of one of several parts of the rows to the lower triangles."""
-        for G, Z, n in zip(grams, self.Z, self.filled, strict=True):
-            rows = slice(n * part // n_parts, n * (part + 1) // n_parts)
-            if rows.start < rows.stop:
-                add_gram(G, Z[rows])
-
-
 def may_wait(rows: Rows, k: int) -> bool:
     """Whether these rows are of a kind that is gathered on the host, and not too many of them."""
     on_host = isinstance(rows, (ArrayRows, FrameRows))
@@ -58,101 +46,182 @@ def _room(k: int, d: int) -> int:
     return max(_BUFFER_ENTRIES // (k * d), min(_LEAST_ROOM, d))
 
 
-class PendingRows:
-    """Rows whose Gram matrices are yet to be added to ``total``, about its shifts."""
+@dataclass(frozen=True)
+class _Tally:
+    """What a buffer holds, without its Gram matrices."""
 
-    def __init__(self, total: Sums) -> None:
-        k, d = total.sums.shape
-        self._total = total
-        self._filling, self._spare = (_Buffer(k, _room(k, d), d) for _ in range(2))
-        self._at_work: list[Future[None]] = []
-        self._parts: list[Array] = []  # further Gram matrices to be added
-        self._lock = Lock()
-        _all_pending.add(self)
+    filled: list[int]  # rows of each group
+    rows: NDArray[np.int64]  # of these, with positive weight
+    weights: Array
+    sums: Array
 
-    def take(self, rows: Rows, members: Members, weights: Array | None) -> bool:
-        """Copy the rows; False, and nothing is taken, when their squares may not be finite."""
-        total = self._total
-        sums, highest = np.zeros_like(total.sums), 0.0
-        filled = [n + len(m) for n, m in zip(self._filling.filled, members, strict=True)]
-        if max(filled) > self._filling.Z.shape[1]:
-            self._hand_over()
-            filled = [len(m) for m in members]
-        values = rows.block(0, rows.n_rows)
-        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
-            for g, chunk, Z in self._places(members):
-                gather(values, chunk, Z)
-                if total.shifts[g].any():
-                    Z -= total.shifts[g]
-                sums[g] += weigh(Z, None if weights is None else weights[chunk])
-                highest = max(highest, float(Z.max()))
-        # With nothing far above zero, a number far below it shows in the sum of its column.
-        if not (highest < _SAFE_TO_SQUARE and (np.abs(sums) < _SAFE_TO_SQUARE).all()):
-            return False
-        self._filling.filled = filled
-        total.sums += sums
-        for g, m in enumerate(members):
-            total.rows[g] += len(m) if weights is None else np.count_nonzero(weights[m])
-            total.weights[g] += len(m) if weights is None else weights[m].sum()
-        return True
+    @classmethod
+    def nothing(cls, k: int, d: int) -> _Tally:
+        return cls([0] * k, np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d)))
 
-    def _places(self, members: Members) -> Iterator[tuple[int, NDArray[np.intp], Array]]:
+    def plus(self, members: Members, weights: Array | None, sums: Array) -> _Tally:
+        """With a block more."""
+        sizes = [len(m) for m in members]
+        n_rows, weight = np.array(sizes), np.array(sizes, np.float64)
+        if weights is not None:
+            n_rows = np.array([np.count_nonzero(weights[m]) for m in members])
+            weight = np.array([weights[m].sum() for m in members])
+        return _Tally(
+            filled=[n + size for n, size in zip(self.filled, sizes, strict=True)],
+            rows=self.rows + n_rows,
+            weights=self.weights + weight,
+            sums=self.sums + sums,
+        )
+
+
+class _Buffer:
+    """Rows of each group about its shift, times the square roots of their weights."""
+
+    def __init__(self, k: int, d: int) -> None:
+        self.Z = np.empty((k, _room(k, d), d))
+        self.tally = _Tally.nothing(k, d)
+        self.lock = Lock()
+        self.at_work: Future[None] | None = None
+
+    def has_room(self, members: Members) -> bool:
+        room = self.Z.shape[1]
+        return all(n + len(m) <= room for n, m in zip(self.tally.filled, members, strict=True))
+
+    def places(self, members: Members) -> Iterator[tuple[int, NDArray[np.intp], Array]]:
         """Of each chunk of a block: its group, its rows and where to put them."""
-        size = max(64, _CHUNK_ENTRIES // self._filling.Z.shape[2])
+        size = max(64, _CHUNK_ENTRIES // self.Z.shape[2])
         for g, rows in enumerate(members):
             for a in range(0, len(rows), size):
                 chunk = rows[a : a + size]
-                first = self._filling.filled[g] + a
-                yield g, chunk, self._filling.Z[g, first : first + len(chunk)]
+                first = self.tally.filled[g] + a
+                yield g, chunk, self.Z[g, first : first + len(chunk)]
+
+    def add_grams(self, grams: Array, part: int = 0, n_parts: int = 1) -> None:
+        """Add the Gram matrices of one of several parts of the rows to the lower triangles."""
+        for G, Z, n in zip(grams, self.Z, self.tally.filled, strict=True):
+            rows = slice(n * part // n_parts, n * (part + 1) // n_parts)
+            if rows.start < rows.stop:
+                add_gram(G, Z[rows])
+
+
+class PendingRows:
+    """Rows that are yet to be added to ``total``, about its shifts."""
+
+    def __init__(self, total: Sums) -> None:
+        self._total = total
+        self._buffers: list[_Buffer] = []  # the first one is being filled
+        self._parts: list[Array] = []  # Gram matrices of further threads
+        self._lock = Lock()
+
+    def take(self, rows: Rows, members: Members, weights: Array | None) -> bool:
+        """Copy the rows; False, and nothing is taken, when their squares may not be finite."""
+        with self._lock:
+            buffer = self._buffer_for(members)
+            with buffer.lock:
+                return self._fill(buffer, rows, members, weights)
+
+    def _fill(self, buffer: _Buffer, rows: Rows, members: Members, weights: Array | None) -> bool:
+        shifts, values = self._total.shifts, rows.block(0, rows.n_rows)
+        sums, extremes = np.zeros_like(shifts), [0.0]
+        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+            for g, chunk, Z in buffer.places(members):
+                gather(values, chunk, Z)
+                if shifts[g].any():
+                    Z -= shifts[g]
+                sums[g] += weigh(Z, None if weights is None else weights[chunk])
+                extremes.append(float(Z.max()))
+                if weights is not None:
+                    extremes.append(-float(Z.min()))
+        # Unweighted, a number far below zero shows in the sum of its column: none is far above.
+        if not (max(extremes) < _SAFE_TO_SQUARE and (np.abs(sums) < _SAFE_TO_SQUARE).all()):
+            return False
+        buffer.tally = buffer.tally.plus(members, weights, sums)
+        return True
 
     def settle(self) -> None:
         """Complete ``total``."""
         with self._lock:
-            self._hand_over()
-            self.wait()
-            self._total.grams += sum(self._parts)
-            self._parts = []
-            mirror(self._total.grams)
+            if self._buffers:
+                for buffer in self._buffers:
+                    _finish(buffer)
+                _in_background(self._complete).result()
+                self._buffers = []
 
-    def _hand_over(self) -> None:
-        """Have the filled buffer multiplied, and go on with the other."""
-        self.wait()
-        full, self._filling, self._spare = self._filling, self._spare, self._filling
-        self._filling.filled = [0] * len(full.filled)
-        grams, n_threads = self._total.grams, blas_threads()
-        if n_threads == 1:
-            full.add_grams(grams)
-        elif grams.shape[1] < _WIDE:
-            self._at_work = [shared_pool(1).submit(full.add_grams, grams)]
-        else:
-            self._add_parts(full, n_threads)
+    def _buffer_for(self, members: Members) -> _Buffer:
+        """One with room for these rows; a full one is handed over to be added."""
+        if not self._buffers:
+            self._buffers = [_Buffer(*self._total.sums.shape) for _ in range(2)]
+        if not self._buffers[0].has_room(members):
+            full, other = self._buffers
+            full.at_work = _in_background(self._add, full)
+            if self._total.sums.shape[1] >= _WIDE or blas_threads() == 1:
+                _finish(full)
+            self._buffers = [other, full]
+            _finish(other)
+            if not other.has_room(members):  # its work was interrupted before it began
+                _in_background(self._add, other).result()
+        return self._buffers[0]
 
-    def _add_parts(self, full: _Buffer, n_threads: int) -> None:
-        """Multiply on all threads, each with matrices of its own."""
+    # -- in the background -------------------------------------------------------------------------
+
+    def _add(self, buffer: _Buffer) -> None:
+        """Add what a buffer holds, if anything, to the sums; of Gram matrices the lower halves."""
+        with buffer.lock:
+            total, tally = self._total, buffer.tally
+            k, d = total.sums.shape
+            if d < _WIDE or blas_threads() == 1:
+                buffer.add_grams(total.grams)
+            else:
+                self._add_grams_on_all_threads(buffer)
+            total.rows += tally.rows
+            total.weights += tally.weights
+            total.sums += tally.sums
+            buffer.tally = _Tally.nothing(k, d)
+
+    def _add_grams_on_all_threads(self, buffer: _Buffer) -> None:
+        n_threads = blas_threads()
+        while len(self._parts) < n_threads - 1:
+            self._parts.append(np.zeros_like(self._total.grams))
         with single_threaded_blas():
-            while len(self._parts) < n_threads - 1:
-                self._parts.append(np.zeros_like(self._total.grams))
-            self._at_work = [
-                shared_pool(n_threads).submit(full.add_grams, part, i, n_threads)
+            elsewhere = [
+                shared_pool(n_threads).submit(buffer.add_grams, part, i, n_threads)
                 for i, part in enumerate(self._parts[: n_threads - 1], start=1)
             ]
-            full.add_grams(self._total.grams, 0, n_threads)
-            self.wait()
+            buffer.add_grams(self._total.grams, 0, n_threads)
+            for work in elsewhere:
+                work.result()
 
-    def wait(self) -> None:
-        """Until no thread is at work."""
-        for work in self._at_work:
-            work.result()
-        self._at_work = []
+    def _complete(self) -> None:
+        for buffer in self._buffers:
+            self._add(buffer)
+        self._total.grams += sum(self._parts)
+        self._parts = []
+        mirror(self._total.grams)
 
 
-_all_pending = WeakSet[PendingRows]()
+_latest: Future[None] | None = None  # of all objects; they are done one after the other
 
 
-def _wait_for_all() -> None:
-    for pending in list(_all_pending):
-        pending.wait()
+def _in_background(work: Callable[..., None], *arguments: object) -> Future[None]:
+    global _latest
+    try:
+        _latest = shared_pool(1).submit(work, *arguments)
+    except RuntimeError:  # the interpreter is on its way out and starts nothing any more
+        work(*arguments)
+        _latest = Future()
+        _latest.set_result(None)
+    return _latest
+
+
+def _finish(buffer: _Buffer) -> None:
+    if buffer.at_work is not None:
+        buffer.at_work.result()
+
+
+def _finish_all() -> None:
+    if _latest is not None:
+        _latest.result()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_wait_for_all)  # a child has none of our threads
+    os.register_at_fork(before=_finish_all)  # a child has none of our threads

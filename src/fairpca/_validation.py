@@ -231,7 +231,9 @@ def check_integer(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name}={value!r}: pass an integer of at least {least}.")
 
 
-def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+def check_sample_weight(
+    sample_weight: Any, n_rows: int, may_all_be_zero: bool = False
+) -> NDArray[np.float64] | None:
     """Weights as float64, or None; negative, missing, all-zero and misfitting ones are refused."""
     if sample_weight is None:
         return None
@@ -259,7 +261,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
             f"sample_weight must be finite and non-negative, but row {bad[0]} has "
             f"{weights[bad[0]]}; give rows that should not count the weight 0."
         )
-    if not weights.any():
+    if not may_all_be_zero and not weights.any():
         raise ValueError(
             "sample_weight is zero in every row, so there is nothing to fit; "
             "give at least one row of each group a positive weight, or pass sample_weight=None."
