@@ -1,6 +1,7 @@
 """Dask collections give what the same rows in memory give, on every scheduler."""
 
 import os
+import re
 import signal
 
 import dask
@@ -145,11 +146,61 @@ def test_unknown_chunks():
         assert_same_moments(GroupMoments.from_data(array, known), EXPECTED)
     with pytest.raises(ValueError, match=r"lengths .* not known.*compute_chunk_sizes\(\)"):
         GroupMoments.from_data(array, SEX)
-    with pytest.raises(ValueError, match=r"to_dask_array\(lengths=True\)"):
+    with pytest.raises(ValueError, match=r"X\.to_dask_array\(\)\.compute_chunk_sizes\(\)"):
         GroupMoments.from_data(ddf[COLUMNS], SEX)
     assert_same_moments(GroupMoments.from_data(array.compute_chunk_sizes(), SEX), EXPECTED)
     with pytest.raises(ValueError, match="X has 3 blocks but sensitive_features has 5"):
         GroupMoments.from_data(ddf[COLUMNS], frame(5)["sex"])
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    """Eight Parquet files of many columns: dask joins files when it reads few of the columns."""
+    folder = tmp_path_factory.mktemp("people")
+    rng = np.random.default_rng(0)
+    for i in range(8):
+        part = pd.DataFrame(rng.normal(size=(50, 40)) * np.arange(1, 41)).add_prefix("x")
+        part["sex"], part["old"] = rng.choice(["f", "m"], 50), rng.choice([True, False], 50)
+        part["w"] = rng.random(50)
+        part.to_parquet(folder / f"part{i}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("n_columns", [2, 40])
+@pytest.mark.parametrize("labels", ["sex", ["sex", "old"]])
+def test_parquet_files_of_many_columns(people, n_columns, labels):
+    whole, lazy = pd.read_parquet(people), dd.read_parquet(people)
+    columns = [f"x{i}" for i in range(n_columns)]
+    for rows, ddf in (
+        (whole, lazy),
+        (whole[whole["x39"] > 0], lazy[lazy["x39"] > 0]),
+        (whole, lazy.repartition(partition_size="20kB")),
+    ):
+        expected = GroupMoments.from_data(rows[columns], rows[labels], rows["w"])
+        moments = GroupMoments.from_data(ddf[columns], ddf[labels], ddf["w"])
+        assert_same_moments(moments, expected)
+    fair = FairPCA(1, alpha=1).fit(whole[columns], sensitive_features=whole[labels])
+    for method in ("fit", "partial_fit"):
+        given = {"sensitive_features": lazy[labels]}
+        found = getattr(FairPCA(1, alpha=1), method)(lazy[columns], **given)
+        np.testing.assert_allclose(found.components_, fair.components_, atol=1e-10)
+        scores = found.transform(lazy[columns]).compute()
+        np.testing.assert_allclose(scores, fair.transform(whole[columns]), atol=1e-8)
+
+
+def test_named_remedies_work(people):
+    whole, lazy = pd.read_parquet(people), dd.read_parquet(people)
+    X, sex = lazy[[f"x{i}" for i in range(40)]], lazy["sex"].repartition(npartitions=5)
+    expected = GroupMoments.from_data(whole[list(X.columns)], whole["sex"])
+    for rows, labels in ((X, sex), (X.to_dask_array(), sex), (X, sex.to_dask_array()), (X, SEX)):
+        with pytest.raises(ValueError, match=r"lengths .* known") as refusal:
+            GroupMoments.from_data(rows, labels)
+        remedies = re.findall(r"\S+\.compute_chunk_sizes\(\)", str(refusal.value))
+        assert len(remedies) == (1 if labels is SEX else 2)
+        named = {"X": rows, "sensitive_features": labels}
+        known = [eval(remedy, {}, named) for remedy in remedies]
+        known = [*known, whole["sex"]] if labels is SEX else known
+        assert_same_moments(GroupMoments.from_data(*known), expected)
 
 
 def test_what_is_refused():

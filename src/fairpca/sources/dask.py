@@ -87,9 +87,17 @@ def _row_blocks(X: Any) -> list[Any]:
             f"Expected 2D array, got {X.ndim}D array instead; pass X[:, None], or frame[['a']], "
             "if it is one column."
         )
-    if _is_frame(X):
-        return list(X.to_delayed())
-    return list(X.rechunk({1: -1}).to_delayed().ravel())
+    return _delayed(X if _is_frame(X) else X.rechunk({1: -1}))
+
+
+def _delayed(values: Any) -> list[Any]:
+    """The blocks of a frame, column or array.
+
+    Not optimised: dask would do so for every column of a frame apart, and join Parquet files where
+    few columns are read, so that labels were cut elsewhere than X. As they are, both share the
+    tasks of their frame.
+    """
+    return list(np.ravel(values.to_delayed(optimize_graph=False)))
 
 
 def _alongside(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
@@ -103,8 +111,7 @@ def _alongside(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
             raise ValueError(
                 f"{name} is in memory, but the lengths of X's blocks are not known, so it cannot "
                 f"be cut to match. Pass {name} as a dask column of the same frame, for example "
-                "frame['sex'], or call X.compute_chunk_sizes() first (frames: "
-                "X.to_dask_array(lengths=True))."
+                f"frame['sex'], or {_with_lengths(X, 'X')} in place of X."
             )
         return _cut(values, name, np.cumsum([0, *lengths]).tolist())
     if isinstance(values, da.Array):
@@ -116,14 +123,20 @@ def _alongside(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
                     "pass exactly one per row of X."
                 )
             values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
-    blocks = list(np.ravel(values.to_delayed()))
+    blocks = _delayed(values)
     if len(blocks) != n_blocks:
         raise ValueError(
             f"X has {n_blocks} blocks but {name} has {len(blocks)}, and not all their lengths are "
-            "known, so they cannot be matched. Take both from one frame, or call "
-            f"compute_chunk_sizes() on both first (frames: {name}.repartition(X.divisions))."
+            "known, so they cannot be matched. Pass columns of one frame, for example "
+            f"frame[['a', 'b']] and frame['sex'], or {_with_lengths(X, 'X')} and "
+            f"{_with_lengths(values, name)}."
         )
     return blocks
+
+
+def _with_lengths(values: Any, name: str) -> str:
+    """The call that makes an array of known lengths of this."""
+    return f"{name}{'.to_dask_array()' if _is_frame(values) else ''}.compute_chunk_sizes()"
 
 
 def _cut(values: Any, name: str, edges: list[int]) -> list[Any]:
