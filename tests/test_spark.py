@@ -98,8 +98,34 @@ def test_missing_values(session):
     kept = [0, 2, 3]
     expected = GroupMoments.from_data(table[["a", "b"]].iloc[kept], table["g"].iloc[kept])
     assert_same_moments(moments, expected)
-    with pytest.raises(Exception, match=r"partition 0 of the Spark frame .*'a', row 2"):
+    with pytest.raises(ValueError, match=r"partition 0 of the Spark frame .*'a', row 2") as refusal:
         GroupMoments.from_spark(frame, group="g")
+    assert "Traceback" not in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_names_that_spark_reads(session):
+    names = ["x`y", "X`Y", "a.b", "`"]
+    table = pd.DataFrame(X, columns=names).assign(**{"s.e`x": SEX})
+    frame = session.createDataFrame(table.set_axis(list("pqrst"), axis=1)).toDF(*table.columns)
+    moments = GroupMoments.from_spark(frame, group="s.e`x")
+    assert_same_moments(moments, GroupMoments.from_data(X, SEX))
+    assert moments.feature_names == names
+    fair = FairPCA(2).fit_moments(moments)
+    scores = fair.transform_spark(frame, keep=["s.e`x", "`"])
+    assert scores.columns == ["s.e`x", "`", "fairpca0", "fairpca1"]
+    assert len(scores.collect()) == len(X)
+
+
+def test_two_columns_of_one_name(session, frame):
+    twins = frame.select("a", "b", "sex").toDF("a", "a", "sex")
+    with pytest.raises(ValueError, match="the Spark frame has two columns named 'a'; rename one"):
+        GroupMoments.from_spark(twins, group="sex")
+    fair = FairPCA(2).fit_moments(GroupMoments.from_spark(frame, group="sex", columns=COLUMNS))
+    clash = frame.withColumnRenamed("id", "fairpca0")
+    for given, keep in ((frame, ["id", "id"]), (clash, ["fairpca0"])):
+        with pytest.raises(ValueError, match=r"two columns .* the same name .* out of keep"):
+            fair.transform_spark(given, keep=keep)
 
 
 def test_what_is_refused(session, frame):

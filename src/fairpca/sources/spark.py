@@ -8,6 +8,7 @@ its pickled moments, and these are merged in at most ``_MERGERS`` tasks, in the 
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from fairpca.sources.layout import Layout
 
 try:
     from pyspark import TaskContext
+    from pyspark.errors import PythonException
     from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
 except ImportError as error:
@@ -49,7 +51,7 @@ def reduce_partitions(
     merged = parts.repartition(_MERGERS, F.col("partition") % _MERGERS).mapInArrow(
         partial(_merge_parts, merge), _PART
     )
-    rows = sorted(merged.collect(), key=lambda row: row["partition"])
+    rows = sorted(_collect(merged), key=lambda row: row["partition"])
     return reduce(merge, (pickle.loads(row["result"]) for row in rows), nothing)
 
 
@@ -69,6 +71,12 @@ def map_scores(
             f"the Spark frame gives {len(layout.columns)} features, but {len(mean)} were fitted; "
             "pass their names as columns."
         )
+    scored = [*keep, *names]
+    if len(set(scored)) < len(scored):
+        raise ValueError(
+            f"two columns of the scores would have the same name ({scored}); leave the clashing "
+            "one out of keep."
+        )
     schema = StructType([frame.schema[name] for name in keep])
     for name in names:
         schema = schema.add(name, "double")
@@ -83,6 +91,12 @@ def _layout(
     weight: str | None,
     keep: Sequence[str],
 ) -> Layout:
+    for name in frame.columns:
+        if frame.columns.count(name) > 1:
+            raise ValueError(
+                f"the Spark frame has two columns named {name!r}; rename one, for example with "
+                "frame.toDF(*names)."
+            )
     types = dict(frame.dtypes)
     layout = Layout.choose("the Spark frame", types, _is_number, columns, group, weight, keep)
     layout.check("the Spark frame", types, _is_number)
@@ -95,8 +109,21 @@ def _is_number(kind: str) -> bool:
 
 
 def _select(frame: Any, names: list[str]) -> Any:
-    """These columns under plain names: Spark takes a name with a dot for a path."""
-    return frame.select(*(F.col(f"`{name}`").alias(f"c{i}") for i, name in enumerate(names)))
+    """These columns under plain names, found by place: Spark reads dots, backticks and cases."""
+    plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    return plain.select(*(f"c{frame.columns.index(name)}" for name in names))
+
+
+def _collect(frame: Any) -> list[Any]:
+    """The rows of the frame; an error of ours on a worker is one here, without its traceback."""
+    try:
+        rows: list[Any] = frame.collect()
+    except PythonException as error:
+        messages = re.findall(r"^(?:Value|Type)Error: (.*)$", str(error), re.MULTILINE)
+        if not messages:
+            raise
+        raise ValueError(messages[-1]) from error
+    return rows
 
 
 def _decoded(batches: Iterable[RecordBatch], layout: Layout, drop_missing: bool) -> Iterator[Block]:
