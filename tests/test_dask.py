@@ -241,6 +241,34 @@ def test_transform_is_lazy_and_keeps_single_precision():
     assert "moments_" not in str(dict(graph))
 
 
+def test_inverse_transform_is_lazy():
+    fair = FairPCA(2).fit(X, sensitive_features=SEX)
+    scores = fair.transform(X)
+    expected = fair.inverse_transform(scores)
+    some = da.from_array(scores, chunks=(100, 1))
+    none = some[:100][some[:100, 0] > 1e9]  # a block without rows
+    ddf = dd.from_pandas(pd.DataFrame(scores), npartitions=3)
+    for lazy in (some, ddf, da.concatenate([none, some], allow_unknown_chunksizes=True)):
+        rows = fair.inverse_transform(lazy)
+        assert isinstance(rows, da.Array)
+        np.testing.assert_allclose(rows.compute(), expected, atol=1e-12)
+    assert fair.inverse_transform(some.astype("f4")).dtype == np.float32
+    assert fair.inverse_transform(some.astype("f4")).compute().dtype == np.float32
+
+
+def test_wrong_columns_are_refused_at_once():
+    fair = FairPCA(2).partial_fit(X, sensitive_features=SEX)
+    array = da.from_array(X, chunks=(100, 2))
+    for wrong in (array[:, :3], frame()[COLUMNS[:3]]):
+        with pytest.raises(ValueError, match="transform got X with 3 features"):
+            fair.transform(wrong)
+        with pytest.raises(ValueError, match=r"needs the 2 scores .* got X with 3 columns"):
+            fair.inverse_transform(wrong)
+    for method in (fair.transform, fair.inverse_transform):
+        with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+            method(array[:, 0])
+
+
 def test_cluster(cluster):
     ddf = frame(6)
     fair = FairPCA(2).fit(ddf[COLUMNS], sensitive_features=ddf["sex"])

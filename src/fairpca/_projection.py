@@ -53,8 +53,9 @@ class Projection(
         """
         self._ready()
         if is_dask(X):
-            from fairpca.sources.dask import map_rows
+            from fairpca.sources.dask import count_columns, map_rows
 
+            check_n_features(self.n_features_in_, count_columns(X), "transform")
             n_columns = self._n_features_out  # solves after partial_fit, so that the copy need not
             return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
         if is_device_array(X):
@@ -89,16 +90,30 @@ class Projection(
         Returns
         -------
         ndarray of shape (n_samples, n_features)
+            For dask collections a dask array, not yet computed.
         """
         self._ready()
+        if is_dask(X):
+            from fairpca.sources.dask import count_columns, map_rows
+
+            self._check_n_scores(count_columns(X))
+            work = partial(_reconstruct_block, self._without_moments())
+            return map_rows(X, work, self.n_features_in_)
+        return self._reconstruct(X)
+
+    def _reconstruct(self, X: Any) -> Array:
         scores = check_array(X, dtype=[np.float64, np.float32])
-        r = self.components_.shape[0]
-        if scores.shape[1] != r:
+        self._check_n_scores(scores.shape[1])
+        rows: Array = scores @ self.components_ + self.mean_
+        return rows.astype(scores.dtype, copy=False)
+
+    def _check_n_scores(self, given: int) -> None:
+        r = self._n_features_out
+        if given != r:
             raise ValueError(
                 f"inverse_transform needs the {r} scores that transform gives for each row, "
-                f"got X with {scores.shape[1]} columns."
+                f"got X with {given} columns."
             )
-        return (scores @ self.components_ + self.mean_).astype(scores.dtype, copy=False)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.
@@ -224,3 +239,10 @@ def _transform_block(estimator: Projection, block: Any) -> Array:
     if block.shape[0] == 0:
         return np.empty((0, estimator._n_features_out))
     return estimator._scores(block)
+
+
+def _reconstruct_block(estimator: Projection, block: Any) -> Array:
+    """Rows of a block of scores, which unlike whole data may have no rows."""
+    if block.shape[0] == 0:
+        return np.empty((0, estimator.n_features_in_))
+    return estimator._reconstruct(block)

@@ -62,6 +62,16 @@ def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
     return X.map_blocks(function, dtype=kind, chunks=(X.chunks[0], (n_columns,)))
 
 
+def count_columns(X: Any) -> int:
+    """How many columns X has, which must have rows and columns."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead; pass X[:, None], or frame[['a']], "
+            "if it is one column."
+        )
+    return int(X.shape[1])
+
+
 def _on_block(make: Callable[[Any, Any, Any], M], i: int, X: Any, groups: Any, weights: Any) -> M:
     try:
         with single_threaded_blas():
@@ -82,11 +92,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _row_blocks(X: Any) -> list[Any]:
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead; pass X[:, None], or frame[['a']], "
-            "if it is one column."
-        )
+    count_columns(X)
     return _delayed(X if _is_frame(X) else X.rechunk({1: -1}))
 
 
