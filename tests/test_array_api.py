@@ -54,6 +54,34 @@ def test_fit_and_transform(xp):
     assert fair.group_sizes_.sum() == 1300
 
 
+def test_inverse_transform(xp):
+    fair = FairPCA(2).fit(X, sensitive_features=SEX)
+    scores = fair.transform(X)
+    rows = fair.inverse_transform(xp.asarray(scores))
+    assert type(rows) is type(xp.asarray(X))
+    np.testing.assert_allclose(np.asarray(rows), fair.inverse_transform(scores), atol=1e-12)
+    assert fair.inverse_transform(xp.asarray(scores.astype(np.float32))).dtype == xp.float32
+    with pytest.raises(ValueError, match=r"needs the 2 scores .* got X with 4 columns"):
+        fair.inverse_transform(xp.asarray(X))
+    scores[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN in column 1, first in row 3"):
+        fair.inverse_transform(xp.asarray(scores))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch's, of CSR being in beta
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr"])
+def test_sparse_tensors_are_refused(layout):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    sparse = getattr(torch.asarray(X), layout)()
+    fair = FairPCA(2).fit(X, sensitive_features=SEX)
+    for method in (fair.transform, lambda rows: GroupMoments.from_data(rows, SEX)):
+        with pytest.raises(TypeError, match=r"sparse torch tensor .* pass X\.to_dense\(\)"):
+            method(sparse)
+    assert_same_moments(
+        GroupMoments.from_data(sparse.to_dense(), SEX), GroupMoments.from_data(X, SEX)
+    )
+
+
 def test_what_is_refused(xp):
     broken = X.copy()
     broken[5, 2] = np.nan

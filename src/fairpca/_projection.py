@@ -64,10 +64,7 @@ class Projection(
 
     def _device_scores(self, rows: DeviceRows) -> Any:
         check_n_features(self.n_features_in_, rows.n_features, "transform")
-        scores = rows.scores(self.components_, self.mean_)
-        if not np.isfinite(on_host(scores)).all():
-            refuse_unusable_numbers(rows)
-        return scores
+        return _finite(rows.scores(self.components_, self.mean_), rows)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
@@ -90,7 +87,8 @@ class Projection(
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            For dask collections a dask array, not yet computed.
+            For dask collections a dask array, not yet computed; an array like X for arrays of
+            torch, CuPy and the like.
         """
         self._ready()
         if is_dask(X):
@@ -99,6 +97,10 @@ class Projection(
             self._check_n_scores(count_columns(X))
             work = partial(_reconstruct_block, self._without_moments())
             return map_rows(X, work, self.n_features_in_)
+        if is_device_array(X):
+            rows = DeviceRows(X)
+            self._check_n_scores(rows.n_features)
+            return _finite(rows.reconstruction(self.components_, self.mean_), rows)
         return self._reconstruct(X)
 
     def _reconstruct(self, X: Any) -> Array:
@@ -232,6 +234,13 @@ class Projection(
         """Pairs of a slice and its rows in float64, centred: no centred copy of all of X."""
         for place, block in dense_blocks(as_rows(X)):
             yield place, block - self.mean_
+
+
+def _finite(values: Any, rows: DeviceRows) -> Any:
+    """What was computed of these rows, which are refused when it is not finite."""
+    if not np.isfinite(on_host(values)).all():
+        refuse_unusable_numbers(rows)
+    return values
 
 
 def _transform_block(estimator: Projection, block: Any) -> Array:

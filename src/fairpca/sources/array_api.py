@@ -41,6 +41,11 @@ class DeviceRows:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead; pass rows of X.")
         if "complex" in str(X.dtype):
             raise ValueError("Complex data not supported: X must hold real numbers; pass X.real.")
+        if library_of(X) == "torch" and str(X.layout) != "torch.strided":
+            raise TypeError(
+                f"X is a sparse torch tensor ({X.layout}), and only dense ones are taken; pass "
+                "X.to_dense(), or a scipy.sparse matrix."
+            )
         self._X = X.detach() if library_of(X) == "torch" else X
         self.n_rows, self.n_features = map(int, X.shape)
         has_namespace = hasattr(X, "__array_namespace__")
@@ -74,9 +79,17 @@ class DeviceRows:
 
     def scores(self, components: Array, mean: Array) -> Any:
         """Rows centred and projected, on the device; float32 for float32 rows, else float64."""
-        scores = (self._double(self._X) - self._here(mean)) @ self._here(components.T.copy())
+        centred = self._double(self._X) - self._here(mean)
+        return self._as_given(centred @ self._here(components.T.copy()))
+
+    def reconstruction(self, components: Array, mean: Array) -> Any:
+        """What these rows are the scores of, on the device, in the precision of :meth:`scores`."""
+        rows = self._double(self._X) @ self._here(components) + self._here(mean)
+        return self._as_given(rows)
+
+    def _as_given(self, values: Any) -> Any:
         single = str(self._X.dtype).endswith("float32")
-        return self._xp.asarray(scores, dtype=self._xp.float32) if single else scores
+        return self._xp.asarray(values, dtype=self._xp.float32) if single else values
 
     def _double(self, values: Any) -> Any:
         double = self._xp.asarray(values, dtype=self._xp.float64)
