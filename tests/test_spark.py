@@ -136,3 +136,8 @@ def test_what_is_refused(session, frame):
     nothing = frame.where("a > 1e9")
     with pytest.raises(ValueError, match="no rows of positive weight"):
         GroupMoments.from_spark(nothing, group="sex")
+    with pytest.raises(TypeError, match="expected a Spark data frame, got DataFrame"):
+        GroupMoments.from_spark(pd.DataFrame(X), group="sex")
+    fair = FairPCA(2).fit(X, sensitive_features=SEX)
+    with pytest.raises(TypeError, match=r"keep='id' is one name; pass a list, keep=\['id'\]"):
+        fair.transform_spark(frame, columns=COLUMNS, keep="id")

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from fairpca.sources.columns import Block, Origin, RecordBatch, decode
 from fairpca.sources.files import as_batch
+from fairpca.sources.kinds import library_of
 from fairpca.sources.layout import Layout
 
 try:
@@ -65,6 +66,8 @@ def map_scores(
     mean: Any,
 ) -> Any:
     """The frame of kept columns and scores, lazily."""
+    if isinstance(keep, str):
+        raise TypeError(f"keep={keep!r} is one name; pass a list, keep=[{keep!r}].")
     layout = _layout(frame, columns, None, None, keep)
     if len(layout.columns) != len(mean):
         raise ValueError(
@@ -91,6 +94,11 @@ def _layout(
     weight: str | None,
     keep: Sequence[str],
 ) -> Layout:
+    if library_of(frame) != "pyspark":
+        raise TypeError(
+            f"expected a Spark data frame, got {type(frame).__name__}; pass rows in memory to fit "
+            "and transform, or make a frame with spark.createDataFrame(table)."
+        )
     for name in frame.columns:
         if frame.columns.count(name) > 1:
             raise ValueError(
