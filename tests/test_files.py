@@ -367,6 +367,41 @@ def test_altered_pages_are_refused(data, tmp_path):
         GroupMoments.from_files(path, group="sex")
 
 
+@pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
+@pytest.mark.parametrize("part", ["offsets", "name"])
+def test_altered_arrow_files_are_refused(part, new, tmp_path):
+    """In a process of its own: offsets that point outside of the file used to end it."""
+    path = tmp_path / "d.arrow"
+    table = pa.table({"a": [1.0, 2.0] * 1000, "sex": ["f", "m"] * 1000})
+    with new(str(path), table.schema) as writer:
+        writer.write_table(table)
+    content = bytearray(path.read_bytes())
+    if part == "offsets":
+        content[content.find(np.arange(100, 110, dtype="<i4").tobytes()) + 3] ^= 0x10
+    else:
+        content = content.replace(b"sex", b"s\xe5x")
+    path.write_bytes(content)
+    code = (
+        "import sys; from fairpca import GroupMoments as G; G.from_files(sys.argv[1], group='sex')"
+    )
+    run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "d.arrow cannot be read past row 0: it is cut off, damaged" in run.stderr
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_stream_cut_between_batches_is_refused(legacy, data, tmp_path):
+    path = tmp_path / "d.arrow"
+    table = as_table(*data)
+    options = pa.ipc.IpcWriteOptions(use_legacy_format=legacy)
+    with pa.ipc.new_stream(str(path), table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=100)
+    assert GroupMoments.from_files(path, group="sex").counts.sum() == len(table)
+    path.write_bytes(path.read_bytes()[: -4 if legacy else -8])
+    with pytest.raises(ValueError, match=r"d\.arrow cannot be read .* cut off.* end of the stream"):
+        GroupMoments.from_files(path, group="sex")
+
+
 def test_file_changed_while_it_is_read(data, tmp_path, monkeypatch):
     monkeypatch.setattr(files_module, "_BATCH_ROWS", 100)
     X, sex = data

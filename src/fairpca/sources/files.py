@@ -25,6 +25,8 @@ _BATCH_ROWS = 1 << 16
 _BATCH_ENTRIES = 1 << 20  # at most 8 MiB of float64 a batch, however many columns
 _HEAD_ROWS = 10_000
 _PARQUET_BUFFER = 1 << 16  # bytes a column; without one, whole column chunks are read
+_CONTINUATION = b"\xff\xff\xff\xff"  # before each message of an Arrow stream, since version 0.15
+_STREAM_END = b"\0\0\0\0"
 
 
 class _Piece(NamedTuple):
@@ -60,7 +62,7 @@ class FileTable:
         self.name = f"{first.name} and {len(others)} more" if others else first.name
         with _blaming(first):
             schema = _schema(first)
-        self.types = {f.name: f.type for f in schema}
+            self.types = {f.name: f.type for f in schema}
         for file in others:  # of text without values the type is known by later files only
             empty = [name for name, kind in self.types.items() if is_empty(kind)]
             if not (file.is_text and empty):
@@ -218,7 +220,7 @@ def _blaming(file: DataFile, row: Callable[[], int] = lambda: 0) -> Iterator[Non
     """Turn what pyarrow raises into an error that says which file it is about, and where."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise ValueError(
@@ -280,16 +282,34 @@ def _read_arrow(file: DataFile, names: list[str], rows: int) -> Batches:
         reader = _open_arrow(source, included_fields=positions)
         if isinstance(reader, pa.RecordBatchFileReader):
             for i in range(reader.num_record_batches):
-                yield reader.get_batch(i), (i + 1) / reader.num_record_batches
+                yield _intact(reader.get_batch(i)), (i + 1) / reader.num_record_batches
         else:
             size = max(source.size(), 1)
             for batch in reader:
-                yield batch, source.tell() / size
+                yield _intact(batch), source.tell() / size
+
+
+def _intact(batch: RecordBatch) -> RecordBatch:
+    """The batch, if its offsets and indices stay inside it: others end the whole process."""
+    batch.validate(full=True)
+    return batch
 
 
 def _open_arrow(source: Any, **options: Any) -> Any:
     """A reader of the file format, or of the stream format, which has no magic number."""
     magic = source.read(6)
+    if magic == b"ARROW1":
+        opener = pa.ipc.open_file
+    else:
+        opener = pa.ipc.open_stream
+        _refuse_open_end(source, legacy=not magic.startswith(_CONTINUATION))
     source.seek(0)
-    opener = pa.ipc.open_file if magic == b"ARROW1" else pa.ipc.open_stream
     return opener(source, options=pa.ipc.IpcReadOptions(**options))
+
+
+def _refuse_open_end(source: Any, legacy: bool) -> None:
+    """Without its last bytes a stream cut off between two batches looks like a whole one."""
+    end = _STREAM_END if legacy else _CONTINUATION + _STREAM_END
+    source.seek(max(source.size() - len(end), 0))
+    if source.read() != end:
+        raise pa.ArrowInvalid("the mark at the end of the stream is not there")
