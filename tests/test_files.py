@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from source_data import assert_same_moments, unequal_groups
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
-from fairpca._preparation import Choices, prepare_steps
+from fairpca._preparation import Choices, _chosen, prepare_steps
 from fairpca.sources import files as files_module
 from fairpca.sources import text as text_module
 
@@ -459,6 +459,34 @@ def test_wrong_paths(data, tmp_path):
     pa_csv.write_csv(table, tmp_path / "d.csv")
     with pytest.raises(ValueError, match="several formats"):
         GroupMoments.from_files(tmp_path, group="sex")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize("index", ["__index_level_0__", "x0"])
+def test_index_of_a_pandas_frame_is_no_feature_unless_named(index, kind, data, tmp_path):
+    path = tmp_path / f"d.{kind}"
+    frame = as_table(*data).to_pandas()
+    frame = frame.set_index("x0") if index == "x0" else frame[frame.x0 > frame.x0.median()]
+    WRITERS[kind](pa.Table.from_pandas(frame), path)
+    features = [name for name in ("x0", "x1", "x2", "x3") if name != index]
+    assert GroupMoments.from_files(path, group="sex").feature_names == features
+    of_command_line, _ = _chosen(files_module.FileTable(path), Choices(["sex"]))
+    assert list(of_command_line.columns) == features
+    named = GroupMoments.from_files(path, group="sex", columns=["x1", index])
+    assert named.feature_names == ["x1", index]
+    assert named.counts.sum() == len(frame)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_two_columns_of_one_name_in_a_later_file(kind, data, tmp_path):
+    table = as_table(*data)
+    first, second = tmp_path / f"a.{kind}", tmp_path / f"b.{kind}"
+    WRITERS[kind](table, first)
+    WRITERS[kind](table.append_column("x1", table["x2"]), second)
+    with pytest.raises(ValueError, match=r"b\.\w+ has two columns named 'x1'; rename one"):
+        GroupMoments.from_files([first, second], group="sex")
+    moments = GroupMoments.from_files([first, second], group="sex", columns=["x0", "x2"])
+    assert moments.counts.sum() == 2 * len(table)
 
 
 def test_wrong_outputs(data, tmp_path):

@@ -279,7 +279,7 @@ def _chosen(table: FileTable, choices: Choices) -> tuple[Layout, list[str]]:
         if not (is_label(types[name]) or is_empty(types[name])):
             raise ValueError(f"column {name!r} of {where} ({types[name]}) cannot name groups.")
     aside = {*choices.groups, *choices.drop, choices.label}
-    asked = dict.fromkeys(choices.columns or table.own_columns)
+    asked = dict.fromkeys(choices.columns or table.default_columns)
     wanted = [name for name in asked if name not in aside]
     numbers = [name for name in wanted if is_number(types[name]) and not is_empty(types[name])]
     others = [name for name in wanted if name not in numbers]

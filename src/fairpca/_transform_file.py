@@ -56,7 +56,7 @@ def _layout(model: Any, extra: dict[str, Any], table: FileTable, keep: Sequence[
     """The columns the model was fitted to: by name, or by number when it has no names."""
     columns = extra.get("columns", getattr(model, "feature_names_in_", None))
     if columns is None:
-        columns = [name for name in table.own_columns if name not in keep]
+        columns = [name for name in table.default_columns if name not in keep]
         if len(columns) != model.n_features_in_:
             raise ValueError(
                 f"the model was fitted to {model.n_features_in_} columns without names, and "

@@ -6,8 +6,10 @@ and without ``pre_buffer``, which would hold whole row groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -63,6 +65,7 @@ class FileTable:
         with _blaming(first):
             schema = _schema(first)
             self.types = {f.name: f.type for f in schema}
+            self._index_columns = _index_columns(schema)
         for file in others:  # of text without values the type is known by later files only
             empty = [name for name, kind in self.types.items() if is_empty(kind)]
             if not (file.is_text and empty):
@@ -70,14 +73,17 @@ class FileTable:
             with _blaming(file):
                 later = _schema(file)
             self.types |= {f.name: f.type for f in later if f.name in empty}
-        if len(self.types) < len(schema):
-            twice = next(name for name in schema.names if schema.names.count(name) > 1)
-            raise ValueError(f"{first.name} has two columns named {twice!r}; rename one.")
+        _refuse_twins(first, schema.names, self.types)
 
     @property
     def own_columns(self) -> list[str]:
         """The columns that stand in the files, not in their paths."""
         return [name for name in self.types if name not in self.files[0].partition]
+
+    @property
+    def default_columns(self) -> list[str]:
+        """Those of them that may become features unasked: not the index of a pandas frame."""
+        return [name for name in self.own_columns if name not in self._index_columns]
 
     def choose(
         self,
@@ -87,7 +93,7 @@ class FileTable:
         keep: Sequence[str] = (),
     ) -> Layout:
         """The layout asked for; without ``columns``, all columns of numbers not used otherwise."""
-        own = {name: self.types[name] for name in self.own_columns}
+        own = {name: self.types[name] for name in self.default_columns}
         layout = Layout.choose(self.files[0].name, own, is_number, columns, group, weight, keep)
         self.check(layout)
         return layout
@@ -98,7 +104,11 @@ class FileTable:
         In text files that is judged value by value, when they are read.
         """
         file = file or self.files[0]
-        types = self.types if file is self.files[0] else {f.name: f.type for f in _schema(file)}
+        types = self.types
+        if file is not self.files[0]:
+            schema = _schema(file)
+            _refuse_twins(file, schema.names, layout.all)
+            types = {f.name: f.type for f in schema}
         layout.check(file.name, types, (lambda _: True) if file.is_text else is_number)
 
     def kept_schema(self, layout: Layout) -> list[tuple[str, Any]]:
@@ -220,7 +230,7 @@ def _blaming(file: DataFile, row: Callable[[], int] = lambda: 0) -> Iterator[Non
     """Turn what pyarrow raises into an error that says which file it is about, and where."""
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeError, JSONDecodeError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise ValueError(
@@ -243,6 +253,19 @@ def _schema(file: DataFile) -> Any:
             kind = pa.int64() if isinstance(value, int) else pa.string()
             schema = schema.append(pa.field(key, kind))
     return schema
+
+
+def _refuse_twins(file: DataFile, names: Sequence[str], used: Iterable[str]) -> None:
+    """Of two columns of one name nobody knows which is meant."""
+    counts = Counter(names)
+    for name in used:
+        if counts[name] > 1:
+            raise ValueError(f"{file.name} has two columns named {name!r}; rename one.")
+
+
+def _index_columns(schema: Any) -> list[Any]:
+    """The columns that hold the index of the pandas frame that was written, if it was one."""
+    return list((schema.pandas_metadata or {}).get("index_columns", ()))
 
 
 def _batches(file: DataFile, types: Mapping[str, Any], rows: int) -> Batches:
