@@ -426,6 +426,9 @@ def test_file_changed_while_it_is_read(data, tmp_path, monkeypatch):
         ({"group": "sex", "columns": ["x0", "sex"]}, "leave it out of columns"),
         ({"group": "sex", "columns": "x0"}, r"columns=\['x0'\]"),
         ({"group": "sex", "columns": ["x0", "x1", "x0"]}, "columns has 'x0' twice"),
+        ({"group": "sex", "columns": []}, r"columns=\[\] leaves no features; name some"),
+        ({"group": []}, r"group=\[\] names no column; pass the name"),
+        ({"group": None}, "group=None names no column; pass the name"),
         ({"group": "sex", "sample_weight": "id"}, "not numbers: 'id'"),
         ({"group": "sex", "file_format": "xlsx"}, "pass 'csv', 'tsv', 'parquet' or 'arrow'"),
     ],
@@ -444,6 +447,8 @@ def test_wrong_paths(data, tmp_path):
         GroupMoments.from_files(tmp_path, group="sex")
     with pytest.raises(ValueError, match="no files were given"):
         GroupMoments.from_files([], group="sex")
+    with pytest.raises(TypeError, match="paths=None is no path; pass a path"):
+        GroupMoments.from_files(None, group="sex")
     pq.write_table(table, tmp_path / "d")
     with pytest.raises(ValueError, match="file_format="):
         GroupMoments.from_files(tmp_path / "d", group="sex")
@@ -487,6 +492,13 @@ def test_two_columns_of_one_name_in_a_later_file(kind, data, tmp_path):
         GroupMoments.from_files([first, second], group="sex")
     moments = GroupMoments.from_files([first, second], group="sex", columns=["x0", "x2"])
     assert moments.counts.sum() == 2 * len(table)
+
+
+def test_one_column_to_keep_needs_no_list(data, tmp_path):
+    pq.write_table(as_table(*data), tmp_path / "d.parquet")
+    fair = FairPCA(2).fit_files(tmp_path / "d.parquet", group="sex")
+    scores = fair.transform_files(tmp_path / "d.parquet", tmp_path / "s.parquet", keep="id")
+    assert pq.read_table(scores).column_names == ["id", "fairpca0", "fairpca1"]
 
 
 def test_wrong_outputs(data, tmp_path):

@@ -44,6 +44,7 @@ from fairpca._validation import (
 from fairpca.sources.columns import Block
 from fairpca.sources.in_memory import Rows, as_rows
 from fairpca.sources.kinds import is_dask
+from fairpca.sources.layout import refuse_no_group
 
 Array = NDArray[np.float64]
 FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
@@ -192,6 +193,7 @@ class GroupMoments:
         """
         from fairpca.sources.files import FileTable
 
+        refuse_no_group(group)
         table = FileTable(paths, file_format)
         layout = table.choose(columns, group, sample_weight)
         moments = cls()
@@ -226,6 +228,7 @@ class GroupMoments:
         """
         from fairpca.sources.spark import reduce_partitions
 
+        refuse_no_group(group)
         moments = reduce_partitions(
             frame,
             columns,

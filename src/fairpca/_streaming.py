@@ -59,7 +59,7 @@ class StreamingMixin:
         output: str | os.PathLike[str],
         *,
         columns: Sequence[str] | None = None,
-        keep: Sequence[str] = (),
+        keep: str | Sequence[str] = (),
         drop_missing: bool = False,
         file_format: FileFormat | None = None,
         progress: Callable[[float], object] | None = None,
@@ -75,7 +75,7 @@ class StreamingMixin:
             when it is complete.
         columns : list of str, optional
             The features; by default those of the fit, by name.
-        keep : list of str, optional
+        keep : str or list of str, optional
             Columns to be carried along in front of the scores, such as row identifiers.
         drop_missing, file_format, progress
             As for :meth:`fit_files`.
@@ -109,7 +109,7 @@ class StreamingMixin:
         frame: Any,
         *,
         columns: Sequence[str] | None = None,
-        keep: Sequence[str] = (),
+        keep: str | Sequence[str] = (),
         drop_missing: bool = False,
     ) -> Any:
         """Scores of the rows of a Spark data frame, as another one, computed by its workers.
@@ -119,7 +119,7 @@ class StreamingMixin:
         frame : pyspark.sql.DataFrame
         columns : list of str, optional
             The features; by default those of the fit, by name.
-        keep : list of str, optional
+        keep : str or list of str, optional
             Columns to be carried along in front of the scores.
         drop_missing : bool, default=False
             Leave out rows with missing values, which are an error otherwise.

@@ -90,7 +90,7 @@ class FileTable:
         columns: Sequence[str] | None,
         group: str | Sequence[str] | None = None,
         weight: str | None = None,
-        keep: Sequence[str] = (),
+        keep: str | Sequence[str] = (),
     ) -> Layout:
         """The layout asked for; without ``columns``, all columns of numbers not used otherwise."""
         own = {name: self.types[name] for name in self.default_columns}

@@ -75,12 +75,18 @@ class Layout:
         columns: Sequence[str] | None,
         group: str | Sequence[str] | None,
         weight: str | None,
-        keep: Sequence[str],
+        keep: str | Sequence[str],
     ) -> Layout:
         """The layout asked for; without ``columns``, all columns of numbers not used otherwise."""
         if isinstance(columns, str):
             raise TypeError(f"columns={columns!r} is one name; pass a list, columns=[{columns!r}].")
         groups = (group,) if isinstance(group, str) else tuple(group or ())
+        keep = (keep,) if isinstance(keep, str) else tuple(keep)
+        if columns is not None and len(columns) == 0:
+            raise ValueError(
+                "columns=[] leaves no features; name some, or leave columns out to use all columns "
+                "of numbers."
+            )
         if columns is None:
             used = {name for name in (*groups, weight, *keep) if name is not None}
             columns = [name for name, kind in types.items() if is_number(kind) and name not in used]
@@ -97,7 +103,7 @@ class Layout:
                 raise ValueError(
                     f"the group column {name!r} is among the features; leave it out of columns."
                 )
-        return cls(tuple(columns), groups, weight, tuple(keep))
+        return cls(tuple(columns), groups, weight, keep)
 
     def check(
         self, source: str, types: Mapping[str, Any], is_number: Callable[[Any], bool]
@@ -109,6 +115,15 @@ class Layout:
         unusable = {name: types[name] for name in self.numbers if not is_number(types[name])}
         if unusable:
             refuse_unusable_columns(source, unusable)
+
+
+def refuse_no_group(group: str | Sequence[str] | None) -> None:
+    """Moments are those of groups: at least one column must name them."""
+    if not group:
+        raise ValueError(
+            f"group={group!r} names no column; pass the name of the column that holds the groups, "
+            "group='sex', or a list of several, which are crossed."
+        )
 
 
 def unknown_column(name: str, known: Sequence[str], where: str) -> ValueError:

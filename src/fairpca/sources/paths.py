@@ -86,6 +86,8 @@ def find_files(paths: Any, file_format: str | None, encoding: str = "utf-8") -> 
         raise ValueError(
             f"the encoding {encoding!r} is not known; try 'utf-8' or 'latin-1'."
         ) from None
+    if not isinstance(paths, (str, os.PathLike, DataFile, Iterable)):
+        raise TypeError(f"paths={paths!r} is no path; pass a path, a list of paths or a folder.")
     given = [paths] if isinstance(paths, (str, os.PathLike, DataFile)) else list(paths)
     files = [file for path in given for file in _files_of(path, file_format)]
     if not files:

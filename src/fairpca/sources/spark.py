@@ -59,7 +59,7 @@ def reduce_partitions(
 def map_scores(
     frame: Any,
     columns: Sequence[str] | None,
-    keep: Sequence[str],
+    keep: str | Sequence[str],
     drop_missing: bool,
     names: Sequence[str],
     components: Any,
@@ -74,13 +74,13 @@ def map_scores(
             f"the Spark frame gives {len(layout.columns)} features, but {len(mean)} were fitted; "
             "pass their names as columns."
         )
-    scored = [*keep, *names]
+    scored = [*layout.keep, *names]
     if len(set(scored)) < len(scored):
         raise ValueError(
             f"two columns of the scores would have the same name ({scored}); leave the clashing "
             "one out of keep."
         )
-    schema = StructType([frame.schema[name] for name in keep])
+    schema = StructType([frame.schema[name] for name in layout.keep])
     for name in names:
         schema = schema.add(name, "double")
     work = partial(_score_batches, layout, drop_missing, names, components, mean)
@@ -92,7 +92,7 @@ def _layout(
     columns: Sequence[str] | None,
     group: str | Sequence[str] | None,
     weight: str | None,
-    keep: Sequence[str],
+    keep: str | Sequence[str],
 ) -> Layout:
     if library_of(frame) != "pyspark":
         raise TypeError(
