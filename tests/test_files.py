@@ -216,6 +216,28 @@ def test_weights_are_a_column(data, tmp_path):
     assert_same_moments(moments, GroupMoments.from_data(X, sex, weights))
 
 
+@pytest.mark.parametrize("drop_missing", [False, True])
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("w", -3.0, r"the negative weight -3\.0 in column 'w'"),
+        ("x1", -1e200, r"the value -1e\+200 in column 'x1'"),
+    ],
+)
+def test_unusable_numbers_are_named(column, value, message, drop_missing, data, tmp_path):
+    X, sex = data
+    columns = as_table(X, sex, w=np.ones(len(X))).to_pydict()
+    columns[column][417] = value
+    columns["x2"][405] = None if drop_missing else 1.0
+    pq.write_table(pa.table(columns), tmp_path / "d.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files_module, "_BATCH_ROWS", 50)
+        with pytest.raises(ValueError, match=rf"d\.parquet has {message}, row 418; "):
+            GroupMoments.from_files(
+                tmp_path / "d.parquet", group="sex", sample_weight="w", drop_missing=drop_missing
+            )
+
+
 @pytest.mark.parametrize("column", ["x1", "sex"])
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
 def test_missing_values(kind, column, data, tmp_path):

@@ -518,6 +518,7 @@ def decoded_moments(block: Block) -> GroupMoments:
         return block_moments(block.rows, block.groups, block.weights, block.n_dropped)
     except ValueError:
         block.refuse_non_finite()
+        block.refuse_large()
         raise
 
 

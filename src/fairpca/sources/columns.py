@@ -21,6 +21,7 @@ from fairpca.sources.layout import Layout
 
 RecordBatch = Any
 
+_LARGE = 1e150  # sums of squares of larger numbers overflow
 _FILL = "fill it first, or leave such rows out with drop_missing=True (--drop-missing)"
 
 
@@ -144,6 +145,19 @@ class Block:
         for name, column in self.numbers.items():
             _missing(name, column, False, self.origin)
 
+    def refuse_large(self) -> None:
+        """Raise an error that says where the largest number stands, if squares overflow by it."""
+        for name, column in self.numbers.items():
+            sizes = np.abs(column)
+            if sizes.max(initial=0.0) > _LARGE:
+                i = int(sizes.argmax())
+                remedy = "its square overflows float64: correct the value, or rescale the column"
+                self.origin.refuse(name, self._row(i), f"the value {column[i]}", remedy)
+
+    def _row(self, i: int) -> int:
+        """The row of the batch that is row i here."""
+        return i if self.left is None else int(self.left[i])
+
     def _encoded(self, name: str, known: Sequence[str]) -> list[NDArray[np.float64]]:
         codes, values = self.labels[name]
         strange = [code for code in np.unique(codes).tolist() if values[code] not in known]
@@ -151,7 +165,7 @@ class Block:
             first = int(np.argmax(codes == strange[0]))
             self.origin.refuse(
                 name,
-                first if self.left is None else int(self.left[first]),
+                self._row(first),
                 f"the value {values[strange[0]]!r}",
                 f"which was not there at the fit; known are {list(known)[:5]}",
             )
@@ -164,8 +178,8 @@ def decode(batch: RecordBatch, layout: Layout, drop_missing: bool, origin: Origi
     """Take the columns of ``layout`` out of a record batch.
 
     Rows with a missing value (null or NaN) in any number, label or weight are left out and counted
-    with ``drop_missing``, otherwise refused with their place, as infinities always are; NaN and
-    infinity among the features by :meth:`Block.refuse_non_finite` only.
+    with ``drop_missing``, otherwise refused with their place, as infinities and negative weights
+    always are; NaN and infinity among the features by :meth:`Block.refuse_non_finite` only.
     """
     numbers = {name: _floats(batch.column(name)) for name in layout.numbers}
     labels: dict[str, CodedLabels] = {}
@@ -173,6 +187,10 @@ def decode(batch: RecordBatch, layout: Layout, drop_missing: bool, origin: Origi
     for name, column in numbers.items():
         if drop_missing or name == layout.weight or batch.column(name).null_count:
             gaps[name] = _missing(name, column, drop_missing, origin)
+        if name == layout.weight and (column < 0).any():
+            i = int((column < 0).argmax())
+            remedy = "give rows that should not count the weight 0"
+            origin.refuse(name, i, f"the negative weight {column[i]}", remedy)
     for name in dict.fromkeys((*layout.categories, *layout.groups)):
         column = batch.column(name)
         coded, gaps[name] = _labels(column.cast("string") if name in layout.texts else column)
