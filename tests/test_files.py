@@ -516,6 +516,25 @@ def test_two_columns_of_one_name_in_a_later_file(kind, data, tmp_path):
     assert moments.counts.sum() == 2 * len(table)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_types_of_labels(kind, tmp_path):
+    def write(name, labels):
+        WRITERS[kind](pa.table({"x": [1.0, 3.0], "g": labels}), tmp_path / f"{name}.{kind}")
+        return tmp_path / f"{name}.{kind}"
+
+    whole, short = write("whole", [1, 2]), write("short", pa.array([1, 2], pa.int8()))
+    text = write("text", ["1", "2"])
+    coded = write("coded", pa.array(["1", "2"]).dictionary_encode())
+    assert GroupMoments.from_files([whole, short], group="g").groups.tolist() == [1, 2]
+    assert GroupMoments.from_files([text, coded], group="g").groups.tolist() == ["1", "2"]
+    message = r"'g' is int64 in .*whole\.\w+ but string in .*text\.\w+, .*same type in both files"
+    with pytest.raises(ValueError, match=message):
+        GroupMoments.from_files([whole, text], group="g")
+    spans = write("spans", pa.array([1, 2], pa.duration("s")))
+    with pytest.raises(ValueError, match=r"'g' of .*spans\.\w+ \(duration\[s\]\) cannot name gro"):
+        GroupMoments.from_files(spans, group="g")
+
+
 def test_one_column_to_keep_needs_no_list(data, tmp_path):
     pq.write_table(as_table(*data), tmp_path / "d.parquet")
     fair = FairPCA(2).fit_files(tmp_path / "d.parquet", group="sex")

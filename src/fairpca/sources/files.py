@@ -110,6 +110,24 @@ class FileTable:
             _refuse_twins(file, schema.names, layout.all)
             types = {f.name: f.type for f in schema}
         layout.check(file.name, types, (lambda _: True) if file.is_text else is_number)
+        if not (file.is_text or layout.text_groups):
+            for name in layout.groups:
+                self._check_labels(file, name, types[name])
+
+    def _check_labels(self, file: DataFile, name: str, kind: Any) -> None:
+        """Refuse types that cannot name groups, and labels that differ by their type only."""
+        first, known = self.files[0], self.types[name]
+        if pa.types.is_duration(kind) or pa.types.is_nested(kind):
+            raise ValueError(
+                f"column {name!r} of {file.name} ({kind}) cannot name groups; write it as text or "
+                "as whole numbers."
+            )
+        different = _label_kind(kind) != _label_kind(known)
+        if different and not (is_empty(kind) or is_empty(known) or name in file.partition):
+            raise ValueError(
+                f"the group column {name!r} is {known} in {first.name} but {kind} in {file.name}, "
+                "so that 1 and '1' would be two groups; write it with the same type in both files."
+            )
 
     def kept_schema(self, layout: Layout) -> list[tuple[str, Any]]:
         """Names and types of the columns carried along."""
@@ -200,6 +218,14 @@ def is_empty(kind: Any) -> bool:
 def is_label(kind: Any) -> bool:
     """Whether values of this type have a text."""
     return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind))
+
+
+def _label_kind(kind: Any) -> str:
+    """Labels of types of one kind are equal when their values are."""
+    if pa.types.is_dictionary(kind):
+        return _label_kind(kind.value_type)
+    text = str(kind)
+    return "number" if is_number(kind) else "string" if "string" in text else text.split("[")[0]
 
 
 def spooled_table(title: str, columns: Mapping[str, Any]) -> DataFile:
