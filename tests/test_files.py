@@ -542,6 +542,14 @@ def test_one_column_to_keep_needs_no_list(data, tmp_path):
     assert pq.read_table(scores).column_names == ["id", "fairpca0", "fairpca1"]
 
 
+def test_kept_text_stays_unless_it_is_a_feature(data, tmp_path):
+    fair = FairPCA(2).fit(data[0][:, :3], sensitive_features=data[1])
+    (tmp_path / "d.csv").write_text("x0,x1,x2,zip\n1.50,2,3,01234\n")
+    options = {"columns": ["x0", "x1", "x2"], "keep": ["zip", "x0"]}
+    scores = fair.transform_files(tmp_path / "d.csv", tmp_path / "s.csv", **options)
+    assert scores.read_text().splitlines()[1].split(",")[:2] == ['"01234"', "1.5"]
+
+
 def test_wrong_outputs(data, tmp_path):
     X, sex = data
     path = tmp_path / "d.parquet"

@@ -256,7 +256,7 @@ def _blaming(file: DataFile, row: Callable[[], int] = lambda: 0) -> Iterator[Non
     """Turn what pyarrow raises into an error that says which file it is about, and where."""
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeError, JSONDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, JSONDecodeError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise ValueError(
