@@ -82,6 +82,7 @@ def test_scores(frame):
     np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-10)
     scores = fair.transform_spark(frame, keep=["id", "sex"])
     assert scores.columns == ["id", "sex", "fairpca0", "fairpca1"]
+    assert fair.transform_spark(frame, keep="id").columns == ["id", "fairpca0", "fairpca1"]
     rows = sorted(scores.collect(), key=lambda row: int(row["id"]))
     assert [row["sex"] for row in rows] == SEX.tolist()
     found = np.array([[row["fairpca0"], row["fairpca1"]] for row in rows])
