@@ -66,8 +66,6 @@ def map_scores(
     mean: Any,
 ) -> Any:
     """The frame of kept columns and scores, lazily."""
-    if isinstance(keep, str):
-        raise TypeError(f"keep={keep!r} is one name; pass a list, keep=[{keep!r}].")
     layout = _layout(frame, columns, None, None, keep)
     if len(layout.columns) != len(mean):
         raise ValueError(
