@@ -211,3 +211,36 @@ def test_search_that_does_not_converge_says_so(monkeypatch):
         fair = FairPCA(2, alpha=1.0).fit(X, sensitive_features=groups)
     excess = fair.reconstruction_error_ - exact.reconstruction_error_
     assert 0 < excess <= fair.duality_gap_
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(2020.0, 1.0), (1e6, 1e3), (1e8, 1.0), (7.0, 0.0)])
+@pytest.mark.usefixtures("no_matrices")
+def test_sparse_columns_far_from_zero(mean, spread):
+    """Years, say: centring by products of means alone would cost them their digits."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 60), density=0.1, rng=rng).toarray()
+    X[:, 3] = mean + spread * rng.integers(-1, 2, 400)
+    groups = np.arange(400) % 2
+    sparse = FairPCA(3).fit(sp.csr_array(X), sensitive_features=groups)
+    dense = FairPCA(3).fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(sparse.group_errors_, dense.group_errors_, rtol=1e-6)
+    np.testing.assert_allclose(sparse.mean_, X.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(sparse.components_ @ sparse.components_.T, np.eye(3), atol=1e-12)
+    left = X - X.mean(axis=0)
+    left -= left @ sparse.components_.T @ sparse.components_
+    errors = [np.square(left[groups == g]).sum(axis=1).mean() for g in (0, 1)]
+    np.testing.assert_allclose(sparse.group_errors_, errors, rtol=1e-6)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_entries_of_a_sparse_matrix_that_stand_twice(wide, monkeypatch):
+    if wide:
+        monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    X = sp.random_array((200, 40), density=0.2, rng=np.random.default_rng(0), format="csr")
+    twice = sp.csr_array(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
+    )
+    groups = np.arange(200) % 2
+    errors = [FairPCA(3).fit(A, sensitive_features=groups).group_errors_ for A in (X, twice)]
+    np.testing.assert_allclose(*errors, rtol=1e-12)
+    assert twice.nnz == 2 * X.nnz  # the caller's matrix stays as it was

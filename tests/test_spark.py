@@ -139,4 +139,3 @@ def test_what_is_refused(session, frame):
         GroupMoments.from_spark(nothing, group="sex")
     with pytest.raises(TypeError, match="expected a Spark data frame, got DataFrame"):
         GroupMoments.from_spark(pd.DataFrame(X), group="sex")
-    fair = FairPCA(2).fit(X, sensitive_features=SEX)

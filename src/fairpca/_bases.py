@@ -12,6 +12,9 @@ from fairpca._spectral import DenseFamily, DenseOperand, Point, Products, top_ei
 
 Array = NDArray[np.float64]
 
+_ROUNDING_OF_SPAN = (
+    1e-8  # of a unit vector: what is left of it outside a basis, if no more, is noise
+)
 _TINY = float(np.finfo(np.float64).tiny)
 _LAST_PART = 0.4  # of the limit, for which the residual must halve every round
 _SPARE = 8  # columns to start from beyond the rank
@@ -168,7 +171,8 @@ class GrowingBasis:
         """Append what is new in ``block``, roughly orthogonal to V; False when nothing is."""
         m, V = self._size, self._V[: self._size]
         block = _orthonormalize(block)
-        block = _orthonormalize(block - V.T @ (V @ block))  # twice is enough
+        block -= V.T @ (V @ block)  # twice is enough
+        block = _orthonormalize(block[:, np.linalg.norm(block, axis=0) > _ROUNDING_OF_SPAN])
         if not block.shape[1]:
             return False
         products = self.operand.products(block)

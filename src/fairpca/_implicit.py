@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import diags_array
+from scipy.sparse import csr_array, diags_array
 
 from fairpca._accumulation import by_group
 from fairpca._moments import GroupMoments
@@ -35,6 +35,7 @@ Center = Literal["overall", "group"]
 
 _GRAMS_UP_TO = 5000  # features
 _BLOCK_ENTRIES = 1 << 21
+_FAR = 100  # a squared mean against the variance; beyond it, one entry in a hundred may be zero
 
 
 def learn(X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments | ImplicitMoments:
@@ -82,11 +83,16 @@ class ImplicitMoments:
                 f"groups {self.groups[self.weights == 0].tolist()} have total weight zero; give at "
                 "least one of their rows a positive sample_weight, or leave these rows out."
             )
-        split = _SparseGroups if rows.is_sparse else _DenseGroups
-        self._rows = split(rows, codes, k, weights)
+        shift: Any = 0.0
+        if rows.is_sparse:
+            X, shift = _shift_far_columns(rows.block(0, rows.n_rows))
+            self._rows: _SparseGroups | _DenseGroups = _SparseGroups(X, codes, k, weights)
+        else:
+            self._rows = _DenseGroups(rows, codes, k, weights)
         with np.errstate(over="ignore", invalid="ignore"):
-            self.means = self._rows.sums() / self.weights[:, None]
-            self.mean = self.weights @ self.means / self.weights.sum()
+            self._means = self._rows.sums() / self.weights[:, None]
+            self._mean = self.weights @ self._means / self.weights.sum()
+            self.means, self.mean = self._means + shift, self._mean + shift
             squares = self._rows.squares(self._centers("overall"))
         if not np.isfinite(squares).all():
             refuse_unusable_numbers(rows)
@@ -102,7 +108,7 @@ class ImplicitMoments:
         return ImplicitMoments(rows, CodedLabels(codes, new), sample_weight)
 
     def _centers(self, center: Center) -> Array:
-        return self.means if center == "group" else np.tile(self.mean, (len(self.groups), 1))
+        return self._means if center == "group" else np.tile(self._mean, (len(self.groups), 1))
 
 
 class ImplicitOperand:
@@ -197,9 +203,8 @@ class _SparseGroups:
     Each group is in as many parts as there are threads.
     """
 
-    def __init__(self, rows: Rows, codes: NDArray[Any], k: int, weights: Array | None) -> None:
-        X = rows.block(0, rows.n_rows)
-        roots = np.ones(rows.n_rows) if weights is None else np.sqrt(weights)
+    def __init__(self, X: Any, codes: NDArray[Any], k: int, weights: Array | None) -> None:
+        roots = np.ones(len(codes)) if weights is None else np.sqrt(weights)
         self._n_threads = blas_threads()
         self._parts: list[tuple[int, Any, Array]] = []
         for g in range(k):
@@ -243,6 +248,28 @@ class _SparseGroups:
                 total = np.zeros((self._k, *np.shape(result)))
             total[g] += result
         return np.asarray(total)
+
+
+def _shift_far_columns(X: Any) -> tuple[Any, Array]:
+    """Move columns whose mean is far from zero, against their spread, to it; and by how much.
+
+    Sparse rows are centred by subtracting products of means, which would cost these columns their
+    digits. Hardly an entry of theirs is zero, so moving them stores hardly more.
+    """
+    n, d = X.shape
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.asarray(X.sum(axis=0)).ravel() / n
+        variances = np.asarray(X.power(2).sum(axis=0)).ravel() / n - means**2
+        far = np.flatnonzero(means**2 > _FAR * np.abs(variances))
+    shift = np.zeros(d)
+    if not len(far):
+        return X, shift
+    shift[far] = means[far]
+    others = np.ones(d)
+    others[far] = 0.0
+    moved = csr_array(X[:, far].toarray() - means[far])
+    back = csr_array((np.ones(len(far)), (np.arange(len(far)), far)), shape=(len(far), d))
+    return (X @ diags_array(others) + moved @ back).tocsr(), shift
 
 
 def _sum(arrays: Iterable[Array]) -> Array:

@@ -68,6 +68,9 @@ class SparseRows:
 
     def __init__(self, X: Any) -> None:
         self._X = X.tocsr()
+        if not self._X.has_canonical_format:
+            self._X = self._X.copy()  # the caller's stays as it is
+            self._X.sum_duplicates()
         self.n_rows, self.n_features = X.shape
 
     def block(self, start: int, stop: int) -> Any:
