@@ -28,18 +28,12 @@ from fairpca import _pending as pending
 CAPACITY = 40
 
 
-WAYS = {  # threads, and the number of columns from which each buffer is split over them
-    "in the call": (1, 1000),
-    "in the background": (2, 1000),
-    "on all threads": (3, 1),
-}
+WAYS = {"in the call": 1, "in the background": 2}  # by the number of threads
 
 
 def use_small_buffers(patch, way):
-    threads, wide = WAYS[way]
     patch.setattr(pending, "_room", lambda k, d: CAPACITY)
-    patch.setattr(pending, "blas_threads", lambda: threads)
-    patch.setattr(pending, "_WIDE", wide)
+    patch.setattr(pending, "blas_threads", lambda: WAYS[way])
 
 
 @pytest.fixture(params=WAYS)

@@ -32,7 +32,6 @@ _BUFFER_ENTRIES = 1 << 21  # 16 MiB
 _LEAST_ROOM = 256  # rows of each group, unless its Gram matrix is smaller than they are
 _CHUNK_ENTRIES = 3 << 16  # 1.5 MiB, which stay in cache while they are shifted and summed
 _SAFE_TO_SQUARE = 1e150
-_WIDE = 128  # columns, from which one thread multiplies for much longer than the caller gathers
 
 
 def may_wait(rows: Rows, k: int) -> bool:
@@ -96,13 +95,6 @@ class _Buffer:
                 first = self.tally.filled[g] + a
                 yield g, chunk, self.Z[g, first : first + len(chunk)]
 
-    def add_grams(self, grams: Array, part: int = 0, n_parts: int = 1) -> None:
-        """Add the Gram matrices of one of several parts of the rows to the lower triangles."""
-        for G, Z, n in zip(grams, self.Z, self.tally.filled, strict=True):
-            rows = slice(n * part // n_parts, n * (part + 1) // n_parts)
-            if rows.start < rows.stop:
-                add_gram(G, Z[rows])
-
 
 class PendingRows:
     """Rows that are yet to be added to ``total``, about its shifts."""
@@ -110,7 +102,6 @@ class PendingRows:
     def __init__(self, total: Sums) -> None:
         self._total = total
         self._buffers: list[_Buffer] = []  # the first one is being filled
-        self._parts: list[Array] = []  # Gram matrices of further threads
         self._lock = Lock()
 
     def take(self, rows: Rows, members: Members, weights: Array | None) -> bool:
@@ -154,7 +145,7 @@ class PendingRows:
         if not self._buffers[0].has_room(members):
             full, other = self._buffers
             full.at_work = _in_background(self._add, full)
-            if self._total.sums.shape[1] >= _WIDE or blas_threads() == 1:
+            if blas_threads() == 1:  # nobody wants a second thread at work
                 _finish(full)
             self._buffers = [other, full]
             _finish(other)
@@ -168,34 +159,17 @@ class PendingRows:
         """Add what a buffer holds, if anything, to the sums; of Gram matrices the lower halves."""
         with buffer.lock:
             total, tally = self._total, buffer.tally
-            k, d = total.sums.shape
-            if d < _WIDE or blas_threads() == 1:
-                buffer.add_grams(total.grams)
-            else:
-                self._add_grams_on_all_threads(buffer)
+            for G, Z, n in zip(total.grams, buffer.Z, tally.filled, strict=True):
+                if n:
+                    add_gram(G, Z[:n])
             total.rows += tally.rows
             total.weights += tally.weights
             total.sums += tally.sums
-            buffer.tally = _Tally.nothing(k, d)
-
-    def _add_grams_on_all_threads(self, buffer: _Buffer) -> None:
-        n_threads = blas_threads()
-        while len(self._parts) < n_threads - 1:
-            self._parts.append(np.zeros_like(self._total.grams))
-        with single_threaded_blas():
-            elsewhere = [
-                shared_pool(n_threads).submit(buffer.add_grams, part, i, n_threads)
-                for i, part in enumerate(self._parts[: n_threads - 1], start=1)
-            ]
-            buffer.add_grams(self._total.grams, 0, n_threads)
-            for work in elsewhere:
-                work.result()
+            buffer.tally = _Tally.nothing(*total.sums.shape)
 
     def _complete(self) -> None:
         for buffer in self._buffers:
             self._add(buffer)
-        self._total.grams += sum(self._parts)
-        self._parts = []
         mirror(self._total.grams)
 
 

@@ -99,11 +99,11 @@ def _row_blocks(X: Any) -> list[Any]:
 def _delayed(values: Any) -> list[Any]:
     """The blocks of a frame, column or array.
 
-    Not optimised: dask would do so for every column of a frame apart, and join Parquet files where
+    Frames are not optimised: dask would do so for every column apart, and join Parquet files where
     few columns are read, so that labels were cut elsewhere than X. As they are, both share the
     tasks of their frame.
     """
-    return list(np.ravel(values.to_delayed(optimize_graph=False)))
+    return list(np.ravel(values.to_delayed(optimize_graph=isinstance(values, da.Array))))
 
 
 def _alongside(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
