@@ -234,7 +234,10 @@ def check_integer(name: str, value: Any, least: int) -> None:
 def check_sample_weight(
     sample_weight: Any, n_rows: int, may_all_be_zero: bool = False
 ) -> NDArray[np.float64] | None:
-    """Weights as float64, or None; negative, missing, all-zero and misfitting ones are refused."""
+    """Weights as float64, or None; negative, missing and misfitting ones are refused.
+
+    So are those that are all zero, unless this block may add nothing to others.
+    """
     if sample_weight is None:
         return None
     try:
