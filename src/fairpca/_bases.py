@@ -54,6 +54,8 @@ class GrowingBasis:
     early one stops; the residual e only leaves an optimality gap of order ``e^2``. Each round costs
     k products ``C_g V`` of r or 2r columns. The basis may be used for several problems in turn.
 
+    Vectors of d numbers are rows here, which is the fastest way to append and to combine them.
+
     ``solve`` gives up when it would multiply more than ``limit`` columns, or earlier when it comes
     no nearer: ``converged`` is False then. A basis of more than ``capacity`` columns is replaced by
     the eigenspaces found so far.
@@ -78,30 +80,29 @@ class GrowingBasis:
         most = limit + 2 * (rank + _SPARE)
         room = most if capacity is None else min(capacity, most)
         self._size = 0
-        # One row per basis vector: appending touches nothing else, and unused rows cost no memory.
-        self._V = np.empty((room, d))
+        self._V = np.empty((room, d))  # unused rows cost no memory
         self._CV = np.empty((k, room, d))
         self._H = np.zeros((k, 0, 0))
         self._given_start = start is not None and start.shape[1] > 0
-        self._begin(np.zeros((d, 0)) if start is None else start)
+        self._begin(np.zeros((0, d)) if start is None else start.T)
 
     def _begin(self, start: Array) -> None:
-        """Fill the basis: ``start`` and random columns, and one round of products."""
+        """Fill the basis: ``start`` and random vectors, and one round of products."""
         d = self.operand.n_features
-        random = np.random.default_rng(0).standard_normal((d, min(d, self.rank + _SPARE)))
-        self._expand(np.hstack([start, random[:, start.shape[1] :]]))
+        random = np.random.default_rng(0).standard_normal((min(d, self.rank + _SPARE), d))
+        self._expand(np.vstack([start, random[len(start) :]]))
         self._expand(self._residual(self.operand.shares, np.eye(self._size)))
 
     def _missing(self, points: Sequence[Point], residuals: Sequence[Array], least: float) -> Array:
-        """Columns to append: residuals longer than ``least``."""
-        columns = np.hstack(residuals)
-        return np.asarray(columns[:, np.linalg.norm(columns, axis=0) > least])
+        """Vectors to append: residuals longer than ``least``."""
+        vectors = np.vstack(residuals)
+        return np.asarray(vectors[np.linalg.norm(vectors, axis=1) > least])
 
     def _overlooked(self, points: Sequence[Point], least: float) -> Array:
-        """Columns to append because better eigenvectors than a point's may lie outside the basis.
+        """Vectors to append because better eigenvectors than a point's may lie outside the basis.
 
         Where the matrices leave the basis as it is, or nearly so, residuals are small whatever is
-        missing. Random columns have a part in every eigenvector, so a start from them alone is
+        missing. Random vectors have a part in every eigenvector, so a start from them alone is
         trusted; after another one the best vector that the point leaves out must have converged
         as well, or be clearly worse.
         """
@@ -113,7 +114,7 @@ class GrowingBasis:
                 length = float(np.linalg.norm(residual))
                 if length > max(least, values[-2] - values[-1]):
                     return residual
-        return np.zeros((self.operand.n_features, 0))
+        return np.zeros((0, self.operand.n_features))
 
     def solve(self, problem: Callable[[DenseFamily], S]) -> S:
         """Solve ``problem`` for the family of all eigenspaces, as far as the limit allows."""
@@ -129,9 +130,9 @@ class GrowingBasis:
             points = list({id(point): point for point in solution.decisive}.values())
             residuals = [self._residual(point.weights, point.basis) for point in points]
             scale = max(float(np.linalg.norm(np.tensordot(shares, self._H, axes=1))), _TINY)
-            longest = max(float(np.linalg.norm(e, axis=0).max()) for e in residuals) / scale
+            longest = max(float(np.linalg.norm(e, axis=1).max()) for e in residuals) / scale
             new = self._missing(points, residuals, self.tolerance * scale)
-            left -= new.shape[1]
+            left -= len(new)
             if left < _LAST_PART * self.limit and longest > max(0.5 * last, self.tolerance):
                 left = -1  # no hope to get there in time
             if left < 0 and precision:
@@ -139,12 +140,12 @@ class GrowingBasis:
                 continue
             if left < 0:
                 # Each eigenvalue is known to within its residual, and their sums so far.
-                slack = max(float(np.linalg.norm(e, axis=0).sum()) for e in residuals)
+                slack = max(float(np.linalg.norm(e, axis=1).sum()) for e in residuals)
                 self.converged = False
                 return self._lift(solution, slack)
-            if self._size + new.shape[1] > len(self._V):
+            if self._size + len(new) > len(self._V):
                 self._restart([point.basis for point in points])
-                new = new[:, : len(self._V) - self._size]
+                new = new[: len(self._V) - self._size]
             before = precision
             if self._expand(new):
                 precision = min(precision, 0.1 * longest) if precision else 0.0
@@ -160,26 +161,27 @@ class GrowingBasis:
         return solution.lift(self._V[: self._size].T, slack)  # type: ignore[no-any-return]
 
     def _residual(self, weights: Array, basis: Array) -> Array:
-        """``M(w) U - V V' M(w) U`` for U = V basis."""
-        within = np.tensordot(weights, self._H, axes=1) @ basis
-        outside = self._V[: self._size].T @ -within
+        """``M(w) U - V V' M(w) U`` for U = V basis, transposed."""
+        within = basis.T @ np.tensordot(weights, self._H, axes=1)
+        outside = -within @ self._V[: self._size]
         for w, C_V in zip(weights, self._CV[:, : self._size], strict=True):
-            outside += C_V.T @ (w * basis)
+            outside += (w * basis.T) @ C_V
         return outside
 
     def _expand(self, block: Array) -> bool:
         """Append what is new in ``block``, roughly orthogonal to V; False when nothing is."""
         m, V = self._size, self._V[: self._size]
         block = _orthonormalize(block)
-        block -= V.T @ (V @ block)  # twice is enough
-        block = _orthonormalize(block[:, np.linalg.norm(block, axis=0) > _ROUNDING_OF_SPAN])
-        if not block.shape[1]:
+        block -= (block @ V.T) @ V  # twice is enough
+        block = _orthonormalize(block[np.linalg.norm(block, axis=1) > _ROUNDING_OF_SPAN])
+        if not len(block):
             return False
-        products = self.operand.products(block)
-        self._H = bordered(self._H, V.T, block, products)
-        self._size += block.shape[1]
-        self._V[m : self._size] = block.T
-        self._CV[:, m : self._size] = products.transpose(0, 2, 1)
+        end = m + len(block)
+        products = self._CV[:, m:end].transpose(0, 2, 1)
+        products[:] = self.operand.products(block.T)
+        self._H = bordered(self._H, V.T, block.T, products)
+        self._V[m:end] = block
+        self._size = end
         return True
 
     def _restart(self, bases: list[Array]) -> None:
@@ -207,10 +209,10 @@ class SnapshotBasis(GrowingBasis):
 
     def _missing(self, points: Sequence[Point], residuals: Sequence[Array], least: float) -> Array:
         """The eigenspace of the worst point, as far as it lies outside of the basis."""
-        lengths = [float(np.linalg.norm(e, axis=0).max()) for e in residuals]
+        lengths = [float(np.linalg.norm(e, axis=1).max()) for e in residuals]
         worst = int(np.argmax(lengths))
         if lengths[worst] <= least:
-            return np.zeros((self.operand.n_features, 0))
+            return np.zeros((0, self.operand.n_features))
         return self._new_part(points[worst])
 
     def _overlooked(self, points: Sequence[Point], least: float) -> Array:
@@ -221,28 +223,28 @@ class SnapshotBasis(GrowingBasis):
                 continue  # whose first eigenspace the basis started from
             if not self.operand.is_top(point.weights, self._V[: self._size].T @ point.basis):
                 return self._new_part(point)
-        return np.zeros((self.operand.n_features, 0))
+        return np.zeros((0, self.operand.n_features))
 
     def _new_part(self, point: Point) -> Array:
         """What of the point's eigenspace lies outside of the basis."""
         V, block = self._V[: self._size], self._snapshot(point.weights)
-        block -= V.T @ (V @ block)
-        return block[:, np.linalg.norm(block, axis=0) > self.tolerance]
+        block -= (block @ V.T) @ V
+        return np.asarray(block[np.linalg.norm(block, axis=1) > self.tolerance])
 
     def _snapshot(self, weights: Array) -> Array:
         self.n_eigensolves += 1
         size = min(self.rank + _SPARE, self.operand.n_features)
-        return top_eigenvectors(np.tensordot(weights, self.operand.C, axes=1), size)[1]
+        return top_eigenvectors(np.tensordot(weights, self.operand.C, axes=1), size)[1].T
 
 
 def _orthonormalize(block: Array) -> Array:
-    """An orthonormal basis of the columns, without those that others nearly span.
+    """An orthonormal basis of the rows, without those that others nearly span.
 
     By the eigenvectors of their Gram matrix, ten times as fast as a QR decomposition of thin
-    matrices; orthonormal to rounding when applied to columns that nearly are so already.
+    matrices; orthonormal to rounding when applied to rows that nearly are so already.
     """
-    lengths = np.linalg.norm(block, axis=0)
-    block = block[:, lengths > 0] / lengths[lengths > 0]
-    values, vectors = np.linalg.eigh(block.T @ block)
+    lengths = np.linalg.norm(block, axis=1)
+    block = block[lengths > 0] / lengths[lengths > 0, None]
+    values, vectors = np.linalg.eigh(block @ block.T)
     new = values > 1e-12 * max(len(values), 1)
-    return np.asarray(block @ (vectors[:, new] / np.sqrt(values[new])))
+    return np.asarray((vectors[:, new] / np.sqrt(values[new])).T @ block)

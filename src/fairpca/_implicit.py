@@ -35,6 +35,8 @@ Center = Literal["overall", "group"]
 
 _GRAMS_UP_TO = 5000  # features
 _BLOCK_ENTRIES = 1 << 21
+_SLICE_COLUMNS = 6000  # of which 20 or 30 numbers each fit into the cache of a core
+_ENTRIES_PER_SLICE = 6  # of a row, at the least
 _FAR = 100  # a squared mean against the variance; beyond it, one entry in a hundred may be zero
 
 
@@ -200,22 +202,24 @@ class _DenseGroups:
 class _SparseGroups:
     """Sparse rows times the roots of their weights, copied group by group once.
 
-    Each group is in as many parts as there are threads.
+    Each group is in as many parts as there are threads, and each part in slices of columns: the
+    rows of V that belong to one stay in the cache, which takes up to half the time.
     """
 
     def __init__(self, X: Any, codes: NDArray[Any], k: int, weights: Array | None) -> None:
         roots = np.ones(len(codes)) if weights is None else np.sqrt(weights)
         self._n_threads = blas_threads()
-        self._parts: list[tuple[int, Any, Array]] = []
+        self._slices = _column_slices(X)
+        self._parts: list[tuple[int, list[Any], Array]] = []
         for g in range(k):
             for members in np.array_split(np.flatnonzero(codes == g), self._n_threads):
                 part = X[members]
                 if weights is not None:
                     part = diags_array(roots[members]) @ part
-                self._parts.append((g, part, roots[members]))
+                self._parts.append((g, [part[:, s] for s in self._slices], roots[members]))
         self._k = k
         self._totals = np.bincount(codes, weights, minlength=k)
-        self._sums = self._per_group(lambda part, root: part.T @ root)
+        self._sums = self._per_group(self._backward)
 
     def sums(self) -> Array:
         """Weighted sum of each group, of shape (k, d)."""
@@ -223,21 +227,34 @@ class _SparseGroups:
 
     def squares(self, centers: Array) -> Array:
         """Weighted sum of squared distances to the centre, of each group."""
-        raw = self._per_group(lambda part, root: part.data @ part.data)
+        raw = self._per_group(lambda part, root: sum(X.data @ X.data for X in part))
         crossed = (centers * (self._totals[:, None] * centers - 2 * self._sums)).sum(axis=1)
         return np.asarray(raw + crossed)
 
     def products(self, V: Array, centers: Array) -> Array:
         """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
-        products = self._per_group(lambda part, root: part.T @ (part @ V))
+        blocks = [V[s] for s in self._slices]
+
+        def product(part: list[Any], root: Array) -> Array:
+            forward = _sum(X @ block for X, block in zip(part, blocks, strict=True))
+            return self._backward(part, forward)
+
+        products = self._per_group(product)
         for g, c in enumerate(centers):
-            c_V = c @ V
-            products[g] -= np.outer(self._sums[g], c_V)
-            products[g] -= np.outer(c, self._sums[g] @ V - self._totals[g] * c_V)
+            left = np.stack([self._sums[g], c])
+            sums_V, c_V = left @ V
+            products[g] -= left.T @ np.stack([c_V, sums_V - self._totals[g] * c_V])
         return products
 
-    def _per_group(self, function: Callable[[Any, Array], Any]) -> Array:
-        def on_part(item: tuple[int, Any, Array]) -> Any:
+    def _backward(self, part: list[Any], Y: Array) -> Array:
+        """``X' Y`` for the rows X of a part."""
+        product = np.empty((self._slices[-1].stop, *Y.shape[1:]))
+        for s, X in zip(self._slices, part, strict=True):
+            product[s] = X.T @ Y
+        return product
+
+    def _per_group(self, function: Callable[[list[Any], Array], Any]) -> Array:
+        def on_part(item: tuple[int, list[Any], Array]) -> Any:
             with np.errstate(over="ignore", invalid="ignore"):  # looked at by whoever asked
                 return function(item[1], item[2])
 
@@ -248,6 +265,14 @@ class _SparseGroups:
                 total = np.zeros((self._k, *np.shape(result)))
             total[g] += result
         return np.asarray(total)
+
+
+def _column_slices(X: Any) -> list[slice]:
+    """Columns in slices for the cache, but no more than a row's entries are worth."""
+    n, d = X.shape
+    most = X.nnz // (_ENTRIES_PER_SLICE * max(n, 1))
+    edges = np.linspace(0, d, max(1, min(most, d // _SLICE_COLUMNS)) + 1).astype(int)
+    return [slice(a, b) for a, b in pairwise(edges.tolist())]
 
 
 def _shift_far_columns(X: Any) -> tuple[Any, Array]:
@@ -273,7 +298,8 @@ def _shift_far_columns(X: Any) -> tuple[Any, Array]:
 
 
 def _sum(arrays: Iterable[Array]) -> Array:
-    first, *others = arrays
-    for other in others:
-        first += other
-    return first
+    arrays = iter(arrays)
+    total = next(arrays)
+    for array in arrays:
+        total += array
+    return total
