@@ -212,7 +212,7 @@ def _add_dense_rows(
 def gather(block: NDArray[Any], order: NDArray[np.intp], out: Array) -> None:
     """Copy rows of a block, in this order."""
     if block.dtype == np.float64:
-        np.take(block, order, axis=0, out=out, mode="clip")
+        block.take(order, axis=0, out=out, mode="clip")
     else:
         out[:] = block[order]
 

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from operator import add
 from threading import Lock
 
 import numpy as np
@@ -50,25 +51,25 @@ class _Tally:
     """What a buffer holds, without its Gram matrices."""
 
     filled: list[int]  # rows of each group
-    rows: NDArray[np.int64]  # of these, with positive weight
-    weights: Array
+    rows: list[int]  # of these, with positive weight
+    weights: list[float]
     sums: Array
 
     @classmethod
     def nothing(cls, k: int, d: int) -> _Tally:
-        return cls([0] * k, np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d)))
+        return cls([0] * k, [0] * k, [0.0] * k, np.zeros((k, d)))
 
     def plus(self, members: Members, weights: Array | None, sums: Array) -> _Tally:
         """With a block more."""
-        sizes = [len(m) for m in members]
-        n_rows, weight = np.array(sizes), np.array(sizes, np.float64)
+        sizes = n_rows = [len(m) for m in members]
+        weight: list[float] = [*sizes]
         if weights is not None:
-            n_rows = np.array([np.count_nonzero(weights[m]) for m in members])
-            weight = np.array([weights[m].sum() for m in members])
+            n_rows = [int(np.count_nonzero(weights[m])) for m in members]
+            weight = [float(weights[m].sum()) for m in members]
         return _Tally(
-            filled=[n + size for n, size in zip(self.filled, sizes, strict=True)],
-            rows=self.rows + n_rows,
-            weights=self.weights + weight,
+            filled=[*map(add, self.filled, sizes)],
+            rows=[*map(add, self.rows, n_rows)],
+            weights=[*map(add, self.weights, weight)],
             sums=self.sums + sums,
         )
 
@@ -113,18 +114,19 @@ class PendingRows:
 
     def _fill(self, buffer: _Buffer, rows: Rows, members: Members, weights: Array | None) -> bool:
         shifts, values = self._total.shifts, rows.block(0, rows.n_rows)
-        sums, extremes = np.zeros_like(shifts), [0.0]
+        sums = np.zeros(shifts.shape)
         with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
             for g, chunk, Z in buffer.places(members):
                 gather(values, chunk, Z)
                 if shifts[g].any():
                     Z -= shifts[g]
                 sums[g] += weigh(Z, None if weights is None else weights[chunk])
-                extremes.append(float(Z.max()))
-                if weights is not None:
-                    extremes.append(-float(Z.min()))
+                if not Z.max() < _SAFE_TO_SQUARE:
+                    return False
+                if weights is not None and not Z.min() > -_SAFE_TO_SQUARE:
+                    return False
         # Unweighted, a number far below zero shows in the sum of its column: none is far above.
-        if not (max(extremes) < _SAFE_TO_SQUARE and (np.abs(sums) < _SAFE_TO_SQUARE).all()):
+        if not np.abs(sums).max() < _SAFE_TO_SQUARE:
             return False
         buffer.tally = buffer.tally.plus(members, weights, sums)
         return True

@@ -63,7 +63,7 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[A
 def members_of(labels: NDArray[Any], groups: Any, n_rows: int) -> list[NDArray[np.intp]] | None:
     """The rows of each of these labels, or None where there are others."""
     if _compare_at_once(labels, groups):
-        members = [np.flatnonzero(groups == label) for label in labels]
+        members = [(groups == label).nonzero()[0] for label in labels]
         if sum(map(len, members)) == n_rows == len(groups):
             return members
     codes, present = encode_groups(groups, n_rows)
@@ -80,7 +80,8 @@ def _compare_at_once(labels: NDArray[Any], groups: Any) -> bool:
     """Whether a few comparisons of whole arrays tell more quickly than looking up every label."""
     if not isinstance(groups, np.ndarray) or groups.ndim != 1 or len(labels) > 8:
         return False
-    return any({labels.dtype.kind, groups.dtype.kind} <= set(kinds) for kinds in ("biu", "U"))
+    kinds = labels.dtype.kind + groups.dtype.kind
+    return kinds == "UU" or all(kind in "biu" for kind in kinds)
 
 
 def _encode_column(column: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
