@@ -378,6 +378,57 @@ def test_altered_text_is_refused_with_its_row(data, tmp_path, monkeypatch):
         GroupMoments.from_files(tmp_path / "d.csv", group="sex")
 
 
+@pytest.mark.parametrize("value", ["1.2x", "?"])
+def test_column_that_is_text_by_a_few_values_is_not_left_out(value, data, tmp_path):
+    X, sex = data
+    table = as_table(X, sex, code=[f"{i}A" if i % 5 else str(i) for i in range(len(sex))])
+    pa_csv.write_csv(table, tmp_path / "d.csv")
+    fair = FairPCA(2).fit_files(tmp_path / "d.csv", group="sex")
+    assert "code" not in fair.feature_names_in_
+    lines = (tmp_path / "d.csv").read_text().split("\n")
+    person, _, *rest = lines[40].split(",")
+    lines[40] = ",".join([person, value, *rest])
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"line 41 .* in column 'x0', which otherwise"):
+        FairPCA(2).fit_files(tmp_path / "d.csv", group="sex")
+    others = ["x1", "x2", "x3"]
+    fair = FairPCA(2).fit_files(tmp_path / "d.csv", group="sex", columns=others)
+    assert fair.feature_names_in_.tolist() == others
+
+
+def test_encoding_of_text(tmp_path):
+    rng = np.random.default_rng(0)
+    groups = ["wm\u00e4", "m\u00e4"]
+    lines = [f"{rng.normal()},{rng.normal()},{groups[i % 2]}" for i in range(40)]
+    (tmp_path / "l.csv").write_bytes(("a,b,g\n" + "\n".join(lines)).encode("latin-1"))
+    with pytest.raises(ValueError, match=r"line 2\); name .* in Python encoding='latin-1'"):
+        FairPCA(1).fit_files(tmp_path / "l.csv", group="g")
+    fair = FairPCA(1).fit_files(tmp_path / "l.csv", group="g", encoding="latin-1")
+    assert fair.groups_.tolist() == sorted(groups)
+    scores = fair.transform_files(
+        tmp_path / "l.csv", tmp_path / "s.parquet", keep="g", encoding="latin-1"
+    )
+    assert pq.read_table(scores)["g"][0].as_py() == groups[0]
+
+
+def test_column_in_the_path_of_a_single_file(data, tmp_path):
+    X, sex = data
+    pq.write_to_dataset(as_table(X, sex), tmp_path / "d", partition_cols=["sex"])
+    files = sorted((tmp_path / "d").rglob("*.parquet"))
+    with pytest.raises(ValueError, match=r"'sex' in .*; it stands in the path: pass the folder"):
+        GroupMoments.from_files(files, group="sex")
+
+
+def test_long_numbers_in_paths_stay_text(data, tmp_path):
+    X, sex = data
+    for label in np.unique(sex):
+        folder = tmp_path / "d" / f"id=9999999999999999999{ord(label[-1])}"
+        folder.mkdir(parents=True)
+        pq.write_table(as_table(X[sex == label], sex[sex == label]), folder / "p.parquet")
+    moments = GroupMoments.from_files(tmp_path / "d", group="id")
+    assert all(label.startswith("9999999999999999999") for label in moments.groups)
+
+
 def test_altered_pages_are_refused(data, tmp_path):
     X, sex = data
     path = tmp_path / "d.parquet"

@@ -146,6 +146,7 @@ class GroupMoments:
         sample_weight: str | None = None,
         drop_missing: bool = False,
         file_format: FileFormat | None = None,
+        encoding: str = "utf-8",
         progress: Callable[[float], object] | None = None,
     ) -> GroupMoments:
         r"""Moments of the rows of files, read block by block in constant memory.
@@ -170,6 +171,8 @@ class GroupMoments:
             an error that names the file and the row.
         file_format : {"csv", "tsv", "parquet", "arrow"}, optional
             By default told from the file names.
+        encoding : str, default="utf-8"
+            Of text files.
         progress : callable, optional
             Called in this thread with the fraction done, rising to 1.
 
@@ -194,7 +197,7 @@ class GroupMoments:
         from fairpca.sources.files import FileTable
 
         refuse_no_group(group)
-        table = FileTable(paths, file_format)
+        table = FileTable(paths, file_format, encoding)
         layout = table.choose(columns, group, sample_weight)
         moments = cls()
         for part in table.map(layout, decoded_moments, drop_missing, progress):

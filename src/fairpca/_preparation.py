@@ -285,6 +285,7 @@ def _chosen(table: FileTable, choices: Choices) -> tuple[Layout, list[str]]:
     others = [name for name in wanted if name not in numbers]
     text = [name for name in others if choices.encode and is_label(types[name])]
     left_out = [name for name in others if name not in text]
+    table.refuse_almost_numbers(left_out)
     if choices.columns and left_out:
         raise ValueError(
             f"column {left_out[0]!r} of {where} is not numeric; leave it out of --columns, or turn "

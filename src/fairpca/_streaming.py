@@ -31,6 +31,7 @@ class StreamingMixin:
         sample_weight: str | None = None,
         drop_missing: bool = False,
         file_format: FileFormat | None = None,
+        encoding: str = "utf-8",
         progress: Callable[[float], object] | None = None,
     ) -> Self:
         """Find the projection for the rows of files, read once in constant memory.
@@ -49,6 +50,7 @@ class StreamingMixin:
             sample_weight=sample_weight,
             drop_missing=drop_missing,
             file_format=file_format,
+            encoding=encoding,
             progress=progress,
         )
         return self.fit_moments(moments)
@@ -62,6 +64,7 @@ class StreamingMixin:
         keep: str | Sequence[str] = (),
         drop_missing: bool = False,
         file_format: FileFormat | None = None,
+        encoding: str = "utf-8",
         progress: Callable[[float], object] | None = None,
     ) -> Path:
         """Write the scores of the rows of files to another file, in row order.
@@ -77,7 +80,7 @@ class StreamingMixin:
             The features; by default those of the fit, by name.
         keep : str or list of str, optional
             Columns to be carried along in front of the scores, such as row identifiers.
-        drop_missing, file_format, progress
+        drop_missing, file_format, encoding, progress
             As for :meth:`fit_files`.
 
         Returns
@@ -91,7 +94,7 @@ class StreamingMixin:
         names = self.get_feature_names_out().tolist()
         if columns is None:
             columns = getattr(self, "feature_names_in_", None)
-        table = FileTable(paths, file_format)
+        table = FileTable(paths, file_format, encoding)
         layout = table.choose(columns, keep=keep)
         check_n_features(self.n_features_in_, len(layout.columns), "transform_files")
         schema = [*table.kept_schema(layout), *((name, "float64") for name in names)]

@@ -2,6 +2,7 @@
 
 try:
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
 except ImportError as error:
@@ -9,4 +10,4 @@ except ImportError as error:
         "reading and writing files needs pyarrow; install it with pip install 'fairpca[files]'."
     ) from error
 
-__all__ = ["pa", "pa_csv", "pq"]
+__all__ = ["pa", "pa_csv", "pc", "pq"]

@@ -18,7 +18,7 @@ from fairpca.sources.arrow import pa, pq
 from fairpca.sources.columns import Block, Origin, RecordBatch, decode
 from fairpca.sources.layout import Layout
 from fairpca.sources.paths import DataFile, find_files, spooled
-from fairpca.sources.text import text_batches, text_schema
+from fairpca.sources.text import refuse_almost_numbers, text_batches, text_schema
 
 R = TypeVar("R")
 Batches = Iterator[tuple[RecordBatch, float]]
@@ -96,7 +96,17 @@ class FileTable:
         own = {name: self.types[name] for name in self.default_columns}
         layout = Layout.choose(self.files[0].name, own, is_number, columns, group, weight, keep)
         self.check(layout)
+        if columns is None:
+            self.refuse_almost_numbers([name for name in own if name not in layout.all])
         return layout
+
+    def refuse_almost_numbers(self, left_out: Sequence[str]) -> None:
+        """Of columns that will be left out, refuse those a few values keep from being numbers."""
+        file = self.files[0]
+        if file.is_text:
+            with _blaming(file):
+                texts = [name for name in left_out if pa.types.is_string(self.types[name])]
+                refuse_almost_numbers(file, texts)
 
     def check(self, layout: Layout, file: DataFile | None = None) -> None:
         """Refuse a file (by default the first) without these columns, or text for numbers.

@@ -136,7 +136,9 @@ def unknown_column(name: str, known: Sequence[str], where: str) -> ValueError:
     """
     folded = {column.casefold(): column for column in known}
     near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
-    if near:
+    if f"{name}=" in where:
+        hint = f"it stands in the path: pass the folder above {name}=... instead."
+    elif near:
         hint = f"did you mean {' or '.join(repr(folded[column]) for column in near)}?"
     else:
         more = ", ..." if len(known) > 8 else ""

@@ -26,6 +26,7 @@ _SUFFIXES = {
     ".ipc": "arrow",
 }
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
+_INT64_DIGITS = 19  # fewer than these always fit
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive and its kin write null
 
 
@@ -193,7 +194,7 @@ def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
     """Integers where every value of a key is one."""
     for key in {key for file in files for key in file.partition}:
         values = [file.partition[key] for file in files if file.partition.get(key) is not None]
-        if all(value.removeprefix("-").isdecimal() for value in values):
+        if all(v.removeprefix("-").isdecimal() and len(v) < _INT64_DIGITS for v in values):
             for file in files:
                 if file.partition.get(key) is not None:
                     file.partition[key] = int(file.partition[key])

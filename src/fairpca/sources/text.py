@@ -8,14 +8,16 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from fairpca.sources.arrow import pa, pa_csv
+from fairpca.sources.arrow import pa, pa_csv, pc
 from fairpca.sources.paths import DataFile
 
 _HEAD = 1 << 23  # bytes that tell the types
 _BLOCK = 1 << 21  # bytes; a few dozen are read ahead
+_NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+_MOSTLY = 0.9
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _CONVERSION = re.compile(
     r"column #(\d+): Row #(\d+): CSV conversion error to (\w+): invalid value '(.*)'", re.DOTALL
@@ -26,7 +28,8 @@ def text_schema(file: DataFile) -> pa.Schema:
     """Names and types as the first block has them."""
     if next(_chunks(file), b"")[:2] in (b"\xff\xfe", b"\xfe\xff") and file.encoding == "utf-8":
         raise ValueError(
-            f"{file.name} is UTF-16 text; say so with --encoding utf-16, or convert it with iconv."
+            f"{file.name} is UTF-16 text; say so with --encoding utf-16, in Python with "
+            "encoding='utf-16', or convert it with iconv."
         )
     try:
         with _reader(file, None, threads=False, block=_HEAD) as (_, reader):
@@ -51,6 +54,25 @@ def text_batches(
                 yield batch, raw.tell() / size
     except (pa.ArrowException, UnicodeError) as error:
         raise explained(file, error, types) from error
+
+
+def refuse_almost_numbers(file: DataFile, names: Sequence[str]) -> None:
+    """Columns of text that were numbers but for a few values would be left out unnoticed."""
+    if not names:
+        return
+    types = dict.fromkeys(names, pa.string())
+    with _reader(file, types, threads=False, block=_HEAD) as (_, reader):
+        head = next(iter(reader), pa.schema(types).empty_table())
+    for name in names:
+        numeric = pc.match_substring_regex(head[name], _NUMBER)
+        if (pc.mean(numeric).as_py() or 0.0) >= _MOSTLY:
+            row = pc.index(numeric, False).as_py()
+            value = head[name][row].as_py()
+            raise ValueError(
+                f"line {row + 2} of {file.name} has {value!r} in column {name!r}, which otherwise "
+                "holds numbers; correct the value (a missing one is written as nothing at all), or "
+                f"leave the column out: --drop {name!r}, in Python columns=[...]."
+            )
 
 
 def explained(
@@ -161,7 +183,7 @@ def _undecodable(file: DataFile) -> ValueError:
 def _not_this_encoding(file: DataFile, line: int) -> ValueError:
     return ValueError(
         f"{file.name} is not {file.encoding.upper()} text (line {line}); name its encoding, for "
-        "example --encoding latin-1, or convert it with iconv."
+        "example --encoding latin-1, in Python encoding='latin-1', or convert it with iconv."
     )
 
 
