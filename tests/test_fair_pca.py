@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import warnings
 
@@ -15,7 +16,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
-from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
+from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning, _eigensolver, _implicit
 from fairpca.metrics import group_reconstruction_errors
 
 
@@ -528,3 +529,47 @@ def test_groups_too_far_apart_for_float64_are_called_so():
         FairPCA(2).fit(X, sensitive_features=groups).group_errors_,
         rtol=1e-6,
     )
+
+
+def test_copies_are_fitted_alone():
+    X, groups = make_groups((90, 60), d=4)
+    fair = FairPCA(2).partial_fit(X, sensitive_features=groups)
+    other = copy.copy(fair).partial_fit(X + 5, sensitive_features=groups)
+    assert fair.group_sizes_.tolist() == [90, 60]
+    assert other.group_sizes_.tolist() == [180, 120]
+    np.testing.assert_allclose(fair.mean_, X.mean(axis=0))
+
+
+def test_features_drowned_by_another_are_called_so():
+    X, groups = make_groups((90, 60), d=6)
+    for spread, drowned in [(1e5, False), (1e9, True)]:
+        large = X * np.array([1, spread, 1, 1, 1, 1])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            FairPCA(2).fit(large, sensitive_features=groups)
+        said = [str(warning.message) for warning in caught]
+        assert any("feature 1 varies so much more" in text for text in said) is drowned
+
+
+@pytest.mark.parametrize("kind", ["matrices", "rows", "sparse"])
+@pytest.mark.parametrize("spread", [1e3, 1e5])
+def test_one_feature_of_far_larger_variance_hides_no_other(spread, kind, monkeypatch):
+    """An income beside answers of yes and no: the search must not stop at what is little to it."""
+    X, groups = make_groups((250, 150), d=620)
+    X *= np.r_[spread, 10 * 0.9 ** np.arange(619)]
+    with monkeypatch.context() as patch:
+        patch.setattr(_eigensolver, "_GROWING_BASIS_FROM", 10**6)
+        patch.setattr(_eigensolver, "_SNAPSHOTS_FROM", 10**6)
+        whole = FairPCA(4).fit(X, sensitive_features=groups)
+    if kind != "matrices":
+        monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    fair = FairPCA(4).fit(sp.csr_array(X) if kind == "sparse" else X, sensitive_features=groups)
+    Z = X - X.mean(axis=0)
+    values = np.linalg.svd(Z, compute_uv=False)
+    assert fair.pca_reconstruction_error_ == pytest.approx(
+        np.square(values[4:]).sum() / len(X), rel=1e-5
+    )
+    np.testing.assert_allclose(fair.group_errors_, whole.group_errors_, rtol=1e-5)
+    left = Z - Z @ fair.components_.T @ fair.components_
+    errors = [np.square(left[groups == g]).sum(axis=1).mean() for g in ("g0", "g1")]
+    np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-5)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -26,7 +27,7 @@ from fairpca._projection import Projection
 from fairpca._ranks import RankSieve
 from fairpca._small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._solvers import Solution
-from fairpca._spectral import DenseOperand, Operand, top_eigenvectors
+from fairpca._spectral import DenseOperand, Operand, rounding_of, top_eigenvectors
 from fairpca._streaming import StreamingMixin
 from fairpca._validation import FORGOTTEN_GROUPS, check_several_groups
 from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
@@ -36,6 +37,7 @@ Array = NDArray[np.float64]
 M = TypeVar("M")
 
 _LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
+_TIMES_ROUNDING = 10  # which variances must be at the least
 _GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
 
 _RESULTS = frozenset(
@@ -167,7 +169,7 @@ class FairProjection(StreamingMixin, Projection):
 
     def _fit_settled(self, moments: GroupMoments, settled: SettledGroups) -> Self:
         self._remember_features(None, moments)
-        return self._restart(moments._copy())._publish(settled)
+        return self._restart(copy(moments))._publish(settled)
 
     def fit_transform(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -183,6 +185,14 @@ class FairProjection(StreamingMixin, Projection):
         if "components_" not in vars(self):
             self._check_params()
             self._publish()
+
+    def __copy__(self) -> Self:
+        """A copy that ``partial_fit`` changes alone."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(vars(self))
+        if "moments_" in vars(self):
+            twin.moments_ = copy(self.moments_)
+        return twin
 
     def __sklearn_is_fitted__(self) -> bool:
         """Fitted: there is a projection, or there are moments to compute it from."""
@@ -308,6 +318,9 @@ class FairProjection(StreamingMixin, Projection):
         self._warn(solution.status, measured)
         if isinstance(moments, GroupMoments):
             _warn_of_lost_digits(*moments._spreads())
+        if isinstance(operand, DenseOperand):
+            variances = np.einsum("g,gii->i", shares, operand.C)
+            _warn_of_drowned_features(variances, moments.feature_names)
         return self
 
     def _warn(self, status: Status, measured: Operand) -> None:
@@ -383,6 +396,21 @@ def _warn_of_lost_digits(within: float, between: float) -> None:
             f"the rows about them ({within:.3g}) is nearly lost in the rounding of float64: take "
             f"errors and disparity as uncertain by about {1e-15 * between:.1g}. Drop the columns "
             "that tell the groups apart, or subtract each group's mean first.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_drowned_features(variances: Array, names: list[str] | None) -> None:
+    """A feature of far larger numbers leaves nothing of the others."""
+    total, largest = float(variances.sum()), int(variances.argmax())
+    others = float(np.delete(variances, largest).sum())
+    if 0 < others < _TIMES_ROUNDING * rounding_of(len(variances)) * total:
+        warnings.warn(
+            f"feature {names[largest] if names else largest!r} varies so much more (variance "
+            f"{variances[largest]:.3g}) than all others together ({others:.3g}) that these are "
+            "lost in the rounding of float64. Standardise the features first, for example with "
+            "StandardScaler, or leave this one out.",
             RuntimeWarning,
             stacklevel=4,
         )

@@ -8,13 +8,18 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._spectral import DenseFamily, DenseOperand, Point, Products, top_eigenvectors
+from fairpca._spectral import (
+    DenseFamily,
+    DenseOperand,
+    Point,
+    Products,
+    rounding_of,
+    top_eigenvectors,
+)
 
 Array = NDArray[np.float64]
 
-_ROUNDING_OF_SPAN = (
-    1e-8  # of a unit vector: what is left of it outside a basis, if no more, is noise
-)
+_OUTSIDE = 0.01  # of a unit vector roughly orthogonal to a basis; with less it is noise
 _TINY = float(np.finfo(np.float64).tiny)
 _LAST_PART = 0.4  # of the limit, for which the residual must halve every round
 _SPARE = 8  # columns to start from beyond the rank
@@ -61,7 +66,7 @@ class GrowingBasis:
     the eigenspaces found so far.
     """
 
-    tolerance = 1e-9  # of the residual, relative to the norm of C
+    tolerance = 1e-9  # of the residual, relative to the least variance of a component
 
     def __init__(
         self,
@@ -129,11 +134,15 @@ class GrowingBasis:
             self.n_eigensolves += family.n_eigensolves
             points = list({id(point): point for point in solution.decisive}.values())
             residuals = [self._residual(point.weights, point.basis) for point in points]
-            scale = max(float(np.linalg.norm(np.tensordot(shares, self._H, axes=1))), _TINY)
-            longest = max(float(np.linalg.norm(e, axis=1).max()) for e in residuals) / scale
-            new = self._missing(points, residuals, self.tolerance * scale)
+            C = np.tensordot(shares, self._H, axes=1)
+            scale = max(float(np.linalg.norm(C)), _TINY)
+            variance = min(_least_eigenvalue(C, point.basis) for point in points)
+            rounding = rounding_of(self.operand.n_features) * scale
+            least = max(self.tolerance * variance, rounding)
+            longest = max(float(np.linalg.norm(e, axis=1).max()) for e in residuals)
+            new = self._missing(points, residuals, least)
             left -= len(new)
-            if left < _LAST_PART * self.limit and longest > max(0.5 * last, self.tolerance):
+            if left < _LAST_PART * self.limit and longest > max(0.5 * last, least):
                 left = -1  # no hope to get there in time
             if left < 0 and precision:
                 precision = 0.0
@@ -148,12 +157,12 @@ class GrowingBasis:
                 new = new[: len(self._V) - self._size]
             before = precision
             if self._expand(new):
-                precision = min(precision, 0.1 * longest) if precision else 0.0
+                precision = min(precision, 0.1 * longest / scale) if precision else 0.0
                 precision = precision if precision > 1e-6 else 0.0
                 last = longest if precision == before else np.inf
             elif precision:
                 precision = 0.0
-            elif not self._expand(self._overlooked(points, self.tolerance * scale)):
+            elif not self._expand(self._overlooked(points, least)):
                 self.converged = True
                 return self._lift(solution, 0.0)
 
@@ -173,7 +182,7 @@ class GrowingBasis:
         m, V = self._size, self._V[: self._size]
         block = _orthonormalize(block)
         block -= (block @ V.T) @ V  # twice is enough
-        block = _orthonormalize(block[np.linalg.norm(block, axis=1) > _ROUNDING_OF_SPAN])
+        block = _orthonormalize(block[np.linalg.norm(block, axis=1) > _OUTSIDE])
         if not len(block):
             return False
         end = m + len(block)
@@ -192,6 +201,11 @@ class GrowingBasis:
             C_V[: len(Q)] = Q @ C_V[: self._size]
         self._H = Q @ self._H @ Q.T
         self._size = len(Q)
+
+
+def _least_eigenvalue(C: Array, U: Array) -> float:
+    """Of ``U' C U``: the least variance of a component."""
+    return float(np.linalg.eigvalsh(U.T @ C @ U)[0])
 
 
 class SnapshotBasis(GrowingBasis):

@@ -105,7 +105,7 @@ class DenseOperand:
         return np.asarray(self.C @ V)
 
     def is_top(self, weights: Array, basis: Array) -> bool:
-        """Whether these eigenvectors of ``M(w)`` are the first ones, to a billionth of its norm.
+        """Whether these eigenvectors of ``M(w)`` are the first ones, to a billionth or rounding.
 
         So it is if M has no eigenvalue above the least of theirs once they are moved out of the
         way, which Cholesky decides at a tenth of the cost of a decomposition.
@@ -114,7 +114,8 @@ class DenseOperand:
         size = float(np.linalg.norm(M))
         lowest = np.einsum("ij,ij->j", basis, M @ basis).min()
         others_below = 2 * size * basis @ basis.T - M
-        others_below.flat[:: len(M) + 1] += lowest + 4e-9 * size
+        margin = max(4e-9 * abs(lowest), 4 * _EPS * len(M) * size)
+        others_below.flat[:: len(M) + 1] += lowest + margin
         try:
             np.linalg.cholesky(others_below)
         except np.linalg.LinAlgError:
@@ -124,6 +125,11 @@ class DenseOperand:
     def family(self, rank: int) -> DenseFamily:
         """All eigenspaces of this rank."""
         return DenseFamily(self.C, self.shares, self.traces, rank)
+
+
+def rounding_of(d: int) -> float:
+    """What arithmetic with d x d matrices leaves of one, relative to the norm of the matrices."""
+    return 2.0 * _EPS * max(1.0, float(np.sqrt(d)) / 4)
 
 
 def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
@@ -161,7 +167,7 @@ class DenseFamily:
         self.n_features = C.shape[1]
         self.n_eigensolves = 0
         self.guess = guess  # on a line of weights, near the answer
-        noise = 2.0 * _EPS * max(1.0, np.sqrt(self.n_features) / 4)
+        noise = rounding_of(self.n_features)
         #: Differences between errors below this count as zero: noise of the arithmetic, or more
         #: where a rough answer is enough (``precision``, relative to the largest trace).
         self.rounding = max(noise, precision) * float(traces.max())
