@@ -396,6 +396,33 @@ def test_column_that_is_text_by_a_few_values_is_not_left_out(value, data, tmp_pa
     assert fair.feature_names_in_.tolist() == others
 
 
+def test_such_a_column_after_a_file_without_rows(data, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,sex\n")
+    rows = [f"{i},{'?' if i == 4 else i * i % 7},{'fm'[i % 2]}" for i in range(50)]
+    (tmp_path / "b.csv").write_text("\n".join(["a,b,sex", *rows]))
+    with pytest.raises(ValueError, match=r"line 6 of .*b\.csv has '\?' in column 'b'"):
+        GroupMoments.from_files(tmp_path, group="sex")
+
+
+def test_kept_column_of_two_types(data, tmp_path):
+    X, sex = data
+    table = as_table(X, sex)
+    for name, ids in (("a", np.arange(700, dtype=np.int32)), ("b", np.arange(700) + 2**40)):
+        pq.write_table(table.set_column(0, "id", pa.array(ids)), tmp_path / f"{name}.parquet")
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    fair = FairPCA(2).fit_files(paths, group="sex", columns=["x0", "x1", "x2"])
+    with pytest.raises(ValueError, match="'id' is int32 in the first file and int64 in another"):
+        fair.transform_files(paths, tmp_path / "s.parquet", keep="id")
+    assert not (tmp_path / "s.parquet").exists()
+
+
+def test_index_of_a_pandas_frame_in_text_is_no_feature(data, tmp_path):
+    X, sex = data
+    as_table(X, sex).to_pandas().to_csv(tmp_path / "d.csv")
+    moments = GroupMoments.from_files(tmp_path / "d.csv", group="sex")
+    assert moments.feature_names == ["x0", "x1", "x2", "x3"]
+
+
 def test_encoding_of_text(tmp_path):
     rng = np.random.default_rng(0)
     groups = ["wm\u00e4", "m\u00e4"]
@@ -403,6 +430,9 @@ def test_encoding_of_text(tmp_path):
     (tmp_path / "l.csv").write_bytes(("a,b,g\n" + "\n".join(lines)).encode("latin-1"))
     with pytest.raises(ValueError, match=r"line 2\); name .* in Python encoding='latin-1'"):
         FairPCA(1).fit_files(tmp_path / "l.csv", group="g")
+    for unknown in ("klingon", "hex", None):
+        with pytest.raises(ValueError, match=f"encoding {unknown!r} is not known"):
+            FairPCA(1).fit_files(tmp_path / "l.csv", group="g", encoding=unknown)
     fair = FairPCA(1).fit_files(tmp_path / "l.csv", group="g", encoding="latin-1")
     assert fair.groups_.tolist() == sorted(groups)
     scores = fair.transform_files(

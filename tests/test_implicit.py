@@ -21,7 +21,7 @@ from fairpca import (
     tradeoff_path,
 )
 from fairpca._implicit import ImplicitMoments, operand_of
-from fairpca.sources.in_memory import as_rows
+from fairpca.sources.in_memory import FrameRows, as_rows
 
 D = 60
 
@@ -248,3 +248,25 @@ def test_entries_of_a_sparse_matrix_that_stand_twice(wide, monkeypatch):
     errors = [FairPCA(3).fit(A, sensitive_features=groups).group_errors_ for A in (X, twice)]
     np.testing.assert_allclose(*errors, rtol=1e-12)
     assert twice.nnz == 2 * X.nnz  # the caller's matrix stays as it was
+
+
+@pytest.mark.usefixtures("no_matrices")
+def test_rows_of_weight_zero_do_not_keep_a_sparse_column_far_from_zero():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 60), density=0.1, rng=rng).toarray()
+    X[:, 3] = 1e5 + rng.integers(-1, 2, 400)
+    X[7, 3] = 1e9
+    groups, weights = np.arange(400) % 2, (np.arange(400) != 7).astype(float)
+    sparse = FairPCA(3).fit(sp.csr_array(X), sensitive_features=groups, sample_weight=weights)
+    without = np.delete(X, 7, axis=0)
+    dense = FairPCA(3).fit(without, sensitive_features=np.delete(groups, 7))
+    np.testing.assert_allclose(sparse.group_errors_, dense.group_errors_, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("no_matrices")
+def test_frames_are_made_arrays_once(data, monkeypatch):
+    blocks = []
+    block = FrameRows.block
+    monkeypatch.setattr(FrameRows, "block", lambda *a: blocks.append(a) or block(*a))
+    FairPCA(3).fit(pd.DataFrame(data[0]).add_prefix("c"), sensitive_features=data[1])
+    assert len(blocks) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 
@@ -303,6 +304,7 @@ def test_refused_rows_add_nothing(two_groups):
         (np.zeros(3), ValueError, "Expected 2D array, got 1D.*Reshape"),
         (np.zeros((3, 2, 2)), ValueError, "Expected 2D array, got 3D"),
         (np.diag([1e200, -1e200, 1]), ValueError, "squares overflow"),
+        (np.diag([1e200, 1, 1]), ValueError, "squares overflow"),
         (
             np.array([[1, 2], [np.inf, 1], [1, 1]]),
             ValueError,
@@ -411,3 +413,11 @@ def test_rows_of_weight_zero_do_not_cost_digits():
     assert_same(
         GroupMoments.from_data(X, groups, weights), GroupMoments.from_data(X[150:], groups[150:])
     )
+
+
+def test_copies_change_alone():
+    X, groups = make_groups((90, 60), d=4)
+    moments = GroupMoments.from_data(X, groups)
+    other = copy.copy(moments).update(X + 5, groups)
+    assert_same(moments, GroupMoments.from_data(X, groups))
+    assert_same(other, GroupMoments.from_data(np.vstack([X, X + 5]), np.tile(groups, 2)))

@@ -22,6 +22,7 @@ _BLOCK_ROWS = 4096
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
 _LARGEST_GRAMS = 1 << 33  # bytes
 _ROWS_FOR_SHIFT = 64
+SAFE_TO_SQUARE = 1e150
 _WORK_WORTH_A_THREAD = 2e7  # multiplications; for less, waking a thread takes as long
 
 
@@ -121,7 +122,8 @@ def accumulate(
     total.add_pieces(others)
     if not rows.is_sparse and not isinstance(rows, DeviceRows):
         mirror(total.grams)
-    if not np.isfinite(total.sums).all() or not np.isfinite(total.grams).all():
+    finite = np.isfinite(total.sums).all() and np.isfinite(total.grams).all()
+    if not finite or np.abs(total.shifts).max() > SAFE_TO_SQUARE:
         refuse_unusable_numbers(rows)
     if isinstance(rows, SparseRows) and _lost_digits(total):
         return accumulate(DensifiedRows(rows), codes, k, weights)

@@ -26,7 +26,7 @@ from fairpca._moments import GroupMoments
 from fairpca._spectral import DenseOperand, Operand, relative_units
 from fairpca._threads import blas_threads, ordered_map
 from fairpca._validation import CodedLabels, check_sample_weight, encode_groups
-from fairpca.sources.in_memory import Rows, as_rows, refuse_unusable_numbers
+from fairpca.sources.in_memory import FrameRows, Rows, as_rows, refuse_unusable_numbers
 from fairpca.sources.kinds import is_dask
 
 Array = NDArray[np.float64]
@@ -87,7 +87,7 @@ class ImplicitMoments:
             )
         shift: Any = 0.0
         if rows.is_sparse:
-            X, shift = _shift_far_columns(rows.block(0, rows.n_rows))
+            X, shift = _shift_far_columns(rows.block(0, rows.n_rows), weights)
             self._rows: _SparseGroups | _DenseGroups = _SparseGroups(X, codes, k, weights)
         else:
             self._rows = _DenseGroups(rows, codes, k, weights)
@@ -150,7 +150,8 @@ class _DenseGroups:
     """Dense rows in blocks, each put into the order of the groups and centred."""
 
     def __init__(self, rows: Rows, codes: NDArray[Any], k: int, weights: Array | None) -> None:
-        self._source = rows
+        # A frame is made an array once: every product passes over it.
+        self._source = as_rows(rows.block(0, rows.n_rows)) if isinstance(rows, FrameRows) else rows
         self._codes = codes
         self._k = k
         self._weights = weights
@@ -275,16 +276,17 @@ def _column_slices(X: Any) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(edges.tolist())]
 
 
-def _shift_far_columns(X: Any) -> tuple[Any, Array]:
+def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
     """Move columns whose mean is far from zero, against their spread, to it; and by how much.
 
     Sparse rows are centred by subtracting products of means, which would cost these columns their
     digits. Hardly an entry of theirs is zero, so moving them stores hardly more.
     """
-    n, d = X.shape
+    counted = X if weights is None else X[weights > 0]
+    n, d = counted.shape
     with np.errstate(over="ignore", invalid="ignore"):
-        means = np.asarray(X.sum(axis=0)).ravel() / n
-        variances = np.asarray(X.power(2).sum(axis=0)).ravel() / n - means**2
+        means = np.asarray(counted.sum(axis=0)).ravel() / n
+        variances = np.asarray(counted.power(2).sum(axis=0)).ravel() / n - means**2
         far = np.flatnonzero(means**2 > _FAR * np.abs(variances))
     shift = np.zeros(d)
     if not len(far):

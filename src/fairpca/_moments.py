@@ -276,8 +276,8 @@ class GroupMoments:
                 f"merge needs GroupMoments, got {type(other).__name__}; add rows with "
                 "update(X, groups)."
             )
-        merged = self._copy()
-        merged._absorb(other._copy() if not self.n_features else other)
+        merged = copy(self)
+        merged._absorb(copy(other) if not self.n_features else other)
         return merged
 
     def relabel(self, names: Mapping[Any, Any]) -> GroupMoments:
@@ -370,8 +370,9 @@ class GroupMoments:
             return None
         return self._settled.shifts[[known[label] for label in wanted]]
 
-    def _copy(self) -> GroupMoments:
-        twin = copy(self)
+    def __copy__(self) -> GroupMoments:
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(vars(self))
         twin._total = self._total.copy()
         return twin
 
@@ -467,7 +468,7 @@ class GroupMoments:
         """
         std = self._deviations()
         scale = np.where(std > 0, std, 1.0)
-        twin = self._copy()
+        twin = copy(self)
         twin._total.shifts, twin._total.sums = self._total.shifts / scale, self._total.sums / scale
         twin._total.grams = self._total.grams / np.outer(scale, scale)
         return twin, scale

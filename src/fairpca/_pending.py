@@ -21,7 +21,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._accumulation import Sums, gather, weigh
+from fairpca._accumulation import SAFE_TO_SQUARE, Sums, gather, weigh
 from fairpca._gram import add_gram, mirror
 from fairpca._threads import blas_threads, shared_pool, single_threaded_blas
 from fairpca.sources.in_memory import ArrayRows, FrameRows, Rows
@@ -32,7 +32,6 @@ Members = Sequence[NDArray[np.intp]]  # the rows of each group
 _BUFFER_ENTRIES = 1 << 21  # 16 MiB
 _LEAST_ROOM = 256  # rows of each group, unless its Gram matrix is smaller than they are
 _CHUNK_ENTRIES = 3 << 16  # 1.5 MiB, which stay in cache while they are shifted and summed
-_SAFE_TO_SQUARE = 1e150
 
 
 def may_wait(rows: Rows, k: int) -> bool:
@@ -121,12 +120,12 @@ class PendingRows:
                 if shifts[g].any():
                     Z -= shifts[g]
                 sums[g] += weigh(Z, None if weights is None else weights[chunk])
-                if not Z.max() < _SAFE_TO_SQUARE:
+                if not Z.max() < SAFE_TO_SQUARE:
                     return False
-                if weights is not None and not Z.min() > -_SAFE_TO_SQUARE:
+                if weights is not None and not Z.min() > -SAFE_TO_SQUARE:
                     return False
         # Unweighted, a number far below zero shows in the sum of its column: none is far above.
-        if not np.abs(sums).max() < _SAFE_TO_SQUARE:
+        if not np.abs(sums).max() < SAFE_TO_SQUARE:
             return False
         buffer.tally = buffer.tally.plus(members, weights, sums)
         return True

@@ -102,11 +102,11 @@ class FileTable:
 
     def refuse_almost_numbers(self, left_out: Sequence[str]) -> None:
         """Of columns that will be left out, refuse those a few values keep from being numbers."""
-        file = self.files[0]
-        if file.is_text:
+        texts = [name for name in left_out if pa.types.is_string(self.types[name])]
+        for file in self.files if texts else ():
             with _blaming(file):
-                texts = [name for name in left_out if pa.types.is_string(self.types[name])]
-                refuse_almost_numbers(file, texts)
+                if not file.is_text or refuse_almost_numbers(file, texts):
+                    break
 
     def check(self, layout: Layout, file: DataFile | None = None) -> None:
         """Refuse a file (by default the first) without these columns, or text for numbers.
@@ -300,8 +300,11 @@ def _refuse_twins(file: DataFile, names: Sequence[str], used: Iterable[str]) -> 
 
 
 def _index_columns(schema: Any) -> list[Any]:
-    """The columns that hold the index of the pandas frame that was written, if it was one."""
-    return list((schema.pandas_metadata or {}).get("index_columns", ()))
+    """The columns that hold the index of the pandas frame that was written, if it was one.
+
+    In text it has no name.
+    """
+    return ["", *(schema.pandas_metadata or {}).get("index_columns", ())]
 
 
 def _batches(file: DataFile, types: Mapping[str, Any], rows: int) -> Batches:

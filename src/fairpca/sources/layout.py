@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,7 +119,7 @@ class Layout:
 
 def refuse_no_group(group: str | Sequence[str] | None) -> None:
     """Moments are those of groups: at least one column must name them."""
-    if not group:
+    if not (group and isinstance(group, Iterable)):
         raise ValueError(
             f"group={group!r} names no column; pass the name of the column that holds the groups, "
             "group='sex', or a list of several, which are crossed."

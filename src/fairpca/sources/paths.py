@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import difflib
 import os
 import shutil
@@ -82,8 +81,8 @@ def find_files(paths: Any, file_format: str | None, encoding: str = "utf-8") -> 
             f"file_format={file_format!r} is not known; pass 'csv', 'tsv', 'parquet' or 'arrow'."
         )
     try:
-        codecs.lookup(encoding)
-    except LookupError:
+        "a".encode(encoding)
+    except (LookupError, TypeError):
         raise ValueError(
             f"the encoding {encoding!r} is not known; try 'utf-8' or 'latin-1'."
         ) from None

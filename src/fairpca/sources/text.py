@@ -16,8 +16,8 @@ from fairpca.sources.paths import DataFile
 
 _HEAD = 1 << 23  # bytes that tell the types
 _BLOCK = 1 << 21  # bytes; a few dozen are read ahead
-_NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
-_MOSTLY = 0.9
+_NUMBER = r"^[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*$"
+_MOSTLY = 0.75
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _CONVERSION = re.compile(
     r"column #(\d+): Row #(\d+): CSV conversion error to (\w+): invalid value '(.*)'", re.DOTALL
@@ -56,16 +56,17 @@ def text_batches(
         raise explained(file, error, types) from error
 
 
-def refuse_almost_numbers(file: DataFile, names: Sequence[str]) -> None:
-    """Columns of text that were numbers but for a few values would be left out unnoticed."""
-    if not names:
-        return
+def refuse_almost_numbers(file: DataFile, names: Sequence[str]) -> bool:
+    """Columns of text that were numbers but for a few values would be left out unnoticed.
+
+    Returns whether there were rows to judge by.
+    """
     types = dict.fromkeys(names, pa.string())
     with _reader(file, types, threads=False, block=_HEAD) as (_, reader):
         head = next(iter(reader), pa.schema(types).empty_table())
     for name in names:
         numeric = pc.match_substring_regex(head[name], _NUMBER)
-        if (pc.mean(numeric).as_py() or 0.0) >= _MOSTLY:
+        if _MOSTLY <= (pc.mean(numeric).as_py() or 0.0) < 1.0:
             row = pc.index(numeric, False).as_py()
             value = head[name][row].as_py()
             raise ValueError(
@@ -73,6 +74,7 @@ def refuse_almost_numbers(file: DataFile, names: Sequence[str]) -> None:
                 "holds numbers; correct the value (a missing one is written as nothing at all), or "
                 f"leave the column out: --drop {name!r}, in Python columns=[...]."
             )
+    return bool(head.num_rows)
 
 
 def explained(

@@ -54,7 +54,18 @@ def score_writer(
 
         def write(kept: RecordBatch, scores: Any) -> None:
             arrays = [*kept.columns, *(pa.array(column) for column in scores.T)]
-            arrays = [a.cast(f.type) for a, f in zip(arrays, columns, strict=True)]
+            arrays = [_cast(a, f) for a, f in zip(arrays, columns, strict=True)]
             writer.write_batch(pa.record_batch(arrays, schema=columns))
 
         yield write
+
+
+def _cast(values: Any, column: pa.Field) -> Any:
+    try:
+        return values.cast(column.type)
+    except pa.ArrowInvalid as error:
+        raise ValueError(
+            f"column {column.name!r} is {column.type} in the first file and {values.type} in "
+            f"another, with values that cannot be converted ({error}); write it with the same type "
+            "in all files, or leave it out of keep."
+        ) from error
