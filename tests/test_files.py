@@ -416,6 +416,18 @@ def test_kept_column_of_two_types(data, tmp_path):
     assert not (tmp_path / "s.parquet").exists()
 
 
+def test_whole_numbers_in_one_format_and_fractions_in_another(data, tmp_path):
+    X, sex = data
+    whole = np.round(X)
+    columns = {f"x{j}": whole[:, j].astype(int) for j in range(4)}
+    pq.write_table(pa.table({**columns, "sex": sex}), tmp_path / "a.parquet")
+    pa_csv.write_csv(as_table(X, sex), tmp_path / "b.csv")
+    paths = [tmp_path / "a.parquet", tmp_path / "b.csv"]
+    moments = GroupMoments.from_files(paths, group="sex", columns=list(columns))
+    expected = GroupMoments.from_data(np.vstack([whole, X]), np.tile(sex, 2))
+    assert_same_moments(moments, expected)
+
+
 def test_index_of_a_pandas_frame_in_text_is_no_feature(data, tmp_path):
     X, sex = data
     as_table(X, sex).to_pandas().to_csv(tmp_path / "d.csv")

@@ -421,3 +421,12 @@ def test_copies_change_alone():
     other = copy.copy(moments).update(X + 5, groups)
     assert_same(moments, GroupMoments.from_data(X, groups))
     assert_same(other, GroupMoments.from_data(np.vstack([X, X + 5]), np.tile(groups, 2)))
+
+
+def test_labels_that_differ_by_their_type_only():
+    X, groups = make_groups((90, 60), d=4)
+    numbers = (groups == "g1").astype(int)
+    moments = GroupMoments.from_data(X, numbers)
+    with pytest.raises(ValueError, match="labels 0 and '0' differ by their type only"):
+        moments.update(X, numbers.astype(str))
+    assert_same(moments, GroupMoments.from_data(X, numbers))

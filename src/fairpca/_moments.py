@@ -39,6 +39,7 @@ from fairpca._validation import (
     encode_groups,
     label_vector,
     members_of,
+    refuse_twin_labels,
     sort_labels,
 )
 from fairpca.sources.columns import Block
@@ -326,6 +327,7 @@ class GroupMoments:
             known = self.groups.tolist()
             labels = sort_labels(list(dict.fromkeys([*known, *other.groups.tolist()])))
             if labels != known:
+                refuse_twin_labels(labels)
                 wider = Sums.zeros(len(labels), self.n_features)
                 for g, label in enumerate(known):
                     wider.add_group(labels.index(label), self._total, g)

@@ -215,6 +215,18 @@ def sort_labels(labels: Sequence[Any]) -> list[Any]:
         return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
 
 
+def refuse_twin_labels(labels: Sequence[Any]) -> None:
+    """Labels that differ by their type only, as 1 and '1', are one group to whoever wrote them."""
+    seen: dict[str, Any] = {}
+    for label in labels:
+        twin = seen.setdefault(str(label), label)
+        if twin != label:
+            raise ValueError(
+                f"the labels {twin!r} and {label!r} differ by their type only and would be two "
+                "groups; pass labels of one type with every block."
+            )
+
+
 def label_vector(labels: Sequence[Any]) -> NDArray[Any]:
     """A 1-D array of labels; labels of mixed types stay the objects they are."""
     kinds = {type(label) for label in labels}

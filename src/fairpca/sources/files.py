@@ -141,7 +141,7 @@ class FileTable:
 
     def kept_schema(self, layout: Layout) -> list[tuple[str, Any]]:
         """Names and types of the columns carried along."""
-        types = self._reading_types(layout)
+        types = self._reading_types(layout, self.files[0])
         return [(name, types[name]) for name in layout.keep]
 
     def map(
@@ -178,12 +178,11 @@ class FileTable:
     def _pieces(self, layout: Layout) -> Iterator[_Piece]:
         n_features = max(len(layout.feature_names), 1)
         rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // n_features))
-        types = self._reading_types(layout)
         sizes = [max(file.path.stat().st_size, 1) for file in self.files]
         done, total = 0, sum(sizes)
         for file, size in zip(self.files, sizes, strict=True):
             unit, first_row = "line" if file.is_text else "row", 0
-            before = _identity(file.path)
+            before, types = _identity(file.path), self._reading_types(layout, file)
             with _blaming(file, lambda: first_row):  # noqa: B023
                 self.check(layout, file)
                 for whole, within in _batches(file, types, rows):
@@ -199,10 +198,10 @@ class FileTable:
                 )
             done += size
 
-    def _reading_types(self, layout: Layout) -> dict[str, Any]:
+    def _reading_types(self, layout: Layout, file: DataFile) -> dict[str, Any]:
         """Types of the columns; text, which has none, is read as what it is wanted for."""
         types = {name: self.types.get(name) for name in layout.all}
-        if self.files[0].is_text:
+        if file.is_text:
             for name in layout.keep:
                 types[name] = pa.string()
             for name in layout.groups:
