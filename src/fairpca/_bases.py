@@ -19,6 +19,7 @@ from fairpca._spectral import (
 
 Array = NDArray[np.float64]
 
+_NEW = 1e-9  # of a unit vector: what a snapshot adds to a basis
 _OUTSIDE = 0.01  # of a unit vector roughly orthogonal to a basis; with less it is noise
 _TINY = float(np.finfo(np.float64).tiny)
 _LAST_PART = 0.4  # of the limit, for which the residual must halve every round
@@ -66,7 +67,7 @@ class GrowingBasis:
     the eigenspaces found so far.
     """
 
-    tolerance = 1e-9  # of the residual, relative to the least variance of a component
+    tolerance = 1e-8  # of the residual, relative to the least variance of a component
 
     def __init__(
         self,
@@ -217,6 +218,7 @@ class SnapshotBasis(GrowingBasis):
     """
 
     operand: DenseOperand
+    tolerance = 5e-8  # a further eigenspace squares the residual
 
     def _begin(self, start: Array) -> None:
         self._expand(self._snapshot(self.operand.shares))
@@ -243,7 +245,7 @@ class SnapshotBasis(GrowingBasis):
         """What of the point's eigenspace lies outside of the basis."""
         V, block = self._V[: self._size], self._snapshot(point.weights)
         block -= (block @ V.T) @ V
-        return np.asarray(block[np.linalg.norm(block, axis=1) > self.tolerance])
+        return np.asarray(block[np.linalg.norm(block, axis=1) > _NEW])
 
     def _snapshot(self, weights: Array) -> Array:
         self.n_eigensolves += 1

@@ -105,16 +105,17 @@ class DenseOperand:
         return np.asarray(self.C @ V)
 
     def is_top(self, weights: Array, basis: Array) -> bool:
-        """Whether these eigenvectors of ``M(w)`` are the first ones, to a billionth or rounding.
+        """Whether these eigenvectors of ``M(w)`` are the first ones, to a billionth of the error.
 
         So it is if M has no eigenvalue above the least of theirs once they are moved out of the
         way, which Cholesky decides at a tenth of the cost of a decomposition.
         """
         M = np.tensordot(weights, self.C, axes=1)
         size = float(np.linalg.norm(M))
-        lowest = np.einsum("ij,ij->j", basis, M @ basis).min()
+        captured = np.einsum("ij,ij->j", basis, M @ basis)
+        lowest, left = captured.min(), np.trace(M) - captured.sum()
         others_below = 2 * size * basis @ basis.T - M
-        margin = max(4e-9 * abs(lowest), 4 * _EPS * len(M) * size)
+        margin = max(4e-9 * abs(lowest), 4e-9 * left, 4 * _EPS * len(M) * size)
         others_below.flat[:: len(M) + 1] += lowest + margin
         try:
             np.linalg.cholesky(others_below)
