@@ -7,7 +7,7 @@ product with a thin V is
 
 which takes 4 n_g d m operations for m columns (over the non-zeros only where X is sparse) and
 memory of order d m. Dense rows are centred block by block, so that large offsets lose no digits;
-sparse ones by a correction of rank one, so that zeros stay zeros.
+sparse ones by a correction of rank two, so that zeros stay zeros.
 """
 
 from __future__ import annotations
