@@ -16,7 +16,7 @@ test:
 	$(PYTHON) -m pytest -n 2
 
 doctest:
-	$(PYTHON) -m pytest --doctest-modules src -p no:xdist --ignore=src/fairpca/sources/spark.py
+	$(PYTHON) -m pytest --doctest-modules src -p no:xdist --ignore=src/fairpca/_tables/spark.py
 
 bench:
 	$(PYTHON) -m benchmarks

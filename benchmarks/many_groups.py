@@ -14,9 +14,9 @@ from sklearn.decomposition import PCA
 
 from benchmarks._harness import DOCS, Timing, extra_memory, race, row, run_cases
 from fairpca import FairPCA, MinMaxPCA
-from fairpca._dual import minimise_maximum
-from fairpca._eigensolver import EigenSolver
-from fairpca._spectral import DenseOperand
+from fairpca._solvers.eigenspaces.choose import EigenSolver
+from fairpca._solvers.eigenspaces.operand import DenseOperand
+from fairpca._solvers.many_groups.dual import minimise_maximum
 
 TABLE = DOCS / "benchmarks_many_groups.csv"
 

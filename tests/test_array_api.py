@@ -5,7 +5,7 @@ import pytest
 from source_data import assert_same_moments, unequal_groups
 
 from fairpca import FairPCA, GroupMoments
-from fairpca.sources import array_api
+from fairpca._input import device as array_api
 
 X, SEX = unequal_groups()
 CODES = (SEX == "g1").astype(np.int64)

@@ -12,17 +12,19 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, audit
-from fairpca._audit import AuditSettings, audit_steps, pca_errors_by_rank
-from fairpca._audit_rows import RowsInMemory
-from fairpca._resampling import (
+from fairpca._audit.audit import AuditSettings, audit_steps, pca_errors_by_rank
+from fairpca._audit.held_out import (
     assign_folds,
     cross_fit,
     disparity_interval,
     group_ratios,
     spread_interval,
 )
-from fairpca._steps import finish
-from fairpca._validation import encode_groups
+from fairpca._audit.rows import RowsInMemory
+from fairpca._input.labels import (
+    encode_groups,
+)
+from fairpca._progress import finish
 from fairpca.datasets import load_diabetes_by_sex, make_two_groups
 from fairpca.metrics import group_reconstruction_errors
 

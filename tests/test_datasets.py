@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
-from fairpca import _data_files, datasets
+from fairpca import datasets
+from fairpca.datasets import _files as _data_files
 
 DATA = os.environ.get("FAIRPCA_DATA", "")
 needs_data = pytest.mark.skipif(
@@ -389,7 +390,7 @@ def text_images(tmp_path):
 
 def test_pack_lfw_is_lossless_and_loads(text_images, tmp_path, monkeypatch):
     folder, thrice = text_images
-    monkeypatch.setattr("fairpca._data_files.problem_with", lambda path, file: "")
+    monkeypatch.setattr("fairpca.datasets._files.problem_with", lambda path, file: "")
     path = datasets.pack_lfw(folder, tmp_path / "out")
     assert left_behind(tmp_path / "out") == ["lfw.npz"]
     lfw = datasets.load_lfw(prepare=False, data_home=path.parent)

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from fairpca import _central_path, _dual, _group_problems
-from fairpca._dual import DualSolution, minimise_maximum, minimise_spread
+from fairpca._problems import linear as _group_problems
+from fairpca._solvers.many_groups import central_path as _central_path
+from fairpca._solvers.many_groups import dual as _dual
+from fairpca._solvers.many_groups.dual import DualSolution, minimise_maximum, minimise_spread
 
 cp = pytest.importorskip("cvxpy")
 

@@ -16,7 +16,9 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
-from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning, _eigensolver, _implicit
+from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
+from fairpca._moments import implicit as _implicit
+from fairpca._solvers.eigenspaces import choose as _eigensolver
 from fairpca.metrics import group_reconstruction_errors
 
 

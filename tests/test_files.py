@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from source_data import assert_same_moments, unequal_groups
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
-from fairpca._preparation import Choices, _chosen, prepare_steps
-from fairpca.sources import files as files_module
-from fairpca.sources import text as text_module
+from fairpca._moments.prepare import Choices, _chosen, prepare_steps
+from fairpca._tables import table as files_module
+from fairpca._tables import text as text_module
 
 WRITERS = {
     "csv": pa_csv.write_csv,

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize
 from test_dual import CALLS, CASES, least_errors, relative_gap, sampled
 
-from fairpca._group_problems import least_error, least_maximum, least_spread
+from fairpca._problems.linear import least_error, least_maximum, least_spread
 
 
 def solved(seed, k, d, rank, name):

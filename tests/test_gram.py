@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 
-from fairpca import _gram
-from fairpca._gram import add_gram, mirror
+from fairpca._moments import gram as _gram
+from fairpca._moments.gram import add_gram, mirror
 
 
 @pytest.fixture(params=["BLAS in place", "numpy"])

@@ -15,13 +15,13 @@ from fairpca import (
     FairPCA,
     GroupMoments,
     MinMaxPCA,
-    _base,
-    _eigensolver,
-    _implicit,
     tradeoff_path,
 )
-from fairpca._implicit import ImplicitMoments, operand_of
-from fairpca.sources.in_memory import FrameRows, as_rows
+from fairpca._estimators import base as _base
+from fairpca._input.rows import FrameRows, as_rows
+from fairpca._moments import implicit as _implicit
+from fairpca._moments.implicit import ImplicitMoments, operand_of
+from fairpca._solvers.eigenspaces import choose as _eigensolver
 
 D = 60
 

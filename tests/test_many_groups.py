@@ -17,13 +17,13 @@ from fairpca import (
     MinMaxPCA,
     ParityInfeasibleWarning,
     SubsetFairPCA,
-    _eigensolver,
-    _implicit,
     tradeoff_path,
 )
-from fairpca._dual import minimise_maximum, minimise_spread
-from fairpca._eigensolver import EigenSolver
-from fairpca._spectral import DenseOperand
+from fairpca._moments import implicit as _implicit
+from fairpca._solvers.eigenspaces import choose as _eigensolver
+from fairpca._solvers.eigenspaces.choose import EigenSolver
+from fairpca._solvers.eigenspaces.operand import DenseOperand
+from fairpca._solvers.many_groups.dual import minimise_maximum, minimise_spread
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
 from fairpca.metrics import (
     fairness_measure,

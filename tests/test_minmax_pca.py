@@ -9,11 +9,12 @@ from grouped import GroupsFromRows
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import FairPCA, GroupMoments, MinMaxPCA, _implicit
-from fairpca._bases import GrowingBasis
-from fairpca._eigensolver import EigenSolver
-from fairpca._minmax import solve_minmax
-from fairpca._spectral import DenseFamily, DenseOperand
+from fairpca import FairPCA, GroupMoments, MinMaxPCA
+from fairpca._moments import implicit as _implicit
+from fairpca._solvers.eigenspaces.choose import EigenSolver
+from fairpca._solvers.eigenspaces.growing import GrowingBasis
+from fairpca._solvers.eigenspaces.operand import DenseFamily, DenseOperand
+from fairpca._solvers.two_groups.minmax import solve_minmax
 from fairpca.datasets import make_two_groups
 from fairpca.metrics import group_reconstruction_errors
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, load_model
-from fairpca._model_file import StandardizedModel, _checksum, read_extra, save_model
+from fairpca._models.safetensors import StandardizedModel, _checksum, read_extra, save_model
 from fairpca.datasets import load_diabetes_by_sex
 
 safetensors = pytest.importorskip("safetensors", reason="needs the model extra")
@@ -225,7 +225,7 @@ def test_failed_save_leaves_the_old_file(fair, tmp_path, monkeypatch):
 
 def test_no_pickle_and_safetensors_only_when_needed():
     code = (
-        "import sys, fairpca, fairpca._base; fairpca.FairPCA; "
+        "import sys, fairpca, fairpca._estimators.base; fairpca.FairPCA; "
         "sys.exit('safetensors' in sys.modules or 'onnx' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

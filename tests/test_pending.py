@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from test_moments import assert_same
 
 from fairpca import FairPCA, GroupMoments
-from fairpca import _pending as pending
+from fairpca._moments import buffer as pending
 
 CAPACITY = 40
 
@@ -280,7 +280,8 @@ def test_a_thread_that_outlives_the_main_one():
     code = """
 import threading, time
 import numpy as np
-from fairpca import GroupMoments, _pending
+from fairpca import GroupMoments
+from fairpca._moments import buffer as _pending
 _pending.blas_threads = lambda: 2
 _pending._room = lambda k, d: 40
 X, groups = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2

@@ -13,7 +13,7 @@ from fairpca.datasets import load_diabetes_by_sex
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 from fairpca.report import Provenance, render
-from fairpca.report._frontier import Frontier
+from fairpca.report._slider import Frontier
 from fairpca.report._view import view
 
 QUICK = {"n_points": 11, "n_folds": 3, "n_resamples": 100}

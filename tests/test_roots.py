@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairpca._roots import Sample, find_crossing
+from fairpca._solvers.two_groups.root import Sample, find_crossing
 
 
 class Counted:

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
-from fairpca.sources.in_memory import as_rows
+from fairpca._input.rows import as_rows
 
 
 def groups_of_rows(X):

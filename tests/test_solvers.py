@@ -9,12 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from fairpca import GroupMoments, _bases
-from fairpca._bases import GrowingBasis, SnapshotBasis
-from fairpca._eigensolver import EigenSolver
-from fairpca._problems import FairProblem, FixedAlpha, Status
-from fairpca._solvers import Frontier, solve_exact, solve_fixed, solve_golden
-from fairpca._spectral import DenseFamily, DenseOperand, SubspacePath, top_eigenvectors
+from fairpca import GroupMoments
+from fairpca._problems.fair import FairProblem, FixedAlpha, Status
+from fairpca._solvers.eigenspaces import growing as _bases
+from fairpca._solvers.eigenspaces.choose import EigenSolver
+from fairpca._solvers.eigenspaces.growing import GrowingBasis, SnapshotBasis
+from fairpca._solvers.eigenspaces.operand import (
+    DenseFamily,
+    DenseOperand,
+    SubspacePath,
+    top_eigenvectors,
+)
+from fairpca._solvers.two_groups.exact import Frontier, solve_exact, solve_fixed, solve_golden
 
 
 def family_of(C, shares, rank):

@@ -10,11 +10,12 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="files need pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
-from fairpca import FairPCA, _preparation  # noqa: E402
-from fairpca._audit import AuditSettings, audit_steps  # noqa: E402
-from fairpca._preparation import Choices, prepare  # noqa: E402
-from fairpca._steps import finish  # noqa: E402
-from fairpca.sources import files as files_module  # noqa: E402
+from fairpca import FairPCA  # noqa: E402
+from fairpca._audit.audit import AuditSettings, audit_steps  # noqa: E402
+from fairpca._moments import prepare as _preparation  # noqa: E402
+from fairpca._moments.prepare import Choices, prepare  # noqa: E402
+from fairpca._progress import finish  # noqa: E402
+from fairpca._tables import table as files_module  # noqa: E402
 
 N = 9000
 

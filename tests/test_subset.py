@@ -12,8 +12,9 @@ import time
 import numpy as np
 import pytest
 
-from fairpca import _subset, datasets
-from fairpca._subset import RULES, Front, exact_front, select, spea2_front
+from fairpca import datasets
+from fairpca._solvers.subset import front as _subset
+from fairpca._solvers.subset.front import RULES, Front, exact_front, select, spea2_front
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("FAIRPCA_DATA"),
@@ -256,7 +257,7 @@ def test_spea2_refuses_bad_settings():
 def test_spea2_without_pymoo_names_the_extra():
     code = (
         "import sys; sys.modules['pymoo'] = None\n"
-        "from fairpca._subset import spea2_front\n"
+        "from fairpca._solvers.subset.front import spea2_front\n"
         "try: spea2_front(range(30, 0, -1), range(30), 9)\n"
         "except ImportError as error: print(error)"
     )

@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import FairPCA, SubsetFairPCA, _implicit
+from fairpca import FairPCA, SubsetFairPCA
+from fairpca._moments import implicit as _implicit
 from fairpca.datasets import load_diabetes_by_sex
 from fairpca.metrics import fairness_measure, group_reconstruction_errors
 

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from fairpca._files import replacing
+from fairpca._tables.atomic import replacing
 
 
 def write(path, text="new"):
@@ -63,7 +63,7 @@ def test_standard_output_is_appended_to_wherever_it_leads(tmp_path):
     log = tmp_path / "log"
     log.write_text("before\n")
     code = (
-        "from fairpca._files import replacing\n"
+        "from fairpca._tables.atomic import replacing\n"
         "with replacing('/dev/stdout') as t: t.write_text('after\\n')"
     )
     with log.open("a") as stdout:

@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairpca._audit import audit
-    from fairpca._audit_result import Audit
-    from fairpca._fair_pca import FairPCA
-    from fairpca._minmax_pca import MinMaxPCA
-    from fairpca._model_file import load_model
-    from fairpca._moments import GroupMoments
-    from fairpca._subset_pca import SubsetFairPCA
+    from fairpca._audit.audit import audit
+    from fairpca._audit.result import Audit
+    from fairpca._estimators.fair_pca import FairPCA
+    from fairpca._estimators.minmax_pca import MinMaxPCA
+    from fairpca._estimators.subset_pca import SubsetFairPCA
+    from fairpca._models.safetensors import load_model
+    from fairpca._moments.group_moments import GroupMoments
     from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
     from fairpca.path import TradeoffPath, tradeoff_path
 
@@ -20,16 +20,16 @@ __version__ = "0.1.0"
 
 # Loaded when first used: `fairpca --help` must not wait a second for scikit-learn.
 _HOMES = {
-    "Audit": "_audit_result",
+    "Audit": "_audit.result",
     "DualityGapWarning": "exceptions",
-    "FairPCA": "_fair_pca",
-    "GroupMoments": "_moments",
-    "MinMaxPCA": "_minmax_pca",
+    "FairPCA": "_estimators.fair_pca",
+    "GroupMoments": "_moments.group_moments",
+    "MinMaxPCA": "_estimators.minmax_pca",
     "ParityInfeasibleWarning": "exceptions",
-    "SubsetFairPCA": "_subset_pca",
+    "SubsetFairPCA": "_estimators.subset_pca",
     "TradeoffPath": "path",
-    "audit": "_audit",
-    "load_model": "_model_file",
+    "audit": "_audit.audit",
+    "load_model": "_models.safetensors",
     "tradeoff_path": "path",
 }
 

@@ -13,8 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._validation import check_feature_names, check_sample_weight, encode_groups
-from fairpca.sources.in_memory import as_rows, dense_blocks, refuse_non_finite
+from fairpca._input.checks import (
+    check_feature_names,
+    check_sample_weight,
+)
+from fairpca._input.labels import (
+    encode_groups,
+)
+from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
 
 __all__ = [
     "fairness_measure",

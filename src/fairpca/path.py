@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._eigensolver import EigenSolver
-from fairpca._implicit import ImplicitMoments, learn, operand_of
-from fairpca._many_groups import solve_spread
-from fairpca._moments import GroupMoments
-from fairpca._problems import FairProblem, Status
-from fairpca._small_groups import SmallGroups, settle_small_groups
-from fairpca._solvers import Solution, solve_exact
-from fairpca._validation import check_integer, check_several_groups
+from fairpca._input.checks import (
+    check_integer,
+    check_several_groups,
+)
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import ImplicitMoments, learn, operand_of
+from fairpca._moments.small_groups import SmallGroups, settle_small_groups
+from fairpca._problems.fair import FairProblem, Status
+from fairpca._solvers.eigenspaces.choose import EigenSolver
+from fairpca._solvers.many_groups.criteria import solve_spread
+from fairpca._solvers.two_groups.exact import Solution, solve_exact
+from fairpca._typing import Array
 from fairpca.exceptions import DualityGapWarning
 
 __all__ = ["TradeoffPath", "tradeoff_path"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

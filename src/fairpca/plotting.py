@@ -11,21 +11,24 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairpca._audit import agreeing_signs, curve_steps
-from fairpca._audit_result import RankCurve
-from fairpca._base import FairProjection
-from fairpca._fair_pca import FairPCA
-from fairpca._moments import GroupMoments
-from fairpca._palette import GROUP_COLORS, GROUP_MARKERS
-from fairpca._steps import finish
-from fairpca._validation import check_integer, encode_groups
+from fairpca._audit.audit import agreeing_signs, curve_steps
+from fairpca._audit.result import RankCurve
+from fairpca._estimators.base import FairProjection
+from fairpca._estimators.fair_pca import FairPCA
+from fairpca._input.checks import (
+    check_integer,
+)
+from fairpca._input.labels import (
+    encode_groups,
+)
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._progress import finish
+from fairpca._typing import Array
 from fairpca.path import TradeoffPath, tradeoff_path
+from fairpca.report._palette import GROUP_COLORS, GROUP_MARKERS
 
 __all__ = ["GroupErrorDisplay", "LoadingsDisplay", "ScoresDisplay", "TradeoffDisplay"]
-
-Array = NDArray[np.float64]
 
 
 class TradeoffDisplay:

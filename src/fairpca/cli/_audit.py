@@ -55,8 +55,8 @@ def audit(
         )
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
     with json_output(json_file) as numbers, progress(quiet) as follow:
-        from fairpca._audit import pca_errors_by_rank
-        from fairpca._preparation import prepare_steps
+        from fairpca._audit.audit import pca_errors_by_rank
+        from fairpca._moments.prepare import prepare_steps
 
         prepared = follow(prepare_steps(data or None, choices, encoding))
         moments = prepared.moments

@@ -11,7 +11,7 @@ from fairpca.cli import _options as opt
 from fairpca.cli._output import output, progress
 
 if TYPE_CHECKING:
-    from fairpca._base import FairProjection
+    from fairpca._estimators.base import FairProjection
 
 
 def fit(
@@ -42,9 +42,9 @@ def fit(
     rank = opt.rank(components)
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
     with output(out) as temporary, progress(quiet) as follow:
-        from fairpca._model_file import StandardizedModel, save_model
-        from fairpca._preparation import prepare_steps
-        from fairpca._resampling import fit_quietly
+        from fairpca._audit.held_out import fit_quietly
+        from fairpca._models.safetensors import StandardizedModel, save_model
+        from fairpca._moments.prepare import prepare_steps
 
         prepared = follow(prepare_steps(data or None, choices, encoding))
         moments = prepared.moments
@@ -95,7 +95,7 @@ def transform(
 ) -> None:
     """Project the rows of a file onto the components of a model, in order, as a stream."""
     with progress(quiet) as follow:
-        from fairpca._transform_file import transform_steps
+        from fairpca._tables.transform import transform_steps
 
         steps = transform_steps(model, data, out, keep or [], drop_missing, encoding)
         n_rows, n_dropped = follow(steps)
@@ -114,7 +114,7 @@ def inspect(
     """Show what is in a model file."""
     from sklearn.pipeline import Pipeline
 
-    from fairpca._model_file import load_model, read_extra
+    from fairpca._models.safetensors import load_model, read_extra
 
     loaded, extra = load_model(model), read_extra(model)
     standardized = isinstance(loaded, Pipeline)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from fairpca._base import FairProjection
-    from fairpca._preparation import Choices
+    from fairpca._estimators.base import FairProjection
+    from fairpca._moments.prepare import Choices
 
 DEFAULT_RANK = "0.7"
 
@@ -170,6 +170,6 @@ def choices(
     encode: bool,
     drop_missing: bool,
 ) -> Choices:
-    from fairpca._preparation import Choices
+    from fairpca._moments.prepare import Choices
 
     return Choices(group or [], columns or [], drop or [], label, encode, drop_missing, positive)

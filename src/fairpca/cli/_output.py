@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from fairpca._steps import Step
+    from fairpca._progress import Step
 
 T = TypeVar("T")
 
 
 def output(path: str) -> AbstractContextManager[Path]:
     """A file to write that becomes ``path``, or goes to standard output for ``-``, when whole."""
-    from fairpca._files import handing_over, replacing
+    from fairpca._tables.atomic import handing_over, replacing
 
     return handing_over(_to_standard_output) if path == "-" else replacing(path)
 

@@ -45,8 +45,8 @@ def report(
     rank = opt.rank(components)
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
     with output(out) as page, json_output(json_file) as numbers, progress(quiet) as follow:
-        from fairpca._audit import AuditSettings, audit_steps
-        from fairpca._preparation import MOST_BYTES_IN_MEMORY, prepare_steps
+        from fairpca._audit.audit import AuditSettings, audit_steps
+        from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY, prepare_steps
         from fairpca.report import Provenance, render
         from fairpca.report._reading import reading_code
 

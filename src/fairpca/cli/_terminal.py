@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairpca._figures import display_names, gap, printable, without_dust
+from fairpca.report._text import display_names, gap, printable, without_dust
 
 if TYPE_CHECKING:
-    from fairpca._audit_result import Audit
-    from fairpca._base import FairProjection
-    from fairpca._preparation import Prepared
+    from fairpca._audit.result import Audit
+    from fairpca._estimators.base import FairProjection
+    from fairpca._moments.prepare import Prepared
 
 _LONGEST_NAME = 28
 _MOST_GROUPS_ABREAST = 6

@@ -12,7 +12,7 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup  # comes with jinja2
 
-from fairpca._audit_result import Audit
+from fairpca._audit.result import Audit
 from fairpca.report._charts import charts, javascript
 from fairpca.report._provenance import Provenance
 from fairpca.report._reading import read_table

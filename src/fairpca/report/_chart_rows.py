@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._audit_result import Audit
-from fairpca._figures import display_names, without_dust
-from fairpca.report._frontier import Frontier
+from fairpca._audit.result import Audit
+from fairpca._typing import Array
+from fairpca.report._slider import Frontier
+from fairpca.report._text import display_names, without_dust
 from fairpca.report._view import MOST_COMPONENTS
 
 Rows = list[dict[str, Any]]
-Array = NDArray[np.float64]
 
 MOST_FEATURES = 12
 _LONGEST_NAME = 22  # of a feature, beside a chart

@@ -11,11 +11,11 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from fairpca._audit_result import Audit
-from fairpca._figures import display_names
+from fairpca._audit.result import Audit
 from fairpca.report import _chart_rows as rows_of
 from fairpca.report._chart_rows import MOST_FEATURES, Rows
-from fairpca.report._frontier import Frontier, lossless
+from fairpca.report._slider import Frontier, lossless
+from fairpca.report._text import display_names
 
 _METHODS = ["PCA", "fair PCA"]
 _METHOD_COLORS = ["var(--pca)", "var(--fair)"]  # of the page, unlike those of the groups

@@ -14,7 +14,7 @@ import sklearn
 import fairpca
 
 if TYPE_CHECKING:
-    from fairpca._preparation import Prepared
+    from fairpca._moments.prepare import Prepared
 
 
 def _versions() -> dict[str, str]:

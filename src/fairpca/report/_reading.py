@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
-from fairpca._preparation import Choices, prepare
+from fairpca._moments.prepare import Choices, prepare
 
 
 def read_table(

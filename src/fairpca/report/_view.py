@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fairpca._audit_result import Audit
-from fairpca._figures import change, display_names, figure, gap, percent
-from fairpca.report._frontier import Frontier, certified, lossless, unit
+from fairpca._audit.result import Audit
 from fairpca.report._provenance import Provenance
+from fairpca.report._slider import Frontier, certified, lossless, unit
+from fairpca.report._text import change, display_names, figure, gap, percent
 from fairpca.report._words import all_groups, evidence, small_groups, verdict
 
 MOST_COMPONENTS = 10

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairpca._audit_result import Audit
-from fairpca._figures import figure, percent
-from fairpca._problems import Status
+from fairpca._audit.result import Audit
+from fairpca._problems.fair import Status
+from fairpca.report._text import figure, percent
 
 
 def verdict(audit: Audit, harmed: str, privileged: str) -> dict[str, str]:

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._typing import Array
 from fairpca.reproduction import drawing
 from fairpca.reproduction.experiments import DATASETS, METHODS, PAPER_DATASETS, VARIANTS
 from fairpca.reproduction.illustration import draw_illustration
 from fairpca.reproduction.results import Result
-
-Array = NDArray[np.float64]
 
 METHODS_SHOWN = tuple(name for name in METHODS if METHODS[name].shown)
 

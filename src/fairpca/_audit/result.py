@@ -1,0 +1,234 @@
+"""What an audit found: figures in frozen dataclasses, and all of them as a plain dict."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields, is_dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._typing import Array
+from fairpca.path import TradeoffPath
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Average squared reconstruction errors under one projection.
+
+    Attributes
+    ----------
+    group_errors : ndarray of shape (k,)
+        ``R_g``, in the order of ``Audit.groups``.
+    overall : float
+        ``R``, over all rows.
+    disparity : float
+        Error of the harmed group minus that of the privileged one; of more than two groups the
+        largest error minus the smallest. Groups that are not compared do not count.
+    """
+
+    group_errors: Array
+    overall: float
+    disparity: float
+
+
+@dataclass(frozen=True)
+class RankCurve:
+    """Group errors against the number of components.
+
+    Attributes
+    ----------
+    n_components : ndarray of shape (m,)
+    pca, fair : ndarray of shape (m, k)
+        Group errors of plain PCA and of the fair projection.
+    pca_overall : ndarray of shape (m,)
+        Overall error of plain PCA.
+    status : list of str
+        How the fair fit ended at each rank.
+    """
+
+    n_components: NDArray[np.int64]
+    pca: Array
+    fair: Array
+    pca_overall: Array
+    status: list[str]
+
+
+@dataclass(frozen=True)
+class Loadings:
+    """Weights of the features in each component, of shape (n_components, n_features).
+
+    The sign of a component is arbitrary; PCA's are turned to agree with the fair ones.
+    """
+
+    pca: Array
+    fair: Array
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a random sample of rows on the first two components (or the only one).
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m,)
+        Which rows; each group is sampled up to the same number, so groups of unequal size can be
+        compared by eye.
+    group : ndarray of shape (m,)
+        Index into ``Audit.groups``.
+    pca, fair : ndarray of shape (m, 2) or (m, 1)
+    """
+
+    rows: NDArray[np.intp]
+    group: NDArray[np.intp]
+    pca: Array
+    fair: Array
+
+
+@dataclass(frozen=True)
+class FeatureErrors:
+    """What each group loses on each feature: average squared errors of shape (k, n_features).
+
+    They sum over the features to the group errors.
+    """
+
+    pca: Array
+    fair: Array
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Errors on held-out rows: every row under projections fitted without it."""
+
+    n_folds: int
+    pca: Errors
+    fair: Errors
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Confidence intervals of the disparity on new rows of the same population.
+
+    Bootstrap-t intervals from the held-out errors; see the user guide, "The report's statistics".
+    For more than two groups the level is the least that they have.
+
+    Attributes
+    ----------
+    level : float
+    n_resamples : int
+    pca, fair : (float, float)
+        Low and high end for each projection.
+    """
+
+    level: float
+    n_resamples: int
+    pca: tuple[float, float]
+    fair: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What plain PCA does to the groups, and what a fair projection changes.
+
+    Attributes
+    ----------
+    estimator : str
+        The fair estimator, as code.
+    n_components : int
+    standardized : bool
+        Whether columns were divided by their standard deviation over all rows (with n - 1).
+    feature_names : list of str
+    groups : list
+        Group labels, sorted.
+    group_sizes : list of int
+    group_variances : ndarray of shape (k,)
+        Average squared distance from the overall mean: the error of a projection onto nothing. 1
+        where errors are relative.
+    normalized : bool
+        Whether errors are relative: divided by the group's own variance.
+    weighted : bool
+        Whether rows had weights; ``group_sizes`` count rows all the same.
+    compared : list of bool
+        False for groups that were left out of the comparison for being small.
+    small_groups : list
+        Labels of the groups that were merged into "rest", or left out of the comparison.
+    privileged_group, harmed_group : label
+        As plain PCA treats them.
+    pca, fair : Errors
+        On the rows fitted to.
+    cost : float
+        Relative increase of the overall error: 0.01 is one percent.
+    status : str
+        How the fair fit ended.
+    alpha : float
+        The weighting at which the fair projection is optimal; NaN where there is none.
+    duality_gap : float
+        The certificate, as the estimator defines it: for ``FairPCA``, no projection can be better
+        by more than this.
+    ranks : RankCurve
+    path : TradeoffPath
+    loadings : Loadings
+    scores : Scores
+    feature_errors : FeatureErrors
+    cross_validation : CrossValidation or None
+        None when a group has too few rows to leave some out.
+    bootstrap : Bootstrap or None
+        None with ``cross_validation``.
+    random_state : int
+        Seed of folds, resamples and the sample of scores.
+    """
+
+    estimator: str
+    n_components: int
+    standardized: bool
+    feature_names: list[str]
+    groups: list[Any]
+    group_sizes: list[int]
+    group_variances: Array
+    normalized: bool
+    weighted: bool
+    compared: list[bool]
+    small_groups: list[Any]
+    privileged_group: Any
+    harmed_group: Any
+    pca: Errors
+    fair: Errors
+    cost: float
+    status: str
+    alpha: float
+    duality_gap: float
+    ranks: RankCurve
+    path: TradeoffPath
+    loadings: Loadings
+    scores: Scores
+    feature_errors: FeatureErrors
+    cross_validation: CrossValidation | None
+    bootstrap: Bootstrap | None
+    random_state: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain lists, numbers, strings and None, ready for ``json.dump``."""
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the page that ``fairpca report`` makes; needs ``pip install "fairpca[cli]"``."""
+        from fairpca._tables.atomic import replacing
+        from fairpca.report import render
+
+        with replacing(path) as page:
+            page.write_text(render(self), encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None  # JSON has no word for it
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -1,0 +1,250 @@
+"""FairPCA: u-FPCA, c-FPCA and budgets for any number of groups, fixed alpha for two."""
+
+from __future__ import annotations
+
+from math import inf
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+from fairpca._estimators.base import FairProjection
+from fairpca._input.checks import (
+    check_two_groups,
+)
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.small_groups import SmallGroups
+from fairpca._problems.fair import FairProblem, FixedAlpha
+from fairpca._sklearn import Interval, StrOptions
+from fairpca._solvers.eigenspaces.choose import EigenSolver
+from fairpca._solvers.eigenspaces.operand import DenseFamily, DenseOperand, Operand
+from fairpca._solvers.many_groups.criteria import solve_spread
+from fairpca._solvers.two_groups.exact import (
+    Solution,
+    solve_exact,
+    solve_fixed,
+    solve_golden,
+    solve_pca,
+)
+from fairpca._solvers.two_groups.ranks import RankSieve
+from fairpca._typing import Array
+
+
+class FairPCA(FairProjection):
+    """Principal component analysis that reconstructs all groups equally well.
+
+    Plain PCA minimises the overall reconstruction error, and may reconstruct one group much worse
+    than another. ``FairPCA`` finds the projection of least overall error among those that treat the
+    groups alike, with a certificate, from one pass over the data. For two groups the solution is
+    exact. For more the disparity is the spread, largest minus smallest error of a group, and
+    ``duality_gap_`` says how far the projection can be from the best one.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
+        least that share of its variance; None means ``min(n_samples, n_features)``.
+    constraint : {"no_worse"} or None, default="no_worse"
+        With ``"no_worse"`` (c-FPCA) no group may end up worse than the harmed group was under PCA,
+        so the disparity is as small as that allows. With None (u-FPCA) the groups are made equal at
+        any price, if need be by making all of them worse.
+    alpha : float in [0, 1], optional
+        Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
+        finding it. The constraint does not apply. 1 is plain PCA; less is for two groups only.
+    max_disparity : float, optional
+        Instead of parity ask for a disparity of at most this, at the least overall error. The
+        constraint does not apply.
+    max_error_increase : float, optional
+        Instead of parity ask for the least disparity at an overall error of at most
+        ``1 + max_error_increase`` times that of PCA; 0.01 allows one percent. The constraint does
+        not apply.
+    normalize : bool, default=False
+        Divide each group's error by the group's own total variance, so that parity means the same
+        share of variance kept, whatever the scale of a group's data. All errors reported are then
+        such shares, and the overall error is the share of all rows' variance that is lost.
+    min_group_size : int, default=1
+        Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        Refuse small groups by name; merge them into one group called "rest"; or leave them out of
+        the comparison, so that they count in the overall error only.
+    solver : {"exact", "golden"}, default="exact"
+        ``"golden"`` is the search printed in the paper, for comparison: slower, less exact, and for
+        two groups only.
+    tol : float, default=1e-6
+        Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
+        without a :class:`~fairpca.exceptions.DualityGapWarning`. Two groups of more than 5000
+        features get a ``ConvergenceWarning`` instead, from a hundredth of the overall error on.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features_in_)
+        Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
+        row is positive.
+    mean_ : ndarray of shape (n_features_in_,)
+        Overall mean.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Variance of each score, and its share of the total. As in scikit-learn with n - 1, where
+        n counts the rows of positive weight.
+    noise_variance_ : float
+        Mean variance across the components.
+    n_components_, n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only when X was a data frame with string column names.
+    groups_, group_sizes_ : ndarray of shape (k,)
+        Labels, sorted, and numbers of rows.
+    small_groups_ : list
+        Labels of the groups that were merged or left out for being small.
+    group_errors_ : ndarray of shape (k,)
+        Average squared reconstruction error of each group, in the order of ``groups_``.
+    group_explained_variance_ratio_ : ndarray of shape (k,)
+        Share of its variance that each group keeps.
+    reconstruction_error_ : float
+        Average squared reconstruction error over all rows.
+    disparity_ : float
+        Of two groups: error of the harmed one minus that of the privileged one. Of more: largest
+        error of a group minus the smallest.
+    privileged_group_, harmed_group_ : label
+        The groups that plain PCA with as many components treats best and worst.
+    pca_group_errors_, pca_reconstruction_error_ : ndarray of shape (k,), float
+        The same figures for plain PCA.
+    alpha_ : float
+        The weighting at which the projection is optimal; NaN for more than two groups, unless 1
+        was asked for.
+    duality_gap_ : float
+        How far the projection can be from the best possible one: zero up to rounding for two
+        groups. In units of the overall error, or of the disparity where that was minimised. NaN
+        for ``solver="golden"``, which proves nothing.
+    status_ : str
+        "parity reached", "capped" (by ``constraint``), "parity infeasible at this rank",
+        "already fair", "disparity budget met", "error budget spent", "fixed alpha", "golden section
+        ended at its tolerance", and for more than two groups "least disparity found, not proven"
+        where parity is neither reached nor known to be out of reach.
+    n_eigensolves_ : int
+        Number of eigendecompositions.
+    moments_ : GroupMoments
+        What was learnt from the data; further ``partial_fit`` calls add to it.
+
+    See Also
+    --------
+    tradeoff_path : The whole frontier between PCA and parity.
+    fairpca.metrics : Group errors on held-out data, and of other projections.
+
+    References
+    ----------
+    .. [1] G. D. Pelegrina and L. T. Duarte, "A novel approach for Fair Principal Component Analysis
+       based on eigendecomposition", 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4)) * [4, 2, 1, 1]
+    >>> sex = np.repeat(["f", "m"], [100, 200])
+    >>> X[sex == "f"] = 0.8 * X[sex == "f"][:, ::-1]
+    >>> fair = FairPCA(n_components=2).fit(X, sensitive_features=sex)
+    >>> fair.status_, fair.harmed_group_
+    ('parity reached', 'm')
+    >>> fair.pca_group_errors_.round(3)
+    array([2.734, 4.584])
+    >>> fair.group_errors_.round(3)
+    array([4.046, 4.046])
+    >>> fair.transform(X).shape
+    (300, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FairProjection._parameter_constraints,
+        "constraint": [StrOptions({"no_worse"}), None],
+        "alpha": [Interval(Real, 0, 1, closed="both"), None],
+        "max_disparity": [Interval(Real, 0, None, closed="left"), None],
+        "max_error_increase": [Interval(Real, 0, None, closed="left"), None],
+        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "small_groups": [StrOptions({"error", "merge", "ignore"})],
+        "solver": [StrOptions({"exact", "golden"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        constraint: Literal["no_worse"] | None = "no_worse",
+        alpha: float | None = None,
+        max_disparity: float | None = None,
+        max_error_increase: float | None = None,
+        normalize: bool = False,
+        min_group_size: int = 1,
+        small_groups: SmallGroups = "error",
+        solver: Literal["exact", "golden"] = "exact",
+        tol: float = 1e-6,
+    ) -> None:
+        self.n_components = n_components
+        self.constraint = constraint
+        self.alpha = alpha
+        self.max_disparity = max_disparity
+        self.max_error_increase = max_error_increase
+        self.normalize = normalize
+        self.min_group_size = min_group_size
+        self.small_groups = small_groups
+        self.solver = solver
+        self.tol = tol
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        given = {
+            name: value
+            for name in ("alpha", "max_disparity", "max_error_increase")
+            if (value := getattr(self, name)) is not None
+        }
+        if len(given) > 1:
+            raise ValueError(
+                f"{' and '.join(f'{name}={value}' for name, value in given.items())} contradict "
+                "each other: each says how far to go from PCA towards parity. Pass one of them, "
+                f"for example FairPCA({next(reversed(given))}={next(reversed(given.values()))})."
+            )
+        if given and self.solver == "golden":
+            raise ValueError(
+                f"solver='golden' searches for parity as the paper does and takes no "
+                f"{next(iter(given))}; use solver='exact' with it."
+            )
+
+    def _check_groups(self, labels: list[Any]) -> None:
+        if self.alpha not in (None, 1):
+            check_two_groups(labels, f"FairPCA(alpha={self.alpha})")
+        if self.solver == "golden":
+            check_two_groups(labels, "FairPCA(solver='golden')")
+
+    def _solve_rank(
+        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
+    ) -> tuple[Solution, int]:
+        solver = EigenSolver(operand, rank)
+        if len(operand.shares) == 2:
+            solution = solver.solve(self._solve_two)
+        elif self.alpha is not None:
+            solution = solver.solve(lambda family: solve_pca(family, operand.compared))
+        else:
+            solution = solver.solve_whole(
+                lambda family: solve_spread(family, self._problem, operand.compared, self.tol)
+            )
+        return solution, solver.n_eigensolves
+
+    def _rank_sieve(self, operand: DenseOperand, may_lose: Array) -> RankSieve | None:
+        if len(operand.shares) != 2 or self.alpha is not None or self.solver == "golden":
+            return None
+        return RankSieve(operand, self._problem, may_lose)
+
+    def _solve_two(self, family: DenseFamily) -> Solution:
+        if self.alpha is not None:
+            return solve_fixed(family, FixedAlpha(float(self.alpha)))
+        return (solve_golden if self.solver == "golden" else solve_exact)(family, self._problem)
+
+    @property
+    def _problem(self) -> FairProblem:
+        budgeted = self.max_disparity is not None or self.max_error_increase is not None
+        return FairProblem(
+            no_worse=self.constraint == "no_worse" and not budgeted,
+            max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
+            max_error_increase=(
+                inf if self.max_error_increase is None else float(self.max_error_increase)
+            ),
+        )

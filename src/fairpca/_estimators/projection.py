@@ -1,0 +1,256 @@
+"""What a fitted linear projection can do, however it was found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from copy import copy
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from fairpca._input.checks import (
+    check_n_features,
+)
+from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
+from fairpca._input.rows import (
+    as_rows,
+    dense_blocks,
+    refuse_non_finite,
+    refuse_unusable_numbers,
+)
+from fairpca._typing import Array
+
+
+class Projection(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Orthonormal ``components_`` about a ``mean_``: scores, reconstructions, likelihood, files."""
+
+    components_: Any  # arrays
+    mean_: Any
+
+    def transform(self, X: Any) -> Any:
+        """Project X onto the components.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
+            float32 for float32 input, else float64. A dask array, not yet computed, for dask
+            arrays and data frames; an array like X for arrays of torch, CuPy and the like.
+        """
+        self._ready()
+        if is_dask(X):
+            from fairpca._tables.dask import count_columns, map_rows
+
+            check_n_features(self.n_features_in_, count_columns(X), "transform")
+            n_columns = self._n_features_out  # solves after partial_fit, so that the copy need not
+            return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
+        if is_device_array(X):
+            return self._device_scores(DeviceRows(X))
+        return self._scores(X)
+
+    def _device_scores(self, rows: DeviceRows) -> Any:
+        check_n_features(self.n_features_in_, rows.n_features, "transform")
+        return _finite(rows.scores(self.components_, self.mean_), rows)
+
+    def _scores(self, X: Any) -> Array:
+        X = self._validate(X)
+        kind = X.dtype
+        if issparse(X):
+            scores = np.asarray(X @ self.components_.T - self.components_ @ self.mean_)
+            return scores.astype(kind, copy=False)
+        scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=kind)
+        for rows, Z in self._centred_blocks(X):
+            scores[rows] = Z @ self.components_.T
+        return scores
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Reconstruct rows from their scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            For dask collections a dask array, not yet computed; an array like X for arrays of
+            torch, CuPy and the like.
+        """
+        self._ready()
+        if is_dask(X):
+            from fairpca._tables.dask import count_columns, map_rows
+
+            self._check_n_scores(count_columns(X))
+            work = partial(_reconstruct_block, self._without_moments())
+            return map_rows(X, work, self.n_features_in_)
+        if is_device_array(X):
+            rows = DeviceRows(X)
+            self._check_n_scores(rows.n_features)
+            return _finite(rows.reconstruction(self.components_, self.mean_), rows)
+        return self._reconstruct(X)
+
+    def _reconstruct(self, X: Any) -> Array:
+        scores = check_array(X, dtype=[np.float64, np.float32])
+        self._check_n_scores(scores.shape[1])
+        rows: Array = scores @ self.components_ + self.mean_
+        return rows.astype(scores.dtype, copy=False)
+
+    def _check_n_scores(self, given: int) -> None:
+        r = self._n_features_out
+        if given != r:
+            raise ValueError(
+                f"inverse_transform needs the {r} scores that transform gives for each row, "
+                f"got X with {given} columns."
+            )
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood of each row under probabilistic PCA with these components.
+
+        A Gaussian with variance ``explained_variance_`` along the components and
+        ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``.
+        """
+        self._ready()
+        X = self._validate(X)
+        r, d = self.components_.shape
+        floor = np.finfo(np.float64).eps * max(float(self.explained_variance_.sum()), 1e-300)
+        along = np.maximum(self.explained_variance_, floor)
+        across = max(self.noise_variance_, floor)
+        constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
+        likelihood = np.empty(X.shape[0])
+        for rows, Z in self._centred_blocks(X):
+            scores = Z @ self.components_.T
+            rest = Z - scores @ self.components_
+            likelihood[rows] = (scores**2 / along).sum(axis=1)
+            if r < d:
+                likelihood[rows] += (rest**2).sum(axis=1) / across
+        return np.asarray(-0.5 * (constant + likelihood))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Average log-likelihood of the rows of X; see :meth:`score_samples`.
+
+        Higher is better. With ``alpha=1`` it is that of scikit-learn's ``PCA``, so model selection
+        over ``n_components`` works the same way.
+        """
+        return float(self.score_samples(X).mean())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted projection to a safetensors file; see :func:`fairpca.load_model`.
+
+        Components, mean and figures of fit are kept, the moments (and so ``partial_fit``) are not.
+        Needs ``pip install "fairpca[model]"``.
+        """
+        from fairpca._models.safetensors import save_model
+
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a projection written by :meth:`save`; nothing in the file is ever executed."""
+        from fairpca._models.safetensors import load_model
+
+        model = load_model(path)
+        if not isinstance(model, cls):
+            raise ValueError(
+                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
+                "read it with fairpca.load_model(path)."
+            )
+        return model
+
+    def to_sklearn(self) -> PCA:
+        """An equivalent fitted :class:`sklearn.decomposition.PCA`, which knows no groups."""
+        self._ready()
+        pca = PCA(n_components=self.n_components_)
+        for name in ("n_components_", "noise_variance_", "n_features_in_"):
+            setattr(pca, name, getattr(self, name))
+        for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
+            setattr(pca, name, getattr(self, name).copy())
+        pca.n_samples_ = int(self.group_sizes_.sum())
+        pca.singular_values_ = np.sqrt(self.explained_variance_ * (pca.n_samples_ - 1))
+        pca._fit_svd_solver = "full"
+        if hasattr(self, "feature_names_in_"):
+            pca.feature_names_in_ = self.feature_names_in_.copy()
+        return pca
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write ``transform`` as an ONNX graph: input ``X``, output ``scores``, both float64.
+
+        Needs ``pip install "fairpca[onnx]"``.
+        """
+        from fairpca._models.onnx import write_projection
+
+        self._ready()
+        write_projection(self.components_, self.mean_, path)
+
+    def _ready(self) -> None:
+        """Refuse before a fit."""
+        check_is_fitted(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _without_moments(self) -> Self:
+        """A copy that can transform and is small enough to be sent about."""
+        twin = copy(self)
+        twin.__dict__.pop("moments_", None)
+        return twin
+
+    def _validate(self, X: Any) -> Any:
+        checked: Any = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse=("csr", "csc"),
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )
+        values = checked if isinstance(checked, np.ndarray) else checked.data
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+                refuse_non_finite(as_rows(X))
+        return checked
+
+    def _centred_blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """Pairs of a slice and its rows in float64, centred: no centred copy of all of X."""
+        for place, block in dense_blocks(as_rows(X)):
+            yield place, block - self.mean_
+
+
+def _finite(values: Any, rows: DeviceRows) -> Any:
+    """What was computed of these rows, which are refused when it is not finite."""
+    if not np.isfinite(on_host(values)).all():
+        refuse_unusable_numbers(rows)
+    return values
+
+
+def _transform_block(estimator: Projection, block: Any) -> Array:
+    """Scores of a block, which unlike whole data may have no rows."""
+    if block.shape[0] == 0:
+        return np.empty((0, estimator._n_features_out))
+    return estimator._scores(block)
+
+
+def _reconstruct_block(estimator: Projection, block: Any) -> Array:
+    """Rows of a block of scores, which unlike whole data may have no rows."""
+    if block.shape[0] == 0:
+        return np.empty((0, estimator.n_features_in_))
+    return estimator._reconstruct(block)

@@ -1,0 +1,142 @@
+"""Fitting to and transforming tables that are read as a stream: files and Spark frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from fairpca._input.checks import (
+    check_n_features,
+)
+from fairpca._moments.group_moments import FileFormat, GroupMoments
+from fairpca._tables.decode import Block
+
+
+class StreamingMixin:
+    """Methods of the estimators for data that stay in files or on a cluster."""
+
+    n_features_in_: int
+    components_: Any
+    mean_: Any
+    fit_moments: Callable[[GroupMoments], Self]
+    get_feature_names_out: Callable[[], Any]
+    _check_params: Callable[[], None]
+
+    def fit_files(
+        self,
+        paths: Any,
+        *,
+        group: str | Sequence[str],
+        columns: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        drop_missing: bool = False,
+        file_format: FileFormat | None = None,
+        encoding: str = "utf-8",
+        progress: Callable[[float], object] | None = None,
+    ) -> Self:
+        """Find the projection for the rows of files, read once in constant memory.
+
+        Parameters are those of :meth:`GroupMoments.from_files`.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        moments = GroupMoments.from_files(
+            paths,
+            group=group,
+            columns=columns,
+            sample_weight=sample_weight,
+            drop_missing=drop_missing,
+            file_format=file_format,
+            encoding=encoding,
+            progress=progress,
+        )
+        return self.fit_moments(moments)
+
+    def transform_files(
+        self,
+        paths: Any,
+        output: str | os.PathLike[str],
+        *,
+        columns: Sequence[str] | None = None,
+        keep: str | Sequence[str] = (),
+        drop_missing: bool = False,
+        file_format: FileFormat | None = None,
+        encoding: str = "utf-8",
+        progress: Callable[[float], object] | None = None,
+    ) -> Path:
+        """Write the scores of the rows of files to another file, in row order.
+
+        Parameters
+        ----------
+        paths : str, path or list of them
+            As for :meth:`fit_files`.
+        output : str or path
+            Ends in ``.parquet``, ``.csv`` or ``.tsv``. Appears, or replaces an older file, only
+            when it is complete.
+        columns : list of str, optional
+            The features; by default those of the fit, by name.
+        keep : str or list of str, optional
+            Columns to be carried along in front of the scores, such as row identifiers.
+        drop_missing, file_format, encoding, progress
+            As for :meth:`fit_files`.
+
+        Returns
+        -------
+        Path
+            ``output``.
+        """
+        from fairpca._tables.table import FileTable
+        from fairpca._tables.writing import score_writer
+
+        names = self.get_feature_names_out().tolist()
+        if columns is None:
+            columns = getattr(self, "feature_names_in_", None)
+        table = FileTable(paths, file_format, encoding)
+        layout = table.choose(columns, keep=keep)
+        check_n_features(self.n_features_in_, len(layout.columns), "transform_files")
+        schema = [*table.kept_schema(layout), *((name, "float64") for name in names)]
+
+        def scores(block: Block) -> tuple[Any, Any]:
+            return block.kept, block.scores(self.components_, self.mean_)
+
+        with score_writer(output, schema) as write:
+            for kept, block_scores in table.map(layout, scores, drop_missing, progress):
+                write(kept, block_scores)
+        return Path(output)
+
+    def transform_spark(
+        self,
+        frame: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        keep: str | Sequence[str] = (),
+        drop_missing: bool = False,
+    ) -> Any:
+        """Scores of the rows of a Spark data frame, as another one, computed by its workers.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        columns : list of str, optional
+            The features; by default those of the fit, by name.
+        keep : str or list of str, optional
+            Columns to be carried along in front of the scores.
+        drop_missing : bool, default=False
+            Leave out rows with missing values, which are an error otherwise.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame
+            Not yet computed.
+        """
+        from fairpca._tables.spark import map_scores
+
+        names = self.get_feature_names_out().tolist()
+        if columns is None:
+            columns = getattr(self, "feature_names_in_", None)
+        return map_scores(frame, columns, keep, drop_missing, names, self.components_, self.mean_)

@@ -1,0 +1,176 @@
+"""SubsetFairPCA: which of PCA's own components to keep (MOFPCA)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from fairpca._estimators.base import FairProjection
+from fairpca._input.checks import (
+    check_two_groups,
+)
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import ImplicitMoments
+from fairpca._problems.fair import Status
+from fairpca._sklearn import StrOptions
+from fairpca._solvers.eigenspaces.operand import DenseOperand, Operand, Point, group_errors
+from fairpca._solvers.subset.front import EXACT_LIMIT, RULES, Rule, exact_front, select, spea2_front
+from fairpca._solvers.two_groups.exact import Solution
+from fairpca._threads import single_threaded_blas
+
+
+class SubsetFairPCA(FairProjection):
+    """Principal component analysis that keeps PCA's components, but not always the largest.
+
+    MOFPCA [1]_: of the d principal components of all rows keep the r that trade the overall
+    reconstruction error R against the fairness measure F, the squared disparity, best. Both add up
+    over the components left out, so the Pareto front is found exactly while there are not too many
+    subsets; a rule picks one of its points.
+
+    Attributes not listed below are those of :class:`FairPCA`.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
+        least that share of its variance; None means ``min(n_samples, n_features)``.
+    selection : {"balanced", "weighted", "least_error", "fairest"}, default="balanced"
+        Which point of the front: ``"balanced"`` (M2 of its authors) has the least sum of R and F,
+        both scaled to [0, 1] over the front; ``"weighted"`` (M1) scales by their ranges over the
+        front for one component; ``"least_error"`` (M3) is PCA; ``"fairest"`` (M4) has the least F.
+    normalize : bool, default=False
+        Divide each group's error by the group's own total variance, so that parity means the same
+        share of variance kept, whatever the scale of a group's data. All errors reported are then
+        such shares, and the overall error is the share of all rows' variance that is lost.
+    solver : {"auto", "exact", "spea2"}, default="auto"
+        ``"exact"`` looks at every subset, up to a million of them. ``"spea2"`` is the evolutionary
+        search of [1]_ and needs pymoo. ``"auto"`` is exact where that is possible.
+    random_state : int, RandomState or None, default=None
+        Seed of the evolutionary search.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features_in_)
+        The principal components kept, by descending variance; the largest entry of each row is
+        positive.
+    subset_ : ndarray of shape (n_components_,)
+        Which of PCA's components they are; 0 has the largest variance.
+    front_ : Front
+        The whole front by ascending error: ``subsets``, ``errors`` (R) and ``fairness`` (F), one
+        row per point.
+    alpha_ : float
+        NaN: no weighting of error and disparity stands behind a subset.
+    duality_gap_ : float
+        Zero when every subset was looked at, so that the point is known to be on the front; NaN
+        after the evolutionary search, which proves nothing.
+    status_ : str
+        "selected from the front".
+
+    See Also
+    --------
+    FairPCA : Free to choose any projection, and therefore never worse in both R and F.
+
+    References
+    ----------
+    .. [1] G. D. Pelegrina, R. D. B. Brotto, L. T. Duarte, R. Attux and J. M. T. Romano, "Analysis
+       of trade-offs in fair principal component analysis based on multi-objective optimization",
+       2022.
+
+    Examples
+    --------
+    >>> from fairpca import SubsetFairPCA
+    >>> from fairpca.datasets import load_diabetes_by_sex
+    >>> data = load_diabetes_by_sex()
+    >>> fair = SubsetFairPCA(n_components=3)
+    >>> fair = fair.fit(data.data, sensitive_features=data.sensitive_features)
+    >>> fair.subset_
+    array([0, 2, 3])
+    >>> fair.front_.errors.round(3)
+    array([2.485, 3.08 , 3.134, 3.79 , 5.851])
+    >>> fair.front_.fairness.round(4)
+    array([0.0129, 0.0037, 0.0006, 0.0001, 0.0001])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FairProjection._parameter_constraints,
+        "selection": [StrOptions(set(RULES))],
+        "solver": [StrOptions({"auto", "exact", "spea2"})],
+        "random_state": ["random_state"],
+    }
+
+    _results: ClassVar[frozenset[str]] = FairProjection._results | {"subset_", "front_"}
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        selection: Rule = "balanced",
+        normalize: bool = False,
+        solver: Literal["auto", "exact", "spea2"] = "auto",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.selection = selection
+        self.normalize = normalize
+        self.solver = solver
+        self.random_state = random_state
+
+    def _check_groups(self, labels: list[Any]) -> None:
+        check_two_groups(labels, "SubsetFairPCA")
+
+    def _solve_rank(
+        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
+    ) -> tuple[Solution, int]:
+        if not isinstance(operand, DenseOperand):
+            raise ValueError(
+                f"SubsetFairPCA chooses among all principal components, too many to compute with "
+                f"{operand.n_features} features; use FairPCA({rank}), or fit to fewer features."
+            )
+        exact = self._enumerates(operand.n_features, rank)
+        with single_threaded_blas():
+            lambdas, V = np.linalg.eigh(np.tensordot(operand.shares, operand.C, axes=1))
+        lambdas, V = np.maximum(lambdas[::-1], 0.0), V[:, ::-1]
+        products = operand.products(V)
+        deltas = np.einsum("ij,ij->j", V, products[1] - products[0])
+        if exact:
+            front = exact_front(lambdas, deltas, rank)
+        else:
+            front = spea2_front(lambdas, deltas, rank, random_state=self.random_state)
+        first = exact_front(lambdas, deltas, 1) if self.selection == "weighted" else None
+        kept = front.subsets[select(front, self.selection, first=first)]
+
+        def errors(subset: Any) -> Any:
+            return group_errors(operand.traces, products[:, :, subset], V[:, subset])
+
+        pca = Point(
+            weights=operand.shares,
+            basis=V[:, :rank],
+            errors=errors(np.arange(rank)),
+            bound=float(lambdas[rank:].sum()),
+        )
+        privileged = int(pca.errors.argmin())
+        solution = Solution(
+            basis=V[:, kept],
+            errors=errors(kept),
+            alpha=math.nan,
+            status=Status.SELECTED,
+            gap=0.0 if exact else math.nan,
+            privileged=privileged,
+            harmed=1 - privileged,
+            pca=pca,
+            decisive=(pca,),
+            extras={"subset_": kept, "front_": front},
+        )
+        return solution, 1
+
+    def _enumerates(self, d: int, rank: int) -> bool:
+        """Whether all subsets are looked at; asking for too many is an error."""
+        count = math.comb(d, rank)
+        if self.solver == "exact" and count > EXACT_LIMIT:
+            raise ValueError(
+                f"solver='exact' would look at {count:.3g} ways to keep {rank} of {d} components, "
+                f"more than {EXACT_LIMIT}; pass SubsetFairPCA({rank}, solver='spea2')."
+            )
+        return self.solver != "spea2" and count <= EXACT_LIMIT

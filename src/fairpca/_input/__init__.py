@@ -1,0 +1,1 @@
+"""What a user may pass: labels, weights and rows, of every library."""

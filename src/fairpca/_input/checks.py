@@ -1,0 +1,132 @@
+"""Checks of what users pass in, and the wording of the errors they get back.
+
+Every message says what was passed, what is allowed, and the call that fixes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from fairpca._input.device import on_host
+from fairpca._typing import Array
+
+FORGOTTEN_GROUPS = (
+    "sensitive_features is missing: {name}.{method} needs one group label per row. "
+    "Pass {name}(...).{method}(X, sensitive_features=groups); inside a Pipeline pass "
+    "pipeline.fit(X, {step}__sensitive_features=groups), or enable metadata routing with "
+    "sklearn.set_config(enable_metadata_routing=True)."
+)
+
+
+def name_of(column: int, feature_names: Sequence[str] | None) -> str:
+    """How an error message calls a column: by its name where there is one."""
+    return f"column {column}" if feature_names is None else f"column {feature_names[column]!r}"
+
+
+def refuse_unusable_columns(source: str, types: Mapping[str, Any]) -> NoReturn:
+    """Columns that are neither numbers nor booleans, with their types, cannot be features."""
+    named = [f"{name!r} ({kind})" for name, kind in types.items()]
+    raise TypeError(
+        f"{source} has columns that are not numbers: {', '.join(named[:5])}"
+        f"{' and others' if len(named) > 5 else ''}; drop them or encode them, for "
+        "example with sklearn.preprocessing.OneHotEncoder."
+    )
+
+
+def check_integer(name: str, value: Any, least: int) -> None:
+    """A count; fractions, NaN and booleans are none."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name}={value!r}: pass an integer of at least {least}.")
+
+
+def check_sample_weight(
+    sample_weight: Any, n_rows: int, may_all_be_zero: bool = False
+) -> Array | None:
+    """Weights as float64, or None; negative, missing and misfitting ones are refused.
+
+    So are those that are all zero, unless this block may add nothing to others.
+    """
+    if sample_weight is None:
+        return None
+    try:
+        if np.ma.is_masked(sample_weight):
+            raise TypeError("some are masked")
+        values = np.asarray(on_host(sample_weight))
+        if np.iscomplexobj(values):
+            raise TypeError("they are complex")
+        weights = values.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"sample_weight must be numbers, one per row of X, but could not be read: {error}"
+        ) from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1 or len(weights) != n_rows:
+        raise ValueError(
+            f"sample_weight has shape {weights.shape} but X has {n_rows} rows; "
+            f"pass a 1-D array of {n_rows} non-negative weights, or sample_weight=None."
+        )
+    bad = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be finite and non-negative, but row {bad[0]} has "
+            f"{weights[bad[0]]}; give rows that should not count the weight 0."
+        )
+    if not may_all_be_zero and not weights.any():
+        raise ValueError(
+            "sample_weight is zero in every row, so there is nothing to fit; "
+            "give at least one row of each group a positive weight, or pass sample_weight=None."
+        )
+    return weights
+
+
+def check_feature_names(
+    known: Sequence[str] | None, given: Sequence[str] | None, method: str
+) -> None:
+    """Blocks that belong together must have the same columns in the same order."""
+    if known is None or given is None or list(known) == list(given):
+        return
+    unseen = [name for name in given if name not in known]
+    lacking = [name for name in known if name not in given]
+    if unseen or lacking:
+        detail = f"unexpected: {unseen[:5]}, missing: {lacking[:5]}"
+    else:
+        detail = "the same names in another order"
+    raise ValueError(
+        f"{method} got columns that differ from those seen before ({detail}); "
+        f"pass the columns {list(known)[:5]}{'...' if len(known) > 5 else ''} in this order."
+    )
+
+
+def check_n_features(known: int, given: int, method: str) -> None:
+    """Blocks that belong together must have the same number of columns."""
+    if known != given:
+        raise ValueError(
+            f"{method} got X with {given} features, but the rows before had {known}; "
+            "pass the same columns each time, or start again with a new object."
+        )
+
+
+def check_several_groups(labels: Sequence[Any], n_samples: int) -> None:
+    """With one group there is nothing to be fair about."""
+    if len(labels) < 2:
+        held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
+        raise ValueError(
+            f"sensitive_features holds {held}n_samples = {n_samples}), so "
+            "there is nothing to compare; pass labels of two groups or more, or use "
+            "sklearn.decomposition.PCA."
+        )
+
+
+def check_two_groups(labels: Sequence[Any], what: str) -> None:
+    """Some methods compare two groups and no more."""
+    if len(labels) > 2:
+        raise ValueError(
+            f"{what} compares two groups, but sensitive_features holds {len(labels)}: "
+            f"{labels[:5]}{'...' if len(labels) > 5 else ''}; compare one with the rest, for "
+            f"example sensitive_features=(groups == {labels[0]!r}), or use FairPCA(n_components), "
+            "which takes any number of groups."
+        )

@@ -1,0 +1,213 @@
+"""Labels of any kind and library, turned into codes of the sorted groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._input.crossing import cross_labels
+from fairpca._input.device import on_host
+
+
+class CodedLabels(NamedTuple):
+    """Labels that are coded already: row i has the label ``labels[codes[i]]``, none missing."""
+
+    codes: NDArray[np.integer[Any]]
+    labels: Sequence[Any]
+
+
+def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Turn labels of any kind into codes 0..k-1 and the sorted array of distinct labels.
+
+    Several columns are crossed: each combination that occurs is a group.
+    """
+    if isinstance(groups, CodedLabels):
+        _check_one_per_row(groups.codes, n_rows)
+        return _sort_codes(groups)
+    columns, names = _label_columns(groups)
+    if len(columns) > 1:
+        codes, labels = cross_labels([_encode_column(c, n_rows) for c in columns], names)
+        return codes, label_vector(labels)
+    return _encode_column(columns[0], n_rows)
+
+
+def members_of(labels: NDArray[Any], groups: Any, n_rows: int) -> list[NDArray[np.intp]] | None:
+    """The rows of each of these labels, or None where there are others."""
+    if _compare_at_once(labels, groups):
+        members = [(groups == label).nonzero()[0] for label in labels]
+        if sum(map(len, members)) == n_rows == len(groups):
+            return members
+    codes, present = encode_groups(groups, n_rows)
+    position = {label: g for g, label in enumerate(labels.tolist())}
+    found = [position.get(label, -1) for label in present.tolist()]
+    if -1 in found:
+        return None
+    codes = np.array(found, np.intp)[codes]
+    starts = np.cumsum(np.bincount(codes, minlength=len(labels)))[:-1]
+    return np.split(np.argsort(codes, kind="stable"), starts)
+
+
+def _compare_at_once(labels: NDArray[Any], groups: Any) -> bool:
+    """Whether a few comparisons of whole arrays tell more quickly than looking up every label."""
+    if not isinstance(groups, np.ndarray) or groups.ndim != 1 or len(labels) > 8:
+        return False
+    kinds = labels.dtype.kind + groups.dtype.kind
+    return kinds == "UU" or all(kind in "biu" for kind in kinds)
+
+
+def _encode_column(column: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    values = _label_array(column)
+    _check_one_per_row(values, n_rows)
+    if values.dtype == bool or np.issubdtype(values.dtype, np.integer):
+        return _encode_integers(values)
+    return _encode_hashables(values)
+
+
+def _check_one_per_row(values: NDArray[Any], n_rows: int) -> None:
+    if len(values) != n_rows:
+        raise ValueError(
+            f"sensitive_features has {len(values)} labels but X has {n_rows} rows; "
+            "pass exactly one label per row of X."
+        )
+
+
+def _sort_codes(groups: CodedLabels) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes for the sorted labels that occur; dictionaries may hold more, and repeat themselves."""
+    present = np.bincount(groups.codes, minlength=len(groups.labels)) > 0
+    ordered = sort_labels(list({v for v, here in zip(groups.labels, present, strict=True) if here}))
+    position = {label: code for code, label in enumerate(ordered)}
+    codes = np.array([position.get(label, 0) for label in groups.labels], np.intp)
+    return codes[groups.codes], label_vector(ordered)
+
+
+def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
+    """The columns of a data frame or 2-D array, with their names; anything else is one column."""
+    columns: list[Any]
+    names: list[str] | None
+    native = groups = on_host(groups)
+    if not isinstance(groups, (np.ndarray, list)):
+        native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        columns, names = [native.get_column(name) for name in native.columns], list(native.columns)
+    else:
+        if isinstance(groups, (list, tuple)) and groups and isinstance(groups[0], (list, tuple)):
+            groups = np.asarray(groups)
+        if not isinstance(groups, np.ndarray) or groups.ndim != 2:
+            return [groups], None
+        columns, names = list(groups.T), None
+    if not columns:
+        raise ValueError(
+            "sensitive_features is a table without columns; pass one column of group labels, or "
+            "several to compare their intersections."
+        )
+    return columns, names
+
+
+def _label_array(groups: Any) -> NDArray[Any]:
+    """Labels as a 1-D array; missing ones are refused."""
+    native = groups
+    if np.ma.is_masked(groups):
+        _refuse_missing(np.ma.getmaskarray(groups))
+    if not isinstance(groups, (np.ndarray, list)):
+        native = nw.from_native(groups, series_only=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        if native.is_null().any():
+            _refuse_missing(native.is_null().to_numpy())
+        values = native.to_numpy()
+    else:
+        values = np.asarray(groups)
+        if isinstance(groups, (list, tuple)) and values.ndim == 1:
+            values = label_vector(groups)  # numpy would turn 1 and "one" into two strings
+    if values.ndim == 0:
+        raise TypeError(
+            f"sensitive_features={groups!r} is not a column of labels; pass one label per row, for "
+            "example sensitive_features=frame['sex']."
+        )
+    if values.ndim != 1:
+        raise ValueError(
+            f"sensitive_features has shape {values.shape}; pass a 1-D array with one label per "
+            "row, or a 2-D array or data frame whose columns are to be crossed."
+        )
+    if np.issubdtype(values.dtype, np.complexfloating):
+        raise TypeError("sensitive_features is complex; pass strings, numbers or booleans.")
+    return values
+
+
+def _refuse_missing(missing: NDArray[np.bool_]) -> None:
+    rows = np.flatnonzero(missing)
+    raise ValueError(
+        f"sensitive_features has {len(rows)} missing labels, the first in row {rows[0]}; "
+        "drop these rows (X[known], groups[known]) or give them a label of their own, "
+        "such as 'unknown'."
+    )
+
+
+def _encode_integers(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Counting instead of sorting: labels in a small range, as group labels mostly are."""
+    if len(values) == 0:
+        return np.empty(0, np.intp), values
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest > max(1024, len(values)):
+        labels, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.intp), labels
+    offsets = values.astype(np.intp) - lowest
+    present = np.flatnonzero(np.bincount(offsets, minlength=highest - lowest + 1))
+    labels = (present + lowest).astype(values.dtype)
+    if len(present) == highest - lowest + 1:
+        return offsets, labels
+    return np.searchsorted(present, offsets), labels
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA is neither equal to itself nor unequal
+        return True
+
+
+def _encode_hashables(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Look labels up in a dictionary: an order faster than sorting a million strings."""
+    items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
+    missing = np.fromiter(map(_is_missing, items), bool, len(items))
+    if missing.any():
+        _refuse_missing(missing)
+    seen = list(dict.fromkeys(items))
+    ordered = sort_labels(seen)
+    position = {label: code for code, label in enumerate(ordered)}
+    codes = np.fromiter((position[v] for v in items), np.intp, len(items))
+    return codes, label_vector(ordered)
+
+
+def sort_labels(labels: Sequence[Any]) -> list[Any]:
+    """Sorted where the labels can be compared, else by type and text: never by accident."""
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+
+
+def refuse_twin_labels(labels: Sequence[Any]) -> None:
+    """Labels that differ by their type only, as 1 and '1', are one group to whoever wrote them."""
+    seen: dict[str, Any] = {}
+    for label in labels:
+        twin = seen.setdefault(str(label), label)
+        if twin != label:
+            raise ValueError(
+                f"the labels {twin!r} and {label!r} differ by their type only and would be two "
+                "groups; pass labels of one type with every block."
+            )
+
+
+def label_vector(labels: Sequence[Any]) -> NDArray[Any]:
+    """A 1-D array of labels; labels of mixed types stay the objects they are."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and kinds <= {str, bool, int, float}:
+        return np.asarray(labels)
+    vector = np.empty(len(labels), dtype=object)
+    for i, label in enumerate(labels):  # at once, numpy would take tuples for rows
+        vector[i] = label
+    return vector

@@ -1,0 +1,252 @@
+"""Rows of arrays, memory maps, sparse matrices and data frames, a block at a time.
+
+The whole of X is never copied or converted: a block is cut out first and cast afterwards, so
+integers, float32, memory maps and data frames cost one block of extra memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn, Protocol
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fairpca._input.checks import (
+    name_of,
+    refuse_unusable_columns,
+)
+from fairpca._input.device import DeviceRows, is_device_array
+
+_BLOCK_ENTRIES = 1 << 20
+
+Block = Any  # NDArray[np.floating] or a scipy sparse matrix in CSR format
+
+
+class Rows(Protocol):
+    """A table that can be cut into blocks of rows."""
+
+    n_rows: int
+    n_features: int
+    feature_names: list[str] | None
+    is_sparse: bool
+
+    def block(self, start: int, stop: int) -> Block:
+        """Rows ``start`` to ``stop`` as a float array or a CSR matrix; may be a view."""
+
+
+class ArrayRows:
+    """A numpy array or memory map of any real type."""
+
+    is_sparse = False
+    feature_names: list[str] | None = None
+
+    def __init__(self, X: NDArray[Any]) -> None:
+        self._X = X
+        self.n_rows, self.n_features = X.shape
+
+    def block(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop``; a view where X holds floats already."""
+        block = np.asarray(self._X[start:stop])
+        if block.dtype in (np.float64, np.float32):
+            return block
+        try:
+            return block.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"X holds values that are not numbers ({error}); drop or encode their columns, for "
+                "example with sklearn.preprocessing.OneHotEncoder."
+            ) from error
+
+
+class SparseRows:
+    """A scipy sparse matrix or array; other formats than CSR are converted once."""
+
+    is_sparse = True
+    feature_names: list[str] | None = None
+
+    def __init__(self, X: Any) -> None:
+        self._X = X.tocsr()
+        if not self._X.has_canonical_format:
+            self._X = self._X.copy()  # the caller's stays as it is
+            self._X.sum_duplicates()
+        self.n_rows, self.n_features = X.shape
+
+    def block(self, start: int, stop: int) -> Any:
+        """Rows ``start`` to ``stop`` as a CSR matrix of floats."""
+        block = self._X[start:stop]
+        return block if block.dtype == np.float64 else block.astype(np.float64)
+
+
+class DensifiedRows:
+    """Sparse rows as arrays, a block at a time: for columns that are far from zero."""
+
+    is_sparse = False
+    feature_names: list[str] | None = None
+
+    def __init__(self, rows: SparseRows) -> None:
+        self._rows = rows
+        self.n_rows, self.n_features = rows.n_rows, rows.n_features
+
+    def block(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Rows ``start`` to ``stop`` with their zeros."""
+        return np.asarray(self._rows.block(start, stop).toarray())
+
+
+class FrameRows:
+    """A pandas, polars or pyarrow table, or any other that narwhals knows."""
+
+    is_sparse = False
+
+    def __init__(self, frame: nw.DataFrame[Any]) -> None:
+        unusable = {
+            name: dtype
+            for name, dtype in frame.schema.items()
+            if not (dtype.is_numeric() or dtype == nw.Boolean)
+        }
+        if unusable:
+            refuse_unusable_columns("X", unusable)
+        self._frame = frame
+        self.n_rows, self.n_features = frame.shape
+        self.feature_names: list[str] | None = [str(name) for name in frame.columns]
+
+    def block(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Rows ``start`` to ``stop``; missing values become NaN."""
+        block = self._frame[start:stop].select(nw.all().cast(nw.Float64))
+        return np.asarray(block.to_numpy(), dtype=np.float64)
+
+
+class ColumnRows:
+    """Equally long numpy columns seen as rows; a block is put together when it is asked for."""
+
+    is_sparse = False
+
+    def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
+        self.columns = columns
+        self.feature_names: list[str] | None = names
+        self.shape = self.n_rows, self.n_features = len(columns[0]), len(columns)
+        single = all(column.dtype == np.float32 for column in columns)
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+
+    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: NDArray[Any]) -> None:
+        """Put the rows from ``start`` to ``stop`` in this order into ``out``, column by column."""
+        for j, column in enumerate(self.columns):
+            if column.dtype == out.dtype:
+                np.take(column[start:stop], order, out=out[:, j], mode="clip")
+            else:
+                out[:, j] = column[start:stop][order]
+
+    def block(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop``, row by row in memory."""
+        block = np.empty((stop - start, self.n_features), self.dtype)
+        for j, column in enumerate(self.columns):
+            block[:, j] = column[start:stop]
+        return block
+
+
+def as_rows(X: Any) -> Rows:
+    """Wrap X, refusing what is not a two-dimensional table of real numbers.
+
+    Examples
+    --------
+    >>> rows = as_rows([[1, 2], [3, 4], [5, 6]])
+    >>> rows.n_rows, rows.n_features
+    (3, 2)
+    >>> rows.block(1, 3)
+    array([[3., 4.],
+           [5., 6.]])
+    """
+    if isinstance(X, ColumnRows):
+        rows: Rows = X
+    elif isinstance(X, np.ndarray):
+        rows = ArrayRows(_two_dimensional(X))
+    elif sp.issparse(X):
+        rows = SparseRows(_real(X))
+    elif is_device_array(X):
+        rows = DeviceRows(X)
+    else:
+        table = nw.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(table, nw.DataFrame):
+            rows = FrameRows(table)
+        else:
+            rows = ArrayRows(_two_dimensional(X))
+    if rows.n_rows == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape=({rows.n_rows}, {rows.n_features})) while a "
+            "minimum of 1 is required; pass an X with at least one row."
+        )
+    if rows.n_features == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape=({rows.n_rows}, 0)) while a minimum of 1 is "
+            "required; pass an X with at least one column."
+        )
+    return rows
+
+
+def _two_dimensional(X: Any) -> NDArray[Any]:
+    if hasattr(X, "collect"):
+        raise TypeError(
+            f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect() instead."
+        )
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        raise ValueError(
+            "X is a masked array with masked entries; fill them, for example with X.filled(0), or "
+            "drop their rows."
+        )
+    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data either using "
+            "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is one row."
+        )
+    return np.asarray(_real(array))
+
+
+def _real(X: Any) -> Any:
+    dtype = X.dtype
+    if np.issubdtype(dtype, np.complexfloating):
+        raise ValueError(
+            "Complex data not supported: X must hold real numbers; "
+            "pass X.real, or real and imaginary parts as separate columns."
+        )
+    if dtype.kind not in "biufO":
+        raise TypeError(
+            f"X holds {dtype} values but must hold numbers; convert it with "
+            "X.astype(float), or encode text with sklearn.preprocessing.OneHotEncoder."
+        )
+    return X
+
+
+def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Pieces of about a million entries as float arrays, each with its place among the rows."""
+    size = max(64, _BLOCK_ENTRIES // rows.n_features)
+    for start in range(0, rows.n_rows, size):
+        place = slice(start, min(start + size, rows.n_rows))
+        block = rows.block(place.start, place.stop)
+        yield place, block.toarray() if rows.is_sparse else block
+
+
+def refuse_non_finite(rows: Rows) -> None:
+    """Raise an error that names the first NaN or infinity, if there is one."""
+    for place, block in dense_blocks(rows):
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            i, j = bad[0].tolist()
+            nan = np.isnan(block[i, j])
+            remedy = "fill them with sklearn.impute.SimpleImputer" if nan else "correct the values"
+            raise ValueError(
+                f"Input X contains {'NaN' if nan else 'infinity'} in "
+                f"{name_of(j, rows.feature_names)}, first in row {place.start + i} (counting from "
+                f"0); drop such rows, or {remedy}."
+            )
+
+
+def refuse_unusable_numbers(rows: Rows) -> NoReturn:
+    """Explain why sums of squares came out infinite."""
+    refuse_non_finite(rows)
+    raise ValueError(
+        "X has values so large that their squares overflow float64; "
+        "rescale it, for example with sklearn.preprocessing.StandardScaler."
+    )

@@ -1,0 +1,59 @@
+"""The transform as an ONNX graph: a division, a subtraction and a matrix product."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca import __version__
+from fairpca._tables.atomic import replacing
+
+_OPSET, _IR = 17, 8  # old enough for every runtime of the last years
+
+
+def write_projection(
+    components: NDArray[Any],
+    mean: NDArray[Any],
+    path: str | os.PathLike[str],
+    scale: NDArray[Any] | None = None,
+) -> None:
+    """Write ``(X / scale - mean) @ components.T``; float64: large offsets keep their digits."""
+    try:
+        import onnx
+        from onnx import TensorProto, helper, numpy_helper
+    except ImportError as error:
+        raise ImportError(
+            'exporting to ONNX needs onnx; install it with pip install "fairpca[onnx]".'
+        ) from error
+    r, d = components.shape
+    constants = {"mean": mean, "components": components.T}
+    nodes = [
+        helper.make_node("Sub", ["X" if scale is None else "scaled", "mean"], ["centred"]),
+        helper.make_node("MatMul", ["centred", "components"], ["scores"]),
+    ]
+    if scale is not None:
+        constants["scale"] = scale
+        nodes.insert(0, helper.make_node("Div", ["X", "scale"], ["scaled"]))
+    graph = helper.make_graph(
+        nodes,
+        "fairpca",
+        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["rows", d])],
+        [helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["rows", r])],
+        [
+            numpy_helper.from_array(np.ascontiguousarray(values, dtype=np.float64), name)
+            for name, values in constants.items()
+        ],
+    )
+    model = helper.make_model(
+        graph,
+        producer_name="fairpca",
+        producer_version=__version__,
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+        ir_version=_IR,
+    )
+    onnx.checker.check_model(model)
+    with replacing(path) as temporary:
+        onnx.save_model(model, temporary)

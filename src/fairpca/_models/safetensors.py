@@ -1,0 +1,291 @@
+"""Fitted projections as safetensors files: arrays, and a JSON text. No pickle.
+
+The JSON text stands in the metadata under ``fairpca``::
+
+    {"format_version": 1, "fairpca_version": ..., "class": "FairPCA", "params": {...},
+     "attributes": {... all that is not an array of numbers ...},
+     "extra": {... of the writer, such as the columns of a file ...}}
+
+and under ``sha256`` the checksum of that text and of all arrays. A standardised model is a
+:class:`StandardizedModel`; its divisors are the array ``scale``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from copy import copy
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+import fairpca
+from fairpca._estimators.base import FairProjection
+from fairpca._input.labels import (
+    label_vector,
+)
+from fairpca._tables.atomic import replacing
+
+FORMAT_VERSION = 1
+_LABELS = ("groups_", "feature_names_in_")
+_HEADER = {"class": str, "params": dict, "attributes": dict, "extra": dict}
+_NEEDED = {
+    *("components_", "mean_", "explained_variance_", "explained_variance_ratio_"),
+    *("n_components_", "n_features_in_", "noise_variance_", "status_", "duality_gap_"),
+    *("groups_", "group_sizes_", "group_errors_", "pca_group_errors_"),
+}
+
+
+class StandardizedModel(Pipeline):  # type: ignore[misc]
+    """A fitted projection of standardised columns, as a pipeline that takes the raw columns.
+
+    Its steps are a ``StandardScaler(with_mean=False)`` and the estimator, ``model[-1]``, which
+    holds the figures of fit; ``transform`` and ``inverse_transform`` are those of the pipeline.
+    """
+
+    @classmethod
+    def of(cls, projection: FairProjection, scale: NDArray[np.float64]) -> Self:
+        """Of a projection fitted to columns that were divided by ``scale``."""
+        scaler = StandardScaler(with_mean=False)
+        scaler.scale_, scaler.var_ = scale, scale**2
+        scaler.n_samples_seen_ = int(projection.group_sizes_.sum())
+        scaler.n_features_in_ = len(scale)
+        if hasattr(projection, "feature_names_in_"):
+            # The first step sees the columns, the second one an array.
+            scaler.feature_names_in_ = projection.feature_names_in_
+            projection = copy(projection)
+            del projection.feature_names_in_
+        return cls([("standardize", scaler), ("fairpca", projection)])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that :func:`load_model` reads."""
+        save_model(self, path)
+
+    def to_sklearn(self) -> Pipeline:
+        """An equivalent pipeline of scikit-learn's ``StandardScaler`` and ``PCA``."""
+        return make_pipeline(self[0], self[-1].to_sklearn())
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write ``transform``, the scaling included, as an ONNX graph from ``X`` to ``scores``."""
+        from fairpca._models.onnx import write_projection
+
+        write_projection(self[-1].components_, self[-1].mean_, path, self[0].scale_)
+
+
+def save_model(
+    model: FairProjection | Pipeline,
+    path: str | os.PathLike[str],
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted projection, or a pipeline of a ``StandardScaler`` and one.
+
+    ``extra`` must be plain JSON; :func:`read_extra` gives it back.
+    """
+    scaler, projection = _parts(model)
+    check_is_fitted(projection)
+    arrays: dict[str, NDArray[Any]] = {"components_": np.ascontiguousarray(projection.components_)}
+    attributes: dict[str, Any] = {}
+    for name, value in vars(projection).items():
+        if not name.endswith("_") or name.startswith("_") or name == "moments_":
+            continue
+        if is_dataclass(value):  # a whole front of other projections
+            continue
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fi" and name not in _LABELS:
+            arrays[name] = np.ascontiguousarray(value)
+        else:
+            attributes[name] = _to_json(name, value)
+    if scaler is not None:
+        if hasattr(scaler, "feature_names_in_"):
+            attributes["feature_names_in_"] = scaler.feature_names_in_.tolist()
+        arrays["scale"] = np.ascontiguousarray(scaler.scale_)
+    header = json.dumps(
+        {
+            "format_version": FORMAT_VERSION,
+            "fairpca_version": fairpca.__version__,
+            "class": type(projection).__name__,
+            "params": {k: _to_json(k, v) for k, v in projection.get_params().items()},
+            "attributes": attributes,
+            "extra": extra or {},
+        }
+    )
+    metadata = {"fairpca": header, "sha256": _checksum(header, arrays)}
+    safetensors = _safetensors()
+    with replacing(path) as temporary:
+        try:
+            safetensors.numpy.save_file(arrays, temporary, metadata=metadata)
+        except safetensors.SafetensorError as error:
+            raise OSError(f"cannot write {path}: {error}") from error
+
+
+def load_model(path: str | os.PathLike[str]) -> FairProjection | StandardizedModel:
+    """Read a model written by ``save`` or by ``fairpca fit``.
+
+    Parameters
+    ----------
+    path : path
+        A file of this library; unknown versions and damaged files are refused.
+
+    Returns
+    -------
+    FairPCA or other estimator, or pipeline
+        A pipeline of a ``StandardScaler`` and the estimator when the data were standardised by
+        ``fairpca fit``. It has ``to_sklearn``, ``to_onnx`` and ``save`` as well.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import fairpca
+    >>> from fairpca.datasets import load_diabetes_by_sex
+    >>> diabetes = load_diabetes_by_sex()
+    >>> fair = fairpca.FairPCA(2).fit(diabetes.data, sensitive_features=diabetes.sensitive_features)
+    >>> path = tempfile.mkdtemp() + "/model.safetensors"
+    >>> fair.save(path)
+    >>> fairpca.load_model(path)
+    FairPCA(n_components=2)
+    """
+    header, arrays = _read(path)
+    scale = arrays.pop("scale", None)
+    attributes = header["attributes"] | arrays
+    model = _empty_model(header, path)
+    _check_attributes(attributes, scale, model, path)
+    for name, value in attributes.items():
+        setattr(model, name, label_vector(value) if name in _LABELS else value)
+    return model if scale is None else StandardizedModel.of(model, scale)
+
+
+def read_extra(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What the writer of the file added to it."""
+    extra: dict[str, Any] = _read(path)[0]["extra"]
+    return extra
+
+
+def _parts(model: Any) -> tuple[StandardScaler | None, FairProjection]:
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    if len(steps) == 1 and isinstance(steps[0], FairProjection):
+        return None, steps[0]
+    if (
+        len(steps) == 2
+        and isinstance(steps[0], StandardScaler)
+        and isinstance(steps[1], FairProjection)
+        and not steps[0].with_mean
+    ):
+        return steps[0], steps[1]
+    raise TypeError(
+        f"cannot save a {type(model).__name__} of {[type(step).__name__ for step in steps]}; pass "
+        "an estimator of this library, or a Pipeline of StandardScaler(with_mean=False) and one."
+    )
+
+
+def _to_json(name: str, value: Any) -> Any:
+    plain = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    items = plain if isinstance(plain, list) else [plain]
+    if all(item is None or isinstance(item, (bool, int, float, str)) for item in items):
+        return plain
+    kinds = sorted({type(item).__name__ for item in items})
+    raise TypeError(
+        f"{name} holds {', '.join(kinds)}, which a model file cannot keep; use strings, numbers or "
+        "booleans as group labels and fit again."
+    )
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no model file {path}.")
+    safetensors = _safetensors()
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            header = json.loads(metadata.get("fairpca", "null"))
+            version = header["format_version"] if isinstance(header, dict) else None
+            if version == FORMAT_VERSION:
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (safetensors.SafetensorError, KeyError, ValueError, OSError) as error:
+        raise ValueError(
+            f"{path} is damaged or no fairpca model file ({error}); write it again with "
+            "estimator.save(path) or `fairpca fit`."
+        ) from error
+    if version is None:
+        raise ValueError(f"{path} is a safetensors file, but not one written by fairpca.")
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version}, and this fairpca ({fairpca.__version__}) reads "
+            f"version {FORMAT_VERSION}; install a newer fairpca, or save the model again."
+        )
+    if metadata.get("sha256") != _checksum(metadata["fairpca"], arrays):
+        raise ValueError(f"{path} is damaged: its checksum does not match; save the model again.")
+    wrong = [name for name, kind in _HEADER.items() if not isinstance(header.get(name), kind)]
+    if wrong:
+        raise ValueError(f"the header of {path} lacks {', '.join(wrong)}; save the model again.")
+    return header, arrays
+
+
+def _empty_model(header: dict[str, Any], path: str | os.PathLike[str]) -> FairProjection:
+    name = header["class"]
+    known = getattr(fairpca, name) if name in fairpca.__all__ else None
+    if not (isinstance(known, type) and issubclass(known, FairProjection)):
+        raise ValueError(
+            f"{path} holds a {name!r}, which this fairpca ({fairpca.__version__}) lacks."
+        )
+    try:
+        return known(**header["params"])
+    except TypeError as error:
+        raise ValueError(
+            f"{path} has parameters that this fairpca ({fairpca.__version__}) does not know: "
+            f"{error}; install the fairpca that wrote it, or save the model again."
+        ) from error
+
+
+def _check_attributes(
+    attributes: dict[str, Any],
+    scale: NDArray[Any] | None,
+    model: FairProjection,
+    path: str | os.PathLike[str],
+) -> None:
+    """Refuse a model that could not be used, and names that are no fitted attributes."""
+    missing = sorted(_NEEDED - attributes.keys())
+    if missing:
+        raise ValueError(f"{path} lacks {', '.join(missing)}; save the model again.")
+    strange = [
+        name
+        for name in attributes
+        if not name.endswith("_") or name.startswith("_") or hasattr(model, name)
+    ]
+    if strange:
+        raise ValueError(
+            f"{path} holds {', '.join(map(repr, strange))}, which a model of this fairpca "
+            f"({fairpca.__version__}) has not; save the model again."
+        )
+    r, d, k = (np.size(attributes[name]) for name in ("explained_variance_", "mean_", "groups_"))
+    shapes = {"components_": (r, d), "mean_": (d,), "group_sizes_": (k,), "group_errors_": (k,)}
+    found = {name: np.shape(attributes[name]) for name in shapes}
+    if scale is not None:
+        shapes["scale"], found["scale"] = (d,), scale.shape
+    if found != shapes:
+        raise ValueError(f"the arrays of {path} do not fit together: {found}; save it again.")
+
+
+def _checksum(header: str, arrays: dict[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(header.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors
+        import safetensors.numpy
+    except ImportError as error:
+        raise ImportError(
+            'model files need safetensors; install it with pip install "fairpca[model]".'
+        ) from error
+    return safetensors

@@ -1,0 +1,1 @@
+"""One pass over the data: counts, means and second moments of each group."""

@@ -1,0 +1,223 @@
+"""What is minimised when there are more than two groups, as data.
+
+Every criterion for k groups is a linear program in the vector of group errors::
+
+    minimise over U, t    c'R + q't
+    subject to            A R + B t <= b          (some rows with equality)
+
+where ``R = (R_1, ..., R_k)`` are the errors of one rank-r projection and ``t`` holds at most two
+auxiliary *levels*: the largest and the smallest error. The price ``y >= 0`` of the rows (free for
+equalities) gives the weights ``w = c + A'y`` of an ordinary eigenproblem, and the bound::
+
+    min_U w'R(U) - b'y    for every y with B'y = -q,    so the weights of the levels cancel.
+
+================  ===========================================================================
+symbol            here
+================  ===========================================================================
+``R_g``           ``errors[g]``, average reconstruction error of group g
+``p_g``           ``shares[g]``; the overall error is ``p'R``
+``c``, ``q``      ``cost`` of the errors, ``level_cost``
+``A``, ``B``, b   ``rows``, ``levels``, ``limits``
+``y``             the price of each row; ``start`` is a strictly feasible one
+================  ===========================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairpca._typing import Array, Mask
+
+__all__ = ["Problem", "least_error", "least_maximum", "least_spread"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A linear program in the group errors.
+
+    A level must have at least one row in which it appears alone, and with the same sign in all of
+    them: ``-1`` makes it an upper envelope of the errors, ``+1`` a lower one.
+
+    Attributes
+    ----------
+    cost : ndarray of shape (k,)
+    rows : ndarray of shape (n, k)
+    levels : ndarray of shape (n, l)
+    limits : ndarray of shape (n,)
+    level_cost : ndarray of shape (l,)
+    equal : ndarray of bool, shape (n,)
+        Rows that hold with equality; their price may have either sign.
+    start : ndarray of shape (n,)
+        Prices with ``levels.T @ start == -level_cost``, positive on the inequalities.
+    """
+
+    cost: Array
+    rows: Array
+    levels: Array
+    limits: Array
+    level_cost: Array
+    equal: Mask
+    start: Array
+
+    def weights(self, prices: Array) -> Array:
+        """Weight of each group's error, ``w = c + A'y``."""
+        weights: Array = self.cost + self.rows.T @ prices
+        return weights
+
+    def balanced(self, prices: Array) -> Array:
+        """Prices with ``B'y = -q`` to rounding, without which they prove no bound.
+
+        Each changes in proportion to its square, so that small ones keep their sign.
+        """
+        influence = prices[:, np.newaxis] ** 2 * self.levels
+        residual = self.levels.T @ prices + self.level_cost
+        shift, *_ = np.linalg.lstsq(self.levels.T @ influence, residual, rcond=None)
+        balanced: Array = prices - influence @ shift
+        return balanced
+
+    def best_levels(self, errors: Array) -> Array:
+        """The levels that suit given errors best: their envelopes."""
+        excess = self.rows @ errors - self.limits
+        alone = np.count_nonzero(self.levels, axis=1) == 1
+        return np.array(
+            [-b[alone & (b != 0.0)][0] * excess[alone & (b != 0.0)].max() for b in self.levels.T]
+        )
+
+    def measure(self, errors: Array) -> tuple[float, float]:
+        """Objective and largest violation at given errors, with the best levels for them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> problem = least_spread(np.ones(3) / 3, np.ones(3, dtype=bool), cap=4.0)
+        >>> problem.measure(np.array([1.0, 2.0, 4.5]))
+        (3.5, 0.5)
+        """
+        levels = self.best_levels(errors)
+        excess = self.rows @ errors + self.levels @ levels - self.limits
+        violation = np.where(self.equal, np.abs(excess), excess).max(initial=0.0)
+        return float(self.cost @ errors + self.level_cost @ levels), float(violation)
+
+    def scaled(self, traces: Array) -> tuple[Problem, float, float]:
+        """The same problem with errors, limits and objective of order one.
+
+        Returns
+        -------
+        problem : Problem
+        row_scale, objective_scale : float
+            What the rows and the objective were multiplied by.
+        """
+        row = 1.0 / float(np.abs(self.rows * traces).max())
+        largest_cost = float(np.abs(self.cost * traces).max())
+        objective = row if self.level_cost.any() else 1.0 / largest_cost
+        problem = replace(
+            self,
+            cost=objective * self.cost,
+            rows=row * self.rows,
+            limits=row * self.limits,
+            level_cost=objective / row * self.level_cost,
+        )
+        return problem, row, objective
+
+
+Block = tuple[Array, list[float], Array, float]
+
+
+def _build(cost: Array, level_cost: list[float], *blocks: Block) -> Problem:
+    """Stack blocks of inequalities: rows, the levels in each of them, limits, starting price."""
+    repeat = np.repeat(np.arange(len(blocks)), [len(limits) for _, _, limits, _ in blocks])
+    return Problem(
+        cost=cost,
+        rows=np.vstack([rows for rows, _, _, _ in blocks]),
+        levels=np.array([levels for _, levels, _, _ in blocks])[repeat],
+        limits=np.concatenate([limits for _, _, limits, _ in blocks]),
+        level_cost=np.array(level_cost),
+        equal=np.zeros(len(repeat), dtype=bool),
+        start=np.array([start for _, _, _, start in blocks])[repeat],
+    )
+
+
+def least_maximum(scales: Array, offsets: Array, compared: Mask) -> Problem:
+    """Minimise ``max_g (scales_g R_g - offsets_g)``.
+
+    Parameters
+    ----------
+    scales : ndarray of shape (k,)
+        Positive; ones for errors and losses, ``1 / tr C_g`` for the share of variance lost.
+    offsets : ndarray of shape (k,)
+        Zeros for errors, ``min_V R_g(V)`` for the losses of Samadi et al.
+    compared : ndarray of bool, shape (k,)
+        The groups that count.
+    """
+    terms, n = np.diag(scales)[compared], np.count_nonzero(compared)
+    return _build(np.zeros(len(scales)), [1.0], (terms, [-1.0], offsets[compared], 1.0 / n))
+
+
+def least_spread(
+    shares: Array, compared: Mask, *, cap: float | None = None, max_error: float | None = None
+) -> Problem:
+    """Minimise ``max_g R_g - min_g R_g`` over the groups compared.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (k,)
+    compared : ndarray of bool, shape (k,)
+        The groups that count.
+    cap : float, optional
+        Largest error allowed to any group compared.
+    max_error : float, optional
+        Largest overall error ``p'R`` allowed.
+    """
+    errors, n = _errors_of(compared)
+    zero, free = np.zeros(n), [0.0, 0.0]
+    blocks: list[Block] = [
+        (errors, [-1.0, 0.0], zero, 1.0 / n),
+        (-errors, [0.0, 1.0], zero, 1.0 / n),
+    ]
+    if cap is not None:
+        blocks.append((errors, free, np.full(n, cap), 1.0 / n))
+    if max_error is not None:
+        blocks.append((shares[np.newaxis], free, np.array([max_error]), 1.0))
+    return _build(np.zeros(len(shares)), [1.0, -1.0], *blocks)
+
+
+def least_error(
+    shares: Array, compared: Mask, *, max_spread: float = 0.0, cap: float | None = None
+) -> Problem:
+    """Minimise the overall error ``p'R`` subject to ``max_g R_g - min_g R_g <= max_spread``.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (k,)
+    compared : ndarray of bool, shape (k,)
+        The groups whose spread counts.
+    max_spread : float
+        At zero the errors are equated, one signed price each: the pair of prices that two
+        inequalities would need grows without limit.
+    cap : float, optional
+        Largest error allowed to any group compared.
+    """
+    errors, n = _errors_of(compared)
+    zero = np.zeros(n)
+    if max_spread == 0.0:
+        blocks: list[Block] = [(errors, [-1.0], zero, 0.0)]
+    else:
+        blocks = [
+            (errors, [-1.0, 0.0], zero, 1.0 / n),
+            (-errors, [0.0, 1.0], zero, 1.0 / n),
+            (np.zeros((1, len(shares))), [1.0, -1.0], np.array([max_spread]), 1.0),
+        ]
+    n_levels = len(blocks[0][1])
+    if cap is not None:
+        blocks.append((errors, [0.0] * n_levels, np.full(n, cap), 1.0 / n))
+    problem = _build(shares, [0.0] * n_levels, *blocks)
+    if max_spread == 0.0:
+        problem = replace(problem, equal=np.arange(len(problem.limits)) < n)
+    return problem
+
+
+def _errors_of(compared: Mask) -> tuple[Array, int]:
+    """Rows that pick the errors of the groups compared, and how many there are."""
+    return np.eye(len(compared))[compared], int(np.count_nonzero(compared))

@@ -1,0 +1,1 @@
+"""Top-r eigenspaces of weighted sums of the groups' second moments."""

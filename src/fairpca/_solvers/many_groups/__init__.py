@@ -1,0 +1,1 @@
+"""Problems of any number of groups, solved by their dual and certified."""

@@ -1,0 +1,297 @@
+"""The dual of a k-group problem, smoothed by a logarithmic barrier, and Newton's method on it.
+
+Relax ``U U'`` to ``P`` with ``0 <= P <= I``, ``tr P = r``, inside the span of an orthonormal ``V``:
+``P = V S V'``, with ``C_g`` standing for ``V' C_g V``. For prices ``y`` of the rows of a
+:class:`~fairpca._problems.linear.Problem` and ``W = sum_g w_g C_g``, ``w = c + A'y``, the dual
+function is ``min_S w'R(S) - b'y``. It is concave but has a kink wherever eigenvalues r and r + 1
+of ``W`` cross, which the optimum seeks out. Hence the barrier, of parameter ``mu``::
+
+    f(y) = min_S { w'R(S) - mu log det S - mu log det(I - S) } - b'y
+           + mu sum_j log(y_j - l_j) + mu sum_j log(h - y_j)
+
+The minimising ``S`` has the eigenvectors of ``W`` and, with ``x_i = (lambda_i - theta) / mu``, the
+occupations ``s_i`` solving ``1/(1 - s_i) - 1/s_i = x_i``; ``theta`` is set by ``sum_i s_i = r``.
+Subtracting two of these equations gives the divided differences without cancellation::
+
+    K_ij = (s_i - s_j)/(lambda_i - lambda_j) = 1 / (mu [1/(s_i s_j) + 1/((1 - s_i)(1 - s_j))])
+
+and so the Hessian in ``w``, with ``C_g`` written in the eigenvectors of ``W``::
+
+    -H_gh = sum_ij K_ij (C_g - m_g I)_ij (C_h - m_h I)_ij,   m_g = sum_i K_ii (C_g)_ii / sum_i K_ii
+
+``f / mu`` is self-concordant, so damped Newton converges from anywhere and the number of steps does
+not depend on how many eigenvalues cross. ``dy/dmu`` on the path of maximisers comes from one more
+right-hand side; it both predicts the next point and, at the end, removes the barrier's bias.
+
+``l_j`` is 0, or ``-h`` on equalities. The ceiling ``h`` on prices makes the constraints elastic: an
+infeasible problem, or one without interior, still has a path. It rises as ``mu`` falls, because in
+a span that is still small constraints may look infeasible that are not.
+
+Cost of a step, with m columns in ``V``: one m x m eigendecomposition and ``4 k m^3`` flops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fairpca._problems.linear import Problem
+from fairpca._typing import Array
+
+__all__ = ["Centre", "SmoothedDual"]
+
+_MAX_PRICE = 1e6
+_CENTRED = 0.3  # Newton decrement below which the tangent can be trusted
+_MAX_STEPS = 60
+_RIDGE = 1e-14
+
+
+@dataclass(frozen=True)
+class Centre:
+    """A point on (or near) the central path.
+
+    Attributes
+    ----------
+    prices : ndarray of shape (n,)
+        ``y``.
+    mu : float
+        Barrier parameter.
+    weights : ndarray of shape (k,)
+        ``w = c + A'y``.
+    value : float
+        Dual value without the barrier, for the matrices in the span.
+    vectors, occupations : ndarrays of shape (m, m) and (m,)
+        Eigenvectors of ``W`` and eigenvalues of ``S``, ascending.
+    slack : ndarray of shape (n,)
+        What the rows leave unused at ``S``, negative where they are violated.
+    newton, tangent : ndarrays of shape (n,)
+        Newton step at this ``mu``, and ``dy/dmu`` along the path.
+    steps : int
+        Newton steps taken to get here.
+    """
+
+    prices: Array
+    mu: float
+    weights: Array
+    value: float
+    vectors: Array
+    occupations: Array
+    slack: Array
+    newton: Array
+    tangent: Array
+    steps: int
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """Value of ``f`` at one ``y``, with the pieces its derivatives need."""
+
+    value: float
+    prices: Array
+    weights: Array
+    eigenvalues: Array
+    vectors: Array
+    theta: float
+    filled: Array  # s
+    empty: Array  # 1 - s
+
+
+class SmoothedDual:
+    """The function ``f`` of the module docstring, for one problem in one span.
+
+    Parameters
+    ----------
+    problem : Problem
+        Scaled, so that errors and prices are of order one.
+    matrices : ndarray of shape (k, m, m)
+        ``V' C_g V``, with m > rank.
+    traces : ndarray of shape (k,)
+        Traces of the matrices before projection.
+    rank : int
+
+    Attributes
+    ----------
+    n_terms : int
+        Logarithms in the barrier: the duality gap on the path is at most ``mu * n_terms``.
+    n_evaluations : int
+        Eigendecompositions so far.
+    """
+
+    def __init__(self, problem: Problem, matrices: Array, traces: Array, rank: int) -> None:
+        self.problem = problem
+        self.matrices = matrices
+        self.traces = traces
+        self.rank = rank
+        self.n_terms = 2 * matrices.shape[1] + 2 * len(problem.limits)
+        self.n_evaluations = 0
+
+    def centre(self, prices: Array, mu: float, tol: float = _CENTRED) -> Centre:
+        """Maximise ``f`` from strictly feasible prices by damped Newton steps.
+
+        Parameters
+        ----------
+        prices : ndarray of shape (n,)
+        mu : float
+        tol : float
+            Newton decrement to stop at. Rounding may stop it earlier.
+
+        Returns
+        -------
+        Centre
+        """
+        at = self._evaluate(prices, mu)
+        steps = 0
+        while True:
+            newton, tangent, decrement = self._directions(prices, mu, at)
+            if decrement < tol or steps == _MAX_STEPS:
+                break
+            better = self._search(at, newton, decrement, mu)
+            if better is None:
+                break
+            prices, at = better.prices, better
+            steps += 1
+        low, high = self._room(prices, mu)
+        return Centre(
+            prices=prices,
+            mu=mu,
+            weights=at.weights,
+            value=self._bound(prices, at.weights, at.eigenvalues),
+            vectors=at.vectors,
+            occupations=at.filled,
+            slack=mu / low - mu / high,
+            newton=newton,
+            tangent=tangent,
+            steps=steps,
+        )
+
+    def predict(self, centre: Centre, mu: float) -> tuple[Array, float]:
+        """Follow the tangent towards a smaller ``mu``, stopping short of the price limits.
+
+        Returns
+        -------
+        prices : ndarray of shape (n,)
+        mu : float
+            The parameter the prices belong to, not below the one asked for.
+        """
+        step = centre.newton + (mu - centre.mu) * centre.tangent
+        while self._reach(centre.prices, step, centre.mu) <= 1.02 and mu < 0.9 * centre.mu:
+            mu = float(np.sqrt(mu * centre.mu))
+            step = centre.newton + (mu - centre.mu) * centre.tangent
+        length = min(1.0, 0.95 * self._reach(centre.prices, step, centre.mu))
+        return self.problem.balanced(centre.prices + length * step), mu
+
+    def limit(self, centre: Centre) -> Array:
+        """Prices extrapolated to ``mu = 0``: the error is of order ``mu**2``, not ``mu``."""
+        step = centre.newton - centre.mu * centre.tangent
+        length = min(1.0, 0.999 * self._reach(centre.prices, step, centre.mu))
+        return self.problem.balanced(centre.prices + length * step)
+
+    def value(self, prices: Array) -> float:
+        """Dual value without the barrier."""
+        self.n_evaluations += 1
+        weights = self.problem.weights(prices)
+        eigenvalues, _ = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
+        return self._bound(prices, weights, eigenvalues)
+
+    def _bound(self, prices: Array, weights: Array, eigenvalues: Array) -> float:
+        kept = eigenvalues[-self.rank :].sum()
+        return float(weights @ self.traces - kept - self.problem.limits @ prices)
+
+    def _search(
+        self, at: _Evaluation, newton: Array, decrement: float, mu: float
+    ) -> _Evaluation | None:
+        """Point along the Newton step with a fair part of the gain it promises, if any."""
+        longest = min(1.0, 0.95 * self._reach(at.prices, newton, mu))
+        for length in longest * 0.5 ** np.arange(10):
+            trial = self._evaluate(self.problem.balanced(at.prices + length * newton), mu)
+            if trial.value >= at.value + 0.1 * length * mu * decrement**2:
+                return trial
+        return None
+
+    def _room(self, prices: Array, mu: float) -> tuple[Array, Array]:
+        """Distances of the prices from their limits below and above."""
+        ceiling = min(_MAX_PRICE, 10.0 / mu)
+        return prices + np.where(self.problem.equal, ceiling, 0.0), ceiling - prices
+
+    def _reach(self, prices: Array, direction: Array, mu: float) -> float:
+        """Longest step along a direction before a price meets its limit."""
+        low, high = self._room(prices, mu)
+        down, up = direction < 0.0, direction > 0.0
+        steps = np.concatenate([-low[down] / direction[down], high[up] / direction[up]])
+        return float(steps.min(initial=np.inf))
+
+    def _evaluate(self, prices: Array, mu: float) -> _Evaluation:
+        self.n_evaluations += 1
+        weights = self.problem.weights(prices)
+        eigenvalues, vectors = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
+        theta, filled, empty = _occupy(eigenvalues, self.rank, mu)
+        low, high = self._room(prices, mu)
+        barrier = np.log(low).sum() + np.log(high).sum()
+        barrier -= np.log(filled).sum() + np.log(empty).sum()
+        value = (
+            weights @ self.traces
+            - eigenvalues @ filled
+            - self.problem.limits @ prices
+            + mu * barrier
+        )
+        return _Evaluation(
+            float(value), prices, weights, eigenvalues, vectors, theta, filled, empty
+        )
+
+    def _directions(self, prices: Array, mu: float, at: _Evaluation) -> tuple[Array, Array, float]:
+        """Newton step, tangent ``dy/dmu`` and Newton decrement."""
+        problem = self.problem
+        rotated = at.vectors.T @ self.matrices @ at.vectors
+        diagonals = np.einsum("gii->gi", rotated)
+        s, e = at.filled, at.empty
+        K = 1.0 / (mu * (1.0 / np.outer(s, s) + 1.0 / np.outer(e, e)))
+        k_ii = np.diag(K)
+        mean = diagonals @ k_ii / k_ii.sum()
+        root = rotated - mean[:, np.newaxis, np.newaxis] * np.eye(len(s))
+        root = (root * np.sqrt(K)).reshape(len(rotated), -1)
+        H = root @ root.T
+        x = (at.eigenvalues - at.theta) / mu
+        ds_dmu = k_ii * (k_ii @ x / k_ii.sum() - x)
+
+        low, high = self._room(prices, mu)
+        errors = self.traces - diagonals @ s
+        gradient = problem.rows @ errors - problem.limits + mu / low - mu / high
+        d_gradient = 1.0 / low - 1.0 / high - problem.rows @ (diagonals @ ds_dmu)
+        N = problem.rows @ H @ problem.rows.T + np.diag(mu / low**2 + mu / high**2)
+
+        # Steps keep B'y = -q. Unit diagonal first: entries range from mu to 1 / mu. The ridge holds
+        # prices that make no difference, such as those of repeated or contradictory rows.
+        n, n_levels = problem.levels.shape
+        unit = 1.0 / np.sqrt(np.diag(N))
+        levels = unit[:, np.newaxis] * problem.levels
+        levels /= np.linalg.norm(levels, axis=0)
+        kkt = np.zeros((n + n_levels, n + n_levels))
+        kkt[:n, :n] = N * np.outer(unit, unit) + _RIDGE * np.eye(n)
+        kkt[:n, n:], kkt[n:, :n] = levels, levels.T
+        right = np.zeros((n + n_levels, 2))
+        right[:n] = unit[:, np.newaxis] * np.column_stack([gradient, d_gradient])
+        newton, tangent = (unit[:, np.newaxis] * np.linalg.solve(kkt, right)[:n]).T
+        decrement = float(np.sqrt(max(newton @ N @ newton, 0.0) / mu))
+        return newton, tangent, decrement
+
+
+def _occupy(eigenvalues: Array, rank: int, mu: float) -> tuple[float, Array, Array]:
+    """Threshold ``theta``, occupations ``s`` and ``1 - s``, both to full relative precision."""
+
+    def fill(theta: float) -> tuple[Array, Array]:
+        x = (eigenvalues - theta) / mu
+        minor = 2.0 / (2.0 + np.abs(x) + np.sqrt(4.0 + x * x))
+        return np.where(x > 0.0, 1.0 - minor, minor), np.where(x > 0.0, minor, 1.0 - minor)
+
+    share = rank / len(eigenvalues)
+    margin = mu * (1.0 + abs(1.0 / (1.0 - share) - 1.0 / share))
+    theta = brentq(
+        lambda t: fill(t)[0].sum() - rank,
+        eigenvalues[0] - margin,
+        eigenvalues[-1] + margin,
+        xtol=1e-300,
+        rtol=1e-15,
+    )
+    return theta, *fill(theta)

@@ -1,0 +1,1 @@
+"""Which of PCA's own components to keep."""

@@ -1,0 +1,338 @@
+"""Which r of the d principal components to keep: the problem behind MOFPCA.
+
+Keeping a set S of PCA eigenvectors v_j leaves out the others, and both objectives add up over them:
+
+    f1 = R = sum of lambda_j,   f2 = F = (sum of delta_j)^2,   j not in S,
+
+    lambda_j    eigenvalue, v_j' C v_j
+    delta_j     v_j' (C_B - C_A) v_j, the eigenvector's share in the disparity D
+
+So the Pareto front of (R, F) is a subset problem on 2 d numbers. :func:`exact_front` solves it by
+enumeration, at a few nanoseconds per subset; :func:`spea2_front` is the authors' evolutionary
+search for when there are too many subsets; :func:`select` picks one point of a front.
+
+Where the same sum can be reached in two ways, rounding decides which is smaller. Differences below
+the rounding error of a sum of d terms therefore count as ties, and ties go to the subset met first,
+which is PCA's own wherever it takes part.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+__all__ = ["EXACT_LIMIT", "RULES", "Front", "exact_front", "select", "spea2_front"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Rule = Literal["balanced", "weighted", "least_error", "fairest"]
+
+EXACT_LIMIT = 1_000_000
+RULES: tuple[Rule, ...] = ("balanced", "weighted", "least_error", "fairest")
+_BLOCK = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Subsets that no other subset beats in both objectives.
+
+    Attributes
+    ----------
+    subsets : ndarray of shape (m, r)
+        Indices of the eigenvectors kept, ascending in each row.
+    errors : ndarray of shape (m,)
+        Overall reconstruction error R, strictly ascending.
+    fairness : ndarray of shape (m,)
+        Fairness measure F, strictly descending.
+    """
+
+    subsets: Ints
+    errors: Floats
+    fairness: Floats
+
+    def __len__(self) -> int:
+        return len(self.errors)
+
+
+def exact_front(
+    lambdas: ArrayLike, deltas: ArrayLike, r: int, *, max_subsets: int = EXACT_LIMIT
+) -> Front:
+    """Find the whole Pareto front by looking at every subset.
+
+    The indices are cut into two halves; the sums of all subsets with j members in the first half
+    are an outer sum of two short lists. Cost: C(d, r) additions; memory: the two lists and one
+    block.
+
+    Parameters
+    ----------
+    lambdas, deltas : array-like of shape (d,)
+        Eigenvalues and shares in the disparity, see the module's notation.
+    r : int
+        How many eigenvectors to keep, 1 <= r <= d.
+    max_subsets : int, default=EXACT_LIMIT
+        Refuse to enumerate more subsets than this.
+
+    Returns
+    -------
+    Front
+
+    Examples
+    --------
+    >>> from fairpca._solvers.subset.front import exact_front
+    >>> front = exact_front([4.0, 2.0, 1.0], [3.0, -1.0, 0.5], 1)
+    >>> front.subsets.tolist()
+    [[0]]
+    >>> front = exact_front([4.0, 2.0, 1.0], [0.5, -1.0, 3.0], 1)
+    >>> front.subsets.tolist(), front.errors.tolist(), front.fairness.tolist()
+    ([[0], [2]], [3.0, 6.0], [4.0, 0.25])
+    """
+    lambdas, deltas = _checked(lambdas, deltas, r)
+    d = len(lambdas)
+    if (count := math.comb(d, r)) > max_subsets:
+        raise ValueError(
+            f"There are {count} ways to keep {r} of {d} eigenvectors, more than "
+            f"max_subsets={max_subsets}: call spea2_front(lambdas, deltas, {r}) instead."
+        )
+    ranking = _ranking(lambdas)
+    # Choose the fewer: those kept, or those left out. Either way PCA's own subset is met first.
+    keep = 2 * r <= d
+    k = r if keep else d - r
+    order = ranking if keep else ranking[::-1]
+    offset = (lambdas.sum(), deltas.sum()) if keep else (0.0, 0.0)
+    sign = -1.0 if keep else 1.0
+    tolerance = _tolerance(lambdas), _tolerance(deltas)
+
+    best_R, best_D = np.empty(0), np.empty(0)
+    best_chosen = np.empty((0, k), dtype=np.intp)
+    for rows, columns in _blocks(order, k):
+        R = offset[0] + sign * np.add.outer(_sums(lambdas, rows), _sums(lambdas, columns))
+        D = np.abs(offset[1] + sign * np.add.outer(_sums(deltas, rows), _sums(deltas, columns)))
+        new = _undominated(R.ravel(), D.ravel(), best_R, best_D, tolerance)
+        i, j = np.unravel_index(new, R.shape)
+        best_R = np.concatenate([best_R, R[i, j]])
+        best_D = np.concatenate([best_D, D[i, j]])
+        best_chosen = np.concatenate([best_chosen, np.hstack([rows[i], columns[j]])])
+        kept = _pareto(best_R, best_D, tolerance)
+        best_R, best_D, best_chosen = best_R[kept], best_D[kept], best_chosen[kept]
+    if not keep:
+        best_chosen = _complements(best_chosen, d)
+    return _front(lambdas, deltas, best_chosen)
+
+
+def spea2_front(
+    lambdas: ArrayLike,
+    deltas: ArrayLike,
+    r: int,
+    *,
+    n_generations: int = 50,
+    population: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Front:
+    """Search for the Pareto front with SPEA2, set as its authors set it.
+
+    50 generations; a population of 100, or half the number of subsets if that is less, PCA's own
+    subset among the first; an archive of half the population. PCA's subset has the least error of
+    all, so it is put back if the archive has lost it. Needs pymoo: ``pip install
+    "fairpca[subset]"``.
+
+    Parameters
+    ----------
+    lambdas, deltas : array-like of shape (d,)
+        Eigenvalues and shares in the disparity, see the module's notation.
+    r : int
+        How many eigenvectors to keep, 1 <= r <= d.
+    n_generations : int, default=50
+        Generations, the first population included.
+    population : int, optional
+        Subsets tried per generation; by default as described above.
+    random_state : int, RandomState or None, default=None
+        Seed of the search.
+
+    Returns
+    -------
+    Front
+        What the search found: never better than :func:`exact_front`, and possibly incomplete.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca._solvers.subset.front import spea2_front
+    >>> lambdas, deltas = 1 / np.arange(1, 31), np.cos(np.arange(30))
+    >>> front = spea2_front(lambdas, deltas, 12, random_state=0)
+    >>> front.subsets[0].tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    """
+    lambdas, deltas = _checked(lambdas, deltas, r)
+    if n_generations < 1:
+        raise ValueError(f"n_generations={n_generations!r} is below 1: pass n_generations=50.")
+    if population is not None and population < 4:
+        raise ValueError(f"population={population!r} is below 4: pass population=100.")
+    if population is None:
+        population = min(100, round(math.comb(len(lambdas), r) / 2))
+    if population < 4:  # too few subsets to cross any: look at all of them
+        return exact_front(lambdas, deltas, r)
+    try:
+        from fairpca._solvers.subset import spea2 as _spea2
+    except ImportError as error:
+        raise ImportError(
+            'The search with SPEA2 needs pymoo: pip install "fairpca[subset]". Up to '
+            f"{EXACT_LIMIT} subsets exact_front(lambdas, deltas, {r}) does without."
+        ) from error
+    pca = np.sort(_ranking(lambdas)[:r])
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    found = _spea2.search(lambdas, deltas, pca, n_generations, population, rng)
+    return _front(lambdas, deltas, np.vstack([pca, found]))
+
+
+def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None) -> int:
+    """Pick one point of a front; ties go to the smaller error.
+
+    Parameters
+    ----------
+    front : Front
+        The front for the r in question.
+    rule : {"balanced", "weighted", "least_error", "fairest"}
+        ``"balanced"`` (the authors' M2): both objectives scaled to [0, 1] over this front, least
+        sum. ``"weighted"`` (M1): scaled by their ranges over the front for r = 1, least sum; where
+        that front is one point, by its values. ``"least_error"`` (M3), which is PCA up to ties.
+        ``"fairest"`` (M4): least F.
+    first : Front, optional
+        The front for r = 1; wanted by ``"weighted"`` only.
+
+    Returns
+    -------
+    int
+        Row of the front.
+
+    Examples
+    --------
+    >>> from fairpca._solvers.subset.front import exact_front, select
+    >>> front = exact_front([4.0, 3.0, 1.0], [0.5, 2.0, 3.0], 1)
+    >>> front.errors.tolist(), front.fairness.tolist()
+    ([4.0, 5.0, 7.0], [25.0, 12.25, 6.25])
+    >>> [select(front, rule) for rule in ("balanced", "least_error", "fairest")]
+    [1, 0, 2]
+    """
+    if rule == "least_error":
+        return 0
+    if rule == "fairest":
+        return len(front) - 1
+    if rule == "balanced":
+        scales = _scales(front)
+    elif rule == "weighted":
+        if first is None:
+            raise ValueError(
+                "rule='weighted' takes its weights from the front for r = 1: pass "
+                "first=exact_front(lambdas, deltas, 1)."
+            )
+        scales = _scales(first)
+    else:
+        raise ValueError(f"rule={rule!r} is not known: pass one of {', '.join(map(repr, RULES))}.")
+    # R / a + F / b, multiplied by a b: a scale of zero then decides alone instead of dividing.
+    a, b = scales
+    score = b * (front.errors - front.errors[0]) + a * (front.fairness - front.fairness[-1])
+    return int(np.flatnonzero(score <= score.min() + 1e-12 * score.max())[0])
+
+
+def _scales(front: Front) -> tuple[float, float]:
+    """Ranges of R and F over a front; its values where it is one point, as the authors do."""
+    if len(front) == 1:
+        return float(front.errors[0]), float(front.fairness[0])
+    return float(np.ptp(front.errors)), float(np.ptp(front.fairness))
+
+
+def _checked(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> tuple[Floats, Floats]:
+    lam, delta = np.asarray(lambdas, dtype=float), np.asarray(deltas, dtype=float)
+    if lam.ndim != 1 or lam.shape != delta.shape or not len(lam):
+        raise ValueError(
+            f"lambdas and deltas have shapes {lam.shape} and {delta.shape}: pass two vectors with "
+            "one entry per eigenvector."
+        )
+    if not (np.isfinite(lam).all() and np.isfinite(delta).all()):
+        raise ValueError("lambdas or deltas hold NaN or infinity: pass finite numbers.")
+    if not 1 <= r <= len(lam):
+        raise ValueError(f"r={r!r} is not between 1 and the number of eigenvectors, {len(lam)}.")
+    return lam, delta
+
+
+def _ranking(lambdas: Floats) -> Ints:
+    """Eigenvectors by descending eigenvalue, PCA's order."""
+    return np.argsort(-lambdas, kind="stable")
+
+
+def _tolerance(terms: Floats) -> float:
+    """Bound on the rounding error of a sum of some of the terms."""
+    return float(4 * len(terms) * np.finfo(float).eps * np.abs(terms).sum())
+
+
+def _combinations(items: Ints, k: int) -> Ints:
+    """All k-subsets of the items, one per row, in lexicographic order of position."""
+    n = math.comb(len(items), k)
+    flat = itertools.chain.from_iterable(itertools.combinations(items.tolist(), k))
+    return np.fromiter(flat, dtype=np.intp, count=n * k).reshape(n, k)
+
+
+def _blocks(order: Ints, k: int) -> Iterator[tuple[Ints, Ints]]:
+    """Pairs of lists whose rows, joined in all ways, are each k-subset exactly once."""
+    front, back = order[: len(order) // 2], order[len(order) // 2 :]
+    for j in range(min(k, len(front)), max(0, k - len(back)) - 1, -1):
+        rows, columns = _combinations(front, j), _combinations(back, k - j)
+        step = max(1, _BLOCK // len(columns))
+        for start in range(0, len(rows), step):
+            yield rows[start : start + step], columns
+
+
+def _sums(terms: Floats, subsets: Ints) -> Floats:
+    sums: Floats = terms[subsets].sum(axis=1)
+    return sums
+
+
+def _undominated(
+    R: Floats, D: Floats, front_R: Floats, front_D: Floats, tolerance: tuple[float, float]
+) -> Ints:
+    """Candidates that the front so far does not dominate; the front is sorted by R."""
+    position = np.searchsorted(front_R, R + tolerance[0], side="right")
+    bound = np.concatenate([[np.inf], front_D])[position]
+    return np.flatnonzero(bound - tolerance[1] > D)
+
+
+def _pareto(R: Floats, D: Floats, tolerance: tuple[float, float]) -> Ints:
+    """Indices of the points that none dominates, by ascending R; ties go to the lower index."""
+    order = np.lexsort((D, R))
+    least = np.minimum.accumulate(D[order])
+    order = order[np.concatenate([[True], D[order][1:] <= least[:-1] + tolerance[1]])]
+    kept: list[int] = []
+    for i in order.tolist():
+        if kept:
+            last = kept[-1]
+            same_R = R[i] <= R[last] + tolerance[0]
+            if D[i] >= D[last] - tolerance[1]:  # no fairer than a point of less error
+                if same_R and i < last and D[i] <= D[last] + tolerance[1]:
+                    kept[-1] = i
+                continue
+            if same_R:
+                kept.pop()
+        kept.append(i)
+    return np.array(kept, dtype=np.intp)
+
+
+def _complements(subsets: Ints, d: int) -> Ints:
+    left = np.ones((len(subsets), d), dtype=bool)
+    np.put_along_axis(left, subsets, False, axis=1)
+    return np.nonzero(left)[1].reshape(len(subsets), d - subsets.shape[1])
+
+
+def _front(lambdas: Floats, deltas: Floats, subsets: Ints) -> Front:
+    """Evaluate subsets afresh, without cancellation, and keep those that none dominates."""
+    subsets = np.sort(subsets, axis=1)
+    left = _complements(subsets, len(lambdas))
+    R, D = _sums(lambdas, left), _sums(deltas, left)
+    kept = _pareto(R, np.abs(D), (_tolerance(lambdas), _tolerance(deltas)))
+    return Front(subsets[kept], R[kept], D[kept] ** 2)

@@ -1,0 +1,1 @@
+"""Problems of two groups, solved exactly along one scalar."""

@@ -1,0 +1,1 @@
+"""Tables that stay in files or on a cluster."""

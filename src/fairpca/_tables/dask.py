@@ -1,0 +1,161 @@
+"""Dask arrays and data frames: moments block by block, merged in a tree, wherever they are.
+
+The only file that imports dask. Which scheduler runs it is dask's business: threads by default, a
+cluster where a ``distributed.Client`` is active. Only moments travel between the workers. Blocks
+are merged in their order, so a block computed again on another worker changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fairpca._input.checks import (
+    check_sample_weight,
+)
+from fairpca._input.device import is_dask
+from fairpca._input.labels import (
+    CodedLabels,
+    encode_groups,
+)
+from fairpca._threads import single_threaded_blas
+
+try:
+    import dask.array as da
+    from dask.delayed import delayed
+except ImportError as error:
+    raise ImportError(
+        "dask collections need dask; install it with pip install 'fairpca[dask]'."
+    ) from error
+
+M = TypeVar("M")
+
+_FAN_IN = 8
+
+
+def reduce_blocks(
+    X: Any,
+    groups: Any,
+    weights: Any,
+    make: Callable[[Any, Any, Any], M],
+    merge: Callable[[M, M], M],
+) -> M:
+    """``make(X, groups, weights)`` of every block of rows, merged: one result, computed now."""
+    blocks = _row_blocks(X)
+    labels = _alongside(X, groups, "sensitive_features", len(blocks))
+    weighing = _alongside(X, weights, "sample_weight", len(blocks))
+    on_block = delayed(_on_block, pure=False)
+    merge_all = delayed(_merge_all, pure=False)
+    parts = [
+        on_block(make, i, *block)
+        for i, block in enumerate(zip(blocks, labels, weighing, strict=True))
+    ]
+    while len(parts) > 1:
+        parts = [merge_all(merge, parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
+    result: M = parts[0].compute()
+    return result
+
+
+def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
+    """``function`` of every block of rows, as a dask array of ``n_columns`` columns, lazily."""
+    kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(function, meta=np.empty((0, n_columns), kind))
+    X = X.rechunk({1: -1})
+    return X.map_blocks(function, dtype=kind, chunks=(X.chunks[0], (n_columns,)))
+
+
+def count_columns(X: Any) -> int:
+    """How many columns X has, which must have rows and columns."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead; pass X[:, None], or frame[['a']], "
+            "if it is one column."
+        )
+    return int(X.shape[1])
+
+
+def _on_block(make: Callable[[Any, Any, Any], M], i: int, X: Any, groups: Any, weights: Any) -> M:
+    try:
+        with single_threaded_blas():
+            return make(X, groups, weights)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"in block {i} of X: {error}") from error
+
+
+def _merge_all(merge: Callable[[M, M], M], parts: list[M]) -> M:
+    total = parts[0]
+    for part in parts[1:]:
+        total = merge(total, part)
+    return total
+
+
+def _is_frame(X: Any) -> bool:
+    return not isinstance(X, da.Array)
+
+
+def _row_blocks(X: Any) -> list[Any]:
+    count_columns(X)
+    return _delayed(X if _is_frame(X) else X.rechunk({1: -1}))
+
+
+def _delayed(values: Any) -> list[Any]:
+    """The blocks of a frame, column or array.
+
+    Frames are not optimised: dask would do so for every column apart, and join Parquet files where
+    few columns are read, so that labels were cut elsewhere than X. As they are, both share the
+    tasks of their frame.
+    """
+    return list(np.ravel(values.to_delayed(optimize_graph=isinstance(values, da.Array))))
+
+
+def _alongside(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
+    """Labels or weights cut where X is cut."""
+    if values is None:
+        return [None] * n_blocks
+    lengths = (np.nan,) if _is_frame(X) else X.chunks[0]
+    known = not np.isnan(lengths).any()
+    if not is_dask(values):
+        if not known:
+            raise ValueError(
+                f"{name} is in memory, but the lengths of X's blocks are not known, so it cannot "
+                f"be cut to match. Pass {name} as a dask column of the same frame, for example "
+                f"frame['sex'], or {_with_lengths(X, 'X')} in place of X."
+            )
+        return _cut(values, name, np.cumsum([0, *lengths]).tolist())
+    if isinstance(values, da.Array):
+        values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+        if known and not np.isnan(values.shape[0]):
+            if values.shape[0] != X.shape[0]:
+                raise ValueError(
+                    f"{name} has {values.shape[0]} entries but X has {X.shape[0]} rows; "
+                    "pass exactly one per row of X."
+                )
+            values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
+    blocks = _delayed(values)
+    if len(blocks) != n_blocks:
+        raise ValueError(
+            f"X has {n_blocks} blocks but {name} has {len(blocks)}, and not all their lengths are "
+            "known, so they cannot be matched. Pass columns of one frame, for example "
+            f"frame[['a', 'b']] and frame['sex'], or {_with_lengths(X, 'X')} and "
+            f"{_with_lengths(values, name)}."
+        )
+    return blocks
+
+
+def _with_lengths(values: Any, name: str) -> str:
+    """The call that makes an array of known lengths of this."""
+    return f"{name}{'.to_dask_array()' if _is_frame(values) else ''}.compute_chunk_sizes()"
+
+
+def _cut(values: Any, name: str, edges: list[int]) -> list[Any]:
+    n_rows = edges[-1]
+    if name == "sample_weight":
+        weights = check_sample_weight(values, n_rows)
+        assert weights is not None
+        return [weights[a:b] for a, b in pairwise(edges)]
+    codes, labels = encode_groups(values, n_rows)
+    return [CodedLabels(codes[a:b], labels.tolist()) for a, b in pairwise(edges)]

@@ -1,0 +1,187 @@
+"""Spark data frames: moments by partition, merged on the workers before they reach the driver.
+
+The only file that imports pyspark. Rows travel from the JVM to Python as Arrow record batches
+(``mapInArrow``) and are decoded as those of files are; every partition becomes one row that holds
+its pickled moments, and these are merged in at most ``_MERGERS`` tasks, in the order of partitions.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
+from typing import Any, TypeVar
+
+from fairpca._input.device import library_of
+from fairpca._tables.decode import Block, Origin, RecordBatch, decode
+from fairpca._tables.roles import Layout
+from fairpca._tables.table import as_batch
+
+try:
+    from pyspark import TaskContext
+    from pyspark.errors import PythonException
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
+except ImportError as error:
+    raise ImportError(
+        "Spark data frames need pyspark; install it with pip install 'fairpca[spark]'."
+    ) from error
+
+M = TypeVar("M")
+
+_MERGERS = 8
+_PART = "partition bigint, result binary"
+
+
+def reduce_partitions(
+    frame: Any,
+    columns: Sequence[str] | None,
+    group: str | Sequence[str],
+    weight: str | None,
+    drop_missing: bool,
+    make: Callable[[Block], M],
+    merge: Callable[[M, M], M],
+    nothing: M,
+) -> M:
+    """``make`` of every record batch of the frame, merged: one result, computed now."""
+    layout = _layout(frame, columns, group, weight, ())
+    parts = _select(frame, layout.all).mapInArrow(
+        partial(_reduce_batches, layout, drop_missing, make, merge), _PART
+    )
+    merged = parts.repartition(_MERGERS, F.col("partition") % _MERGERS).mapInArrow(
+        partial(_merge_parts, merge), _PART
+    )
+    rows = sorted(_collect(merged), key=lambda row: row["partition"])
+    return reduce(merge, (pickle.loads(row["result"]) for row in rows), nothing)
+
+
+def map_scores(
+    frame: Any,
+    columns: Sequence[str] | None,
+    keep: str | Sequence[str],
+    drop_missing: bool,
+    names: Sequence[str],
+    components: Any,
+    mean: Any,
+) -> Any:
+    """The frame of kept columns and scores, lazily."""
+    layout = _layout(frame, columns, None, None, keep)
+    if len(layout.columns) != len(mean):
+        raise ValueError(
+            f"the Spark frame gives {len(layout.columns)} features, but {len(mean)} were fitted; "
+            "pass their names as columns."
+        )
+    scored = [*layout.keep, *names]
+    if len(set(scored)) < len(scored):
+        raise ValueError(
+            f"two columns of the scores would have the same name ({scored}); leave the clashing "
+            "one out of keep."
+        )
+    schema = StructType([frame.schema[name] for name in layout.keep])
+    for name in names:
+        schema = schema.add(name, "double")
+    work = partial(_score_batches, layout, drop_missing, names, components, mean)
+    return _select(frame, layout.all).mapInArrow(work, schema)
+
+
+def _layout(
+    frame: Any,
+    columns: Sequence[str] | None,
+    group: str | Sequence[str] | None,
+    weight: str | None,
+    keep: str | Sequence[str],
+) -> Layout:
+    if library_of(frame) != "pyspark":
+        raise TypeError(
+            f"expected a Spark data frame, got {type(frame).__name__}; pass rows in memory to fit "
+            "and transform, or make a frame with spark.createDataFrame(table)."
+        )
+    for name in frame.columns:
+        if frame.columns.count(name) > 1:
+            raise ValueError(
+                f"the Spark frame has two columns named {name!r}; rename one, for example with "
+                "frame.toDF(*names)."
+            )
+    types = dict(frame.dtypes)
+    layout = Layout.choose("the Spark frame", types, _is_number, columns, group, weight, keep)
+    layout.check("the Spark frame", types, _is_number)
+    return layout
+
+
+def _is_number(kind: str) -> bool:
+    numbers = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
+    return kind in numbers or kind.startswith("decimal")
+
+
+def _select(frame: Any, names: list[str]) -> Any:
+    """These columns under plain names, found by place: Spark reads dots, backticks and cases."""
+    plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    return plain.select(*(f"c{frame.columns.index(name)}" for name in names))
+
+
+def _collect(frame: Any) -> list[Any]:
+    """The rows of the frame; an error of ours on a worker is one here, without its traceback."""
+    try:
+        rows: list[Any] = frame.collect()
+    except PythonException as error:
+        messages = re.findall(r"^(?:Value|Type)Error: (.*)$", str(error), re.MULTILINE)
+        if not messages:
+            raise
+        raise ValueError(messages[-1]) from error
+    return rows
+
+
+def _decoded(batches: Iterable[RecordBatch], layout: Layout, drop_missing: bool) -> Iterator[Block]:
+    origin, first_row = f"partition {_partition()} of the Spark frame", 0
+    for batch in batches:
+        batch = batch.rename_columns(layout.all)
+        yield decode(batch, layout, drop_missing, Origin(origin, first_row))
+        first_row += batch.num_rows
+
+
+def _partition() -> int:
+    task = TaskContext.get()
+    assert task is not None, "this runs on a worker"
+    return int(task.partitionId())
+
+
+def _reduce_batches(
+    layout: Layout,
+    drop_missing: bool,
+    make: Callable[[Block], M],
+    merge: Callable[[M, M], M],
+    batches: Iterable[RecordBatch],
+) -> Iterator[RecordBatch]:
+    parts = map(make, _decoded(batches, layout, drop_missing))
+    total = next(parts, None)
+    if total is not None:
+        yield _part(_partition(), reduce(merge, parts, total))
+
+
+def _merge_parts(
+    merge: Callable[[M, M], M], batches: Iterable[RecordBatch]
+) -> Iterator[RecordBatch]:
+    parts = [part for batch in batches for part in batch.to_pylist()]
+    if parts:
+        parts.sort(key=lambda part: part["partition"])
+        total: Any = reduce(merge, (pickle.loads(part["result"]) for part in parts))
+        yield _part(parts[0]["partition"], total)
+
+
+def _part(partition: int, result: Any) -> RecordBatch:
+    return as_batch({"partition": [partition], "result": [pickle.dumps(result)]})
+
+
+def _score_batches(
+    layout: Layout,
+    drop_missing: bool,
+    names: Sequence[str],
+    components: Any,
+    mean: Any,
+    batches: Iterable[RecordBatch],
+) -> Iterator[RecordBatch]:
+    for block in _decoded(batches, layout, drop_missing):
+        scores = block.scores(components, mean)
+        kept = dict(zip(layout.keep, block.kept.columns, strict=True))
+        yield as_batch({**kept, **dict(zip(names, scores.T.copy(), strict=True))})

@@ -1,1 +1,0 @@
-"""Where rows come from. Everything later sees only blocks of rows."""
