@@ -5,25 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
+from helpers.data import make_groups
 
 from fairpca import GroupMoments
 from fairpca.datasets import load_diabetes_by_sex, load_tcred
-
-
-def make_groups(n=(90, 60), d=6, seed=0, alike=0.0):
-    """Groups that differ in size, mean and covariance; ``alike`` ones share most of the latter."""
-    rng = np.random.default_rng(seed)
-    parts, shared = [], rng.normal(size=(d, d)) * np.linspace(2.0, 0.3, d)
-    for g, size in enumerate(n):
-        own = rng.normal(size=(d, d)) * np.linspace(2.0, 0.3, d)
-        mixing = alike * (1 + 0.2 * g) * shared + (1 - alike) * own
-        parts.append(rng.normal(size=(size, d)) @ mixing.T + g * rng.normal(size=d))
-    X = np.vstack(parts)
-    groups = np.repeat([f"g{i}" for i in range(len(n))], n)
-    order = rng.permutation(len(X))
-    return X[order], groups[order]
 
 
 @pytest.fixture

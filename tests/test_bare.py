@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from conftest import make_groups
+from helpers.data import make_groups
 from sklearn.decomposition import PCA
 
 from fairpca import FairPCA, GroupMoments, tradeoff_path

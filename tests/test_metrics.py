@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from conftest import make_groups
+from helpers.data import make_groups
 from sklearn.decomposition import PCA, FactorAnalysis, IncrementalPCA, TruncatedSVD
 
 from fairpca import FairPCA

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import make_groups
+from helpers.data import make_groups
 
 from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning, tradeoff_path
 

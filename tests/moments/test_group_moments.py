@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from conftest import make_groups
+from helpers.data import assert_same, make_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,17 +30,6 @@ def by_definition(X, groups, weights=None, center="overall"):
         Z = X[rows] - origin
         moments.append((Z * w[rows, None]).T @ Z / w[rows].sum())
     return np.array(moments)
-
-
-def assert_same(left, right, rtol=1e-12):
-    assert left.groups.tolist() == right.groups.tolist()
-    np.testing.assert_array_equal(left.counts, right.counts)
-    np.testing.assert_allclose(left.weights, right.weights, rtol=rtol)
-    scale = np.abs(right.second_moments()).max()
-    np.testing.assert_allclose(left.means, right.means, rtol=rtol, atol=rtol * scale**0.5)
-    np.testing.assert_allclose(
-        left.second_moments(), right.second_moments(), rtol=rtol, atol=rtol * scale
-    )
 
 
 @pytest.mark.parametrize("center", ["overall", "group"])

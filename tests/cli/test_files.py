@@ -9,7 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
-from command import fails, run
+from helpers.command import fails, run
 
 import fairpca
 

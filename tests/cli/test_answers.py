@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from command import fails, run
+from helpers.command import fails, run
 
 import fairpca
 from fairpca.datasets import load_diabetes_by_sex

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from helpers.data import assert_same_moments, unequal_groups
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from source_data import assert_same_moments, unequal_groups
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
 from fairpca._moments.prepare import Choices, _chosen, prepare_steps

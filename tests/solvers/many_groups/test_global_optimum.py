@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.families import CALLS, CASES, least_errors, relative_gap, sampled
 from scipy.optimize import minimize
-from test_dual import CALLS, CASES, least_errors, relative_gap, sampled
 
 from fairpca._problems.linear import least_error, least_maximum, least_spread
 

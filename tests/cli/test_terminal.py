@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import COMMAND, fails, run
+from helpers.command import COMMAND, fails, run
 
 import fairpca
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from grouped import GroupsFromRows
+from helpers.estimators import GroupsFromRows
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 

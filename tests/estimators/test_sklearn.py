@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from helpers.estimators import groups_of_rows
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -18,19 +19,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
-from fairpca._input.rows import as_rows
-
-
-def groups_of_rows(X):
-    """Two groups by the content of each row, so that copies of a row stay in one group."""
-    rows = as_rows(X)
-    block = rows.block(0, rows.n_rows)
-    block = block.toarray() if rows.is_sparse else np.asarray(block)
-    block = np.nan_to_num(block, posinf=0, neginf=0)
-    digits = np.floor(np.abs(block).sum(axis=1) * 1e3) % 2
-    if len(set(digits.tolist())) == 1 and len(digits) > 1:
-        digits = (block[:, 0] > np.median(block[:, 0])).astype(float)
-    return digits
 
 
 class Supplied(FairPCA):

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from command import COMMAND, fails, run
+from helpers.command import COMMAND, fails, run
 
 pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
 pytest.importorskip("typer")

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from source_data import assert_same_moments, unequal_groups
+from helpers.data import assert_same_moments, unequal_groups
 
 from fairpca import FairPCA, GroupMoments
 

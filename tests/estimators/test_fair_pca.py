@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from conftest import make_groups
+from helpers.data import make_groups
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError

@@ -16,10 +16,9 @@ from threading import Barrier, current_thread
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import make_groups
+from helpers.data import assert_same, make_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_moments import assert_same
 
 from fairpca import FairPCA, GroupMoments
 from fairpca._moments import buffer as pending

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from conftest import make_groups
+from helpers.data import make_groups
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from test_sklearn import groups_of_rows
+import numpy as np
+
+from fairpca._input.rows import as_rows
+
+
+def groups_of_rows(X):
+    """Two groups by the content of each row, so that copies of a row stay in one group."""
+    rows = as_rows(X)
+    block = rows.block(0, rows.n_rows)
+    block = block.toarray() if rows.is_sparse else np.asarray(block)
+    block = np.nan_to_num(block, posinf=0, neginf=0)
+    digits = np.floor(np.abs(block).sum(axis=1) * 1e3) % 2
+    if len(set(digits.tolist())) == 1 and len(digits) > 1:
+        digits = (block[:, 0] > np.median(block[:, 0])).astype(float)
+    return digits
 
 
 class GroupsFromRows:

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from command import run
+from helpers.command import run
 
 pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
 pytest.importorskip("typer")

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import typer
-from command import fails
+from helpers.command import fails
 from sklearn.utils import Bunch
 from typer.testing import CliRunner
 

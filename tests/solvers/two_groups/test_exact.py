@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import make_groups
+from helpers.data import make_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog

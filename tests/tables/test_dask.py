@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask.distributed import Client, LocalCluster
+from helpers.data import assert_same_moments, unequal_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from source_data import assert_same_moments, unequal_groups
 
 from fairpca import FairPCA, GroupMoments
 

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from grouped import GroupsFromRows
+from helpers.estimators import GroupsFromRows
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from source_data import assert_same_moments, unequal_groups
+from helpers.data import assert_same_moments, unequal_groups
 
 from fairpca import FairPCA, GroupMoments
 from fairpca._input import device as array_api
