@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
     from fairpca.path import TradeoffPath, tradeoff_path
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
 # Loaded when first used: `fairpca --help` must not wait a second for scikit-learn.
 _HOMES = {
