@@ -1,9 +1,13 @@
-"""Shared data: unequal group sizes, unequal means, at least three columns."""
+"""One BLAS thread for each test process, and shared data."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+# Before numpy is loaded. Commands that tests start inherit it; an empty value is none.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = os.environ.get(_name) or "1"
 
 import pytest
 from helpers.data import make_groups

@@ -6,6 +6,7 @@ so whatever they contain is drawn as text. Colours come from the page, which kno
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -23,8 +24,9 @@ _METHOD_COLORS = ["var(--pca)", "var(--fair)"]  # of the page, unlike those of t
 _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left"]
 
 
+@cache
 def javascript() -> str:
-    """Vega, Vega-Lite and Vega-Embed, from the installed package."""
+    """Vega, Vega-Lite and Vega-Embed, from the installed package; bundled once per process."""
     wanted = alt.SCHEMA_VERSION.lstrip("v").split(".")
     known = [version.split(".") for version in vl_convert.get_vegalite_versions()]
     same = [version for version in known if version[0] == wanted[0]]
