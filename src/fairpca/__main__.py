@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Any
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
 
 
-def main() -> None:
-    """Run the command line, and end in one line and an exit code even while it is being loaded."""
-    for name in ("SIGTERM", "SIGHUP"):  # end in good order, without files half written
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _end)
-    try:
-        sys.exit(_run())
-    except KeyboardInterrupt:
-        print("fairpca: interrupted; nothing was written.", file=sys.stderr)
-        sys.exit(130)
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit with its code.
+
+    Every ending is an exit code and, if something went wrong, one line on standard error; this
+    holds even while the command is being loaded. May be called within another program: it puts
+    back all that it changes there.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments after the name of the command; by default those of the process.
+    """
+    with _orderly_signals():
+        try:
+            sys.exit(_run(sys.argv[1:] if argv is None else argv))
+        except KeyboardInterrupt:
+            print("fairpca: interrupted; nothing was written.", file=sys.stderr)
+            sys.exit(130)
 
 
-def _end(number: int, frame: Any) -> None:
-    sys.exit(128 + number)
-
-
-def _run() -> int:
+def _run(argv: Sequence[str]) -> int:
     try:
         from fairpca.cli import run
     except ImportError as error:
@@ -33,7 +40,26 @@ def _run() -> int:
             file=sys.stderr,
         )
         return 2
-    return run()
+    return run(argv)
+
+
+@contextmanager
+def _orderly_signals() -> Iterator[None]:
+    """Make signals that end a process raise SystemExit, so that no file is left half written."""
+    names = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []  # only the main thread may handle signals
+    handlers = {number: signal.signal(number, _exit) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _exit(number: int, frame: object) -> NoReturn:
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def test_help_is_fast_and_loads_nothing_heavy():
     code = (
         "import sys; sys.argv = ['fairpca', '--help']\n"
         "from fairpca.cli import run\n"
-        "code = run()\n"
+        "code = run(sys.argv[1:])\n"
         "heavy = {'numpy', 'sklearn', 'pyarrow', 'altair', 'matplotlib'} & set(sys.modules)\n"
         "sys.exit(f'{heavy} {code}' if heavy or code else 0)"
     )

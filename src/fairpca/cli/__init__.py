@@ -8,16 +8,17 @@ Exit codes: 0 done, 1 a disparity above ``--max-disparity``, 2 wrong use or unus
 from __future__ import annotations
 
 import os
-import signal
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from fairpca.cli._audit import audit
 from fairpca.cli._models import fit, inspect, transform
-from fairpca.cli._output import interrupt, say
+from fairpca.cli._output import say
 from fairpca.cli._report import report
 from fairpca.cli._reproduce import reproduce
 
@@ -31,8 +32,6 @@ app = typer.Typer(
 
 for command in (report, audit, fit, transform, inspect, reproduce):
     app.command()(command)
-
-_UsageError: Any = typer.BadParameter.__base__  # click's, wherever typer keeps its click
 
 
 @app.callback(invoke_without_command=True)
@@ -48,36 +47,64 @@ def _options(
         typer.echo(context.get_help())
 
 
-def run() -> int:
+def run(argv: Sequence[str]) -> int:
     """Run the command and turn every ending into one line and an exit code."""
-    command = typer.main.get_command(app)
     try:
-        signal.signal(signal.SIGINT, interrupt)
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # rather no umlaut than no answer
-        with command.make_context("fairpca", sys.argv[1:]) as context:
-            command.invoke(context)
-        sys.stdout.flush()
+        with _any_character_printable():
+            _invoke(list(argv))
+            sys.stdout.flush()
     except typer.Exit as end:
         return int(end.exit_code)
     except KeyboardInterrupt:
         say("interrupted; nothing was written.")
         return 130
     except BrokenPipeError:
-        # Nobody reads what we print; also keep Python from trying again on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 141
-    except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
-        say(f"{name}{error.strerror or error}")
-        return 2
-    except UnicodeEncodeError as error:  # Python's stand-ins for bytes that are not text
-        say(f"the name {error.object[:80]!a} is not UTF-8 text; rename what is called so.")
-        return 2
-    except (ValueError, TypeError, ImportError, MemoryError) as error:
-        say(str(error) or type(error).__name__)
-        return 2
-    except _UsageError as error:
+    except typer.TyperException as error:
         say(f"{error.format_message().rstrip('.')}. See fairpca --help.")
         return 2
+    except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
+        say(_in_one_line(error))
+        return 2
     return 0
+
+
+def _invoke(argv: list[str]) -> None:
+    command = typer.main.get_command(app)
+    # Commands find the arguments as they were typed in the object of the context.
+    with command.make_context("fairpca", argv.copy(), obj=argv) as context:
+        command.invoke(context)
+
+
+@contextmanager
+def _any_character_printable() -> Iterator[None]:
+    """Print a question mark for a character that the encoding of the terminal lacks."""
+    stream = sys.stdout
+    if not isinstance(stream, TextIOWrapper):
+        yield
+        return
+    errors = stream.errors
+    stream.reconfigure(errors="replace")
+    try:
+        yield
+    finally:
+        with suppress(BrokenPipeError):  # it flushes
+            stream.reconfigure(errors=errors)
+
+
+def _discard_output() -> None:
+    """Send the rest of our output nowhere, lest Python try to flush it to a closed pipe."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _in_one_line(error: Exception) -> str:
+    """What the line on standard error says."""
+    if isinstance(error, OSError):
+        text = error.strerror or str(error)
+        return f"{error.filename}: {text}" if error.filename else text
+    if isinstance(error, UnicodeEncodeError):  # of bytes in a name that Python could not decode
+        return f"the name {error.object[:80]!a} is not UTF-8 text; rename the file or column."
+    return str(error) or type(error).__name__

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fairpca.cli import _options as opt
-from fairpca.cli._output import json_output, progress, say
+from fairpca.cli._output import follow, json_output, progress, say
 
 
 def audit(
@@ -54,11 +54,11 @@ def audit(
             "more, such as 0.1."
         )
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
-    with json_output(json_file) as numbers, progress(quiet) as follow:
-        from fairpca._audit.audit import pca_errors_by_rank
+    with json_output(json_file) as numbers, progress(quiet) as show:
+        from fairpca._audit.rank_curve import pca_errors_by_rank
         from fairpca._moments.prepare import prepare_steps
 
-        prepared = follow(prepare_steps(data or None, choices, encoding))
+        prepared = follow(show, prepare_steps(data or None, choices, encoding))
         moments = prepared.moments
         if standardize:
             moments, _ = moments.standardize()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairpca.cli import _options as opt
-from fairpca.cli._output import output, progress
+from fairpca.cli._output import follow, output, progress
 
 if TYPE_CHECKING:
     from fairpca._estimators.base import FairProjection
@@ -41,19 +41,19 @@ def fit(
     """Fit fair PCA and save it as a safetensors file."""
     rank = opt.rank(components)
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
-    with output(out) as temporary, progress(quiet) as follow:
-        from fairpca._audit.held_out import fit_quietly
+    with output(out) as temporary, progress(quiet) as show:
         from fairpca._models.safetensors import StandardizedModel, save_model
         from fairpca._moments.prepare import prepare_steps
+        from fairpca.exceptions import quietly
 
-        prepared = follow(prepare_steps(data or None, choices, encoding))
+        prepared = follow(show, prepare_steps(data or None, choices, encoding))
         moments = prepared.moments
         scale = None
         if standardize:
             moments, scale = moments.standardize()
-        model = fit_quietly(
-            opt.estimator(rank, parity, normalize, min_group_size, small_groups), moments
-        )
+        model = opt.estimator(rank, parity, normalize, min_group_size, small_groups)
+        with quietly():
+            model.fit_moments(moments)
         extra = {
             "columns": prepared.layout.columns,
             "categories": prepared.layout.categories,
@@ -94,11 +94,11 @@ def transform(
     quiet: opt.Quiet = False,
 ) -> None:
     """Project the rows of a file onto the components of a model, in order, as a stream."""
-    with progress(quiet) as follow:
+    with progress(quiet) as show:
         from fairpca._tables.transform import transform_steps
 
         steps = transform_steps(model, data, out, keep or [], drop_missing, encoding)
-        n_rows, n_dropped = follow(steps)
+        n_rows, n_dropped = follow(show, steps)
     if not quiet and out != "-":
         from fairpca.cli import _terminal as terminal
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from threading import Timer, current_thread, main_thread
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 if TYPE_CHECKING:
-    from fairpca._progress import Step
+    from fairpca._progress import Progress, Step
 
 T = TypeVar("T")
 
@@ -40,15 +42,14 @@ def json_output(path: str | None) -> Iterator[Any]:
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Any]:
-    """A function that runs steps to their end; a bar shows what they say after a second."""
-    from threading import Timer
-
+def progress(quiet: bool) -> Iterator[Progress]:
+    """Show a bar on a terminal when the work takes longer than a second."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
     console = Console(stderr=True)
-    bar = Progress(
+    bar = Bar(
         BarColumn(bar_width=20),
         TextColumn("{task.description}", markup=False),
         TimeElapsedColumn(),
@@ -57,36 +58,59 @@ def progress(quiet: bool) -> Iterator[Any]:
     )
     task = bar.add_task("reading", total=None)
     after_a_second = Timer(1.0, bar.start)
-
-    def follow(steps: Generator[Step, None, T]) -> T:
-        while True:
-            if _interrupts:
-                raise KeyboardInterrupt
-            try:
-                step = next(steps)
-                bar.update(task, description=str(step), completed=step.done, total=step.total)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-
     if console.is_terminal and not quiet:
         after_a_second.start()
     try:
-        yield follow
+        with _noted_interrupts() as interrupts:
+
+            def show(doing: str, fraction: float | None = None) -> None:
+                if interrupts:
+                    raise KeyboardInterrupt
+                percent = "" if fraction is None else f" {fraction:.0%}"
+                bar.update(task, description=f"{doing}{percent}", completed=fraction or 0.0)
+                bar.tasks[task].total = None if fraction is None else 1.0
+
+            yield show
     finally:
         after_a_second.cancel()
         if bar.live.is_started:
             bar.stop()
 
 
+@contextmanager
+def _noted_interrupts() -> Iterator[list[int]]:
+    """A list that grows with each Ctrl-C.
+
+    Ctrl-C raises KeyboardInterrupt as usual, but Python drops that exception where C code, such as
+    pyarrow's, calls Python back. Whoever looks at the list can raise it again.
+    """
+    interrupts: list[int] = []
+    if current_thread() is not main_thread():  # only the main thread may handle signals
+        yield interrupts
+        return
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    earlier = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, earlier)
+
+
 def say(line: str) -> None:
+    """Print one line on standard error."""
     print(f"fairpca: {' '.join(line.split())}", file=sys.stderr)
 
 
-_interrupts: list[int] = []
-
-
-def interrupt(number: int, frame: object) -> None:
-    """Note Ctrl-C too: Python drops an exception raised while C code calls it back."""
-    _interrupts.append(number)
-    raise KeyboardInterrupt
+def follow(show: Progress, steps: Generator[Step, None, T]) -> T:
+    """Run steps to their end and show them."""
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        show(str(step), step.done / step.total if step.total else None)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from typing import Annotated
 
 import typer
 
 from fairpca.cli import _options as opt
-from fairpca.cli._output import json_output, output, progress
+from fairpca.cli._output import follow, json_output, output, progress
 
 
 def report(
+    context: typer.Context,
     data: opt.OptionalDataFiles = None,
     group: opt.Group = None,
     components: opt.Rank = opt.DEFAULT_RANK,
@@ -44,27 +44,27 @@ def report(
         raise ValueError(f"--out and --json both name {out!r}; give each a file of its own.")
     rank = opt.rank(components)
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
-    with output(out) as page, json_output(json_file) as numbers, progress(quiet) as follow:
-        from fairpca._audit.audit import AuditSettings, audit_steps
+    with output(out) as page, json_output(json_file) as numbers, progress(quiet) as show:
+        from fairpca._audit.audit import AuditSettings, run_audit
+        from fairpca._audit.rows import rows_of
         from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY, prepare_steps
         from fairpca.report import Provenance, render
         from fairpca.report._reading import reading_code
 
         prepared = follow(
-            prepare_steps(data or None, choices, encoding, rows_up_to=MOST_BYTES_IN_MEMORY)
+            show, prepare_steps(data or None, choices, encoding, rows_up_to=MOST_BYTES_IN_MEMORY)
         )
-        result = follow(
-            audit_steps(
-                prepared.audited_rows(seed),
-                opt.estimator(rank, parity, normalize, min_group_size, small_groups),
-                AuditSettings(standardize, random_state=seed),
-            )
+        result = run_audit(
+            rows_of(prepared, seed),
+            opt.estimator(rank, parity, normalize, min_group_size, small_groups),
+            AuditSettings(standardize, random_state=seed),
+            show,
         )
         call = (
             f"result = audit(X, groups, {result.estimator}, "
             f"standardize={standardize}, random_state={seed})"
         )
-        command = shlex.join(["fairpca", *sys.argv[1:]])
+        command = shlex.join(["fairpca", *context.obj])
         code = [*reading_code(data or None, choices, encoding), call]
         if prepared.streamed:
             code.insert(0, "# Reads all rows into memory; folds and samples are drawn differently.")
