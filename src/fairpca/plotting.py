@@ -12,18 +12,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from fairpca._audit.audit import agreeing_signs, curve_steps
+from fairpca._audit.audit import agreeing_signs
+from fairpca._audit.rank_curve import rank_curve
 from fairpca._audit.result import RankCurve
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._input.checks import (
-    check_integer,
-)
-from fairpca._input.labels import (
-    encode_groups,
-)
+from fairpca._input.checks import check_integer
+from fairpca._input.labels import encode_groups
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._progress import finish
 from fairpca._typing import Array
 from fairpca.path import TradeoffPath, tradeoff_path
 from fairpca.report._palette import GROUP_COLORS, GROUP_MARKERS
@@ -127,7 +123,7 @@ class GroupErrorDisplay:
     ) -> Self:
         """Refit a fitted estimator at many ranks, from its moments."""
         moments = _moments_of(estimator)
-        return cls(finish(curve_steps(moments, estimator, ranks)), moments.groups.tolist())
+        return cls(rank_curve(moments, estimator, ranks), moments.groups.tolist())
 
     @classmethod
     def from_data(
@@ -141,7 +137,7 @@ class GroupErrorDisplay:
         """Fit ``estimator`` (``FairPCA()`` by default) to X at many ranks."""
         model = FairPCA(n_components=1) if estimator is None else estimator
         moments = _settled(model, GroupMoments.from_data(X, sensitive_features))
-        return cls(finish(curve_steps(moments, model, ranks)), moments.groups.tolist())
+        return cls(rank_curve(moments, model, ranks), moments.groups.tolist())
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""

@@ -12,19 +12,12 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, audit
-from fairpca._audit.audit import AuditSettings, audit_steps, pca_errors_by_rank
-from fairpca._audit.held_out import (
-    assign_folds,
-    cross_fit,
-    disparity_interval,
-    group_ratios,
-    spread_interval,
-)
+from fairpca._audit.audit import AuditSettings, run_audit
+from fairpca._audit.held_out import assign_folds, cross_fit
+from fairpca._audit.intervals import disparity_interval, group_ratios, spread_interval
+from fairpca._audit.rank_curve import pca_errors_by_rank
 from fairpca._audit.rows import RowsInMemory
-from fairpca._input.labels import (
-    encode_groups,
-)
-from fairpca._progress import finish
+from fairpca._input.labels import encode_groups
 from fairpca.datasets import load_diabetes_by_sex, make_two_groups
 from fairpca.metrics import group_reconstruction_errors
 
@@ -305,7 +298,7 @@ def test_held_out_errors_come_from_fits_without_the_row():
     codes = (made.sensitive_features == "minority").astype(np.intp)
     fold = assign_folds(codes, 5, np.random.default_rng(0))
     assert np.bincount(fold[codes == 1]).tolist() == [4] * 5
-    errors = finish(cross_fit(made.data, codes, fold, [FairPCA(2)], standardize=True)).errors[0]
+    errors = cross_fit(made.data, codes, fold, [FairPCA(2)], standardize=True).errors[0]
     for k in range(5):
         rest = made.data[fold != k]
         scale = rest.std(axis=0, ddof=1)
@@ -341,19 +334,23 @@ def test_infeasible_parity_is_a_status_not_a_warning():
     assert not result.path.parity_reached
 
 
-def test_steps_say_how_much_of_the_work_is_done():
+def test_progress_says_how_much_of_the_work_is_done():
     rows = RowsInMemory(diabetes().data, diabetes().sensitive_features)
-    steps = list(audit_steps(rows, FairPCA(2), AuditSettings(**QUICK)))
+    steps = []
+    run_audit(
+        rows,
+        FairPCA(2),
+        AuditSettings(**QUICK),
+        lambda doing, fraction=None: steps.append((doing, fraction)),
+    )
     for doing, total in (
         ("errors against components", 9),
         ("cross-validation", QUICK["n_folds"]),
         ("resampling", 2),
     ):
-        counted = [step for step in steps if step.doing == doing]
-        assert [step.done for step in counted] == list(range(total))
-        assert {step.total for step in counted} == {total}
-    assert str(steps[-1]) == "resampling 1 of 2"
-    assert str(steps[0]) == "fitting"
+        fractions = [fraction for said, fraction in steps if said == doing]
+        assert fractions == [done / total for done in range(total)]
+    assert steps[:2] == [("fitting", None), ("following the trade-off", None)]
 
 
 def test_nothing_is_left_when_all_components_are_kept():
@@ -422,7 +419,7 @@ def test_intervals_cover_the_disparity_on_new_rows(sizes, d, r):
         rng = np.random.default_rng(seed)
         estimators = [FairPCA(r, alpha=1.0), FairPCA(r)]
         fold = assign_folds(codes, 5, rng)
-        held_out = finish(cross_fit(made.data, codes, fold, estimators, standardize=False)).errors
+        held_out = cross_fit(made.data, codes, fold, estimators, standardize=False).errors
         for i, (errors, estimator) in enumerate(zip(held_out, estimators, strict=True)):
             low, high = disparity_interval(errors[codes == 0], errors[codes == 1], 0.95, 500, rng)
             estimator.fit(made.data, sensitive_features=codes)

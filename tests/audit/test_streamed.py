@@ -9,12 +9,13 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="files need pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
+from helpers.command import run  # noqa: E402
 
 from fairpca import FairPCA  # noqa: E402
-from fairpca._audit.audit import AuditSettings, audit_steps  # noqa: E402
+from fairpca._audit.audit import AuditSettings, run_audit  # noqa: E402
+from fairpca._audit.rows import rows_of  # noqa: E402
 from fairpca._moments import prepare as _preparation  # noqa: E402
 from fairpca._moments.prepare import Choices, prepare  # noqa: E402
-from fairpca._progress import finish  # noqa: E402
 from fairpca._tables import table as files_module  # noqa: E402
 
 N = 9000
@@ -44,9 +45,7 @@ def both(path, choices, estimator, seed=0):
     kept, streamed = (prepare(path, choices, rows_up_to=limit) for limit in (1e9, 1e5))
     assert [kept.streamed, streamed.streamed] == [False, True]
     settings = AuditSettings(n_points=5, random_state=seed)
-    return [
-        finish(audit_steps(p.audited_rows(seed), estimator, settings)) for p in (kept, streamed)
-    ]
+    return [run_audit(rows_of(p, seed), estimator, settings) for p in (kept, streamed)]
 
 
 @pytest.mark.parametrize(
@@ -98,16 +97,11 @@ def test_seed_decides_everything(path):
 
 def test_report_on_more_rows_than_are_kept(path, tmp_path, monkeypatch):
     pytest.importorskip("altair")
-    typer_testing = pytest.importorskip("typer.testing")
-    from fairpca.cli import app
-
-    monkeypatch.chdir(tmp_path)
     arguments = ["report", str(path), "-g", "sex", "-r", "2", "--json", "out.json", "-q"]
     found = []
     for limit in (1e9, 1e5):
         monkeypatch.setattr(_preparation, "MOST_BYTES_IN_MEMORY", limit)
-        done = typer_testing.CliRunner().invoke(app, arguments, catch_exceptions=False)
-        assert done.exit_code == 0
+        run(*arguments, cwd=tmp_path)
         found.append(json.loads((tmp_path / "out.json").read_text("utf-8")))
         said = "Too many rows for memory" in (tmp_path / "report.html").read_text("utf-8")
         assert said == (limit < 1e6) == found[-1]["data"]["streamed"]

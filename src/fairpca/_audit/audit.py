@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from fairpca._audit.held_out import (
-    disparity_interval,
-    fit_quietly,
-    group_ratios,
-    quietly,
-    spread_interval,
-)
+from fairpca._audit.intervals import disparity_interval, group_ratios, spread_interval
+from fairpca._audit.rank_curve import rank_curve
 from fairpca._audit.result import (
     Audit,
     Bootstrap,
@@ -25,24 +19,19 @@ from fairpca._audit.result import (
     Errors,
     FeatureErrors,
     Loadings,
-    RankCurve,
     Scores,
 )
-from fairpca._audit.rows import AuditedRows, RowsInMemory
+from fairpca._audit.rows import AuditedRows, RowsInMemory, SampledRows
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._input.checks import (
-    check_integer,
-)
+from fairpca._input.checks import check_integer
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._progress import Step, finish
-from fairpca._solvers.eigenspaces.operand import DenseOperand
-from fairpca._typing import Array
-from fairpca.path import tradeoff_path
-
-_MOST_RANKS = 30
-_MANY_FEATURES = 300  # from here on every further rank is worth waiting for
+from fairpca._problems.disparity import disparity
+from fairpca._progress import Progress, silent
+from fairpca._typing import Array, Codes
+from fairpca.exceptions import quietly
+from fairpca.path import TradeoffPath, tradeoff_path
 
 
 def audit(
@@ -65,11 +54,11 @@ def audit(
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        What is not sparse is copied once, as float64.
+        Data that are not sparse are copied once, as float64.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed.
     estimator : FairPCA or other estimator of this library, optional
-        Not modified; fitted figures come from clones. Its ``normalize``, ``min_group_size`` and
+        It is not modified; clones of it are fitted. Its ``normalize``, ``min_group_size`` and
         ``small_groups`` hold for the whole audit: all errors are then relative, and small groups
         are merged or left out of all comparisons. By default ``FairPCA(n_components=0.7)``: as many
         components as keep 70 % of each group's variance.
@@ -77,8 +66,8 @@ def audit(
         Non-negative weights. All averages are weighted; folds and resamples are of rows, whatever
         their weight. Rows of weight zero are left out.
     standardize : bool, default=True
-        Divide columns by their standard deviation over all rows, as the paper does. Within
-        cross-validation that of the rows fitted to.
+        Divide columns by their standard deviation over all rows, as the paper does; within
+        cross-validation, over the rows fitted to.
     ranks : sequence of int, optional
         Numbers of components for the curve of errors; by default all, or some thirty of them up to
         ``max(30, 2 * n_components)`` (eight when there are hundreds of features).
@@ -122,7 +111,7 @@ def audit(
         standardize, ranks, n_points, n_folds, n_resamples, level, n_scores, random_state
     )
     rows = RowsInMemory(X, sensitive_features, sample_weight)
-    return finish(audit_steps(rows, estimator, settings))
+    return run_audit(rows, estimator, settings)
 
 
 @dataclass(frozen=True)
@@ -141,206 +130,187 @@ class AuditSettings:
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
             raise ValueError(
-                f"level={self.level} is none: pass a confidence level between 0 and 1."
+                f"level={self.level}: pass a confidence level between 0 and 1, such as 0.95."
             )
         check_integer("n_folds", self.n_folds, 2)
         check_integer("n_scores", self.n_scores, 1)
-        # Fewer resamples hold no such quantile.
+        # Fewer resamples do not have a quantile at this level.
         check_integer("n_resamples", self.n_resamples, ceil(1 / (1 - self.level)))
 
 
-def audit_steps(
-    rows: AuditedRows, estimator: FairProjection | None, settings: AuditSettings
-) -> Generator[Step, None, Audit]:
-    """:func:`audit` in steps, of rows wherever they are: yields what is being done."""
+def run_audit(
+    rows: AuditedRows,
+    estimator: FairProjection | None,
+    settings: AuditSettings,
+    progress: Progress = silent,
+) -> Audit:
+    """:func:`audit` of rows in memory or in files."""
     rng = np.random.default_rng(settings.random_state)
     moments, scale = rows.moments, np.ones(rows.moments.n_features)
     if settings.standardize:
         moments, scale = moments.standardize()
-
-    yield Step("fitting")
-    if not isinstance(estimator, FairProjection | None):
-        raise TypeError(
-            f"audit compares PCA with an estimator of fairpca, got {type(estimator).__name__}; "
-            "pass FairPCA(r), for example, and measure other projections with "
-            "fairpca.metrics.group_reconstruction_errors."
-        )
-    model = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
-    settled = model._settle_groups(moments)
-    fit_quietly(model, moments)
-    r = model.n_components_
-    model.set_params(n_components=r)
-    small = {"min_group_size": model.min_group_size, "small_groups": model.small_groups}
-    pca = FairPCA(r, alpha=1.0, **small).fit_moments(moments)
-    if model.group_errors_.sum() == 0 and not moments.second_moments().any():
-        raise ValueError(
-            "no column of X varies, so there is nothing to reconstruct; pass columns that do."
-        )
-    signs = agreeing_signs(pca.components_, model.components_)
-    yield Step("following the trade-off")
-    with quietly():
-        path = tradeoff_path(
-            moments, n_components=r, n_points=settings.n_points, normalize=model.normalize, **small
-        )
-
-    curve = yield from curve_steps(moments, model, settings.ranks)
-
-    comparison = _Comparison.of(model, settled)
-    cross_validation = bootstrap = None
-    n_folds = _possible_folds(settled, settings.n_folds, r)
-    if n_folds:
-        held_out = yield from rows.cross_fit(
-            settled, n_folds, (clone(pca), clone(model)), settings.standardize, rng
-        )
-        totals = held_out.distances if model.normalize else held_out.weights
-        shares = [group_ratios(errors, totals, held_out.codes) for errors in held_out.errors]
-        cross_validation = CrossValidation(
-            n_folds,
-            *(
-                comparison.errors(ratios, float(errors.sum() / totals.sum()))
-                for errors, (ratios, _) in zip(held_out.errors, shares, strict=True)
-            ),
-        )
-        intervals: list[tuple[float, float]] = []
-        for _, share in shares:
-            yield Step("resampling", len(intervals), len(shares))
-            intervals.append(comparison.interval(share, held_out.codes, settings, rng))
-        bootstrap = Bootstrap(settings.level, settings.n_resamples, *intervals)
-
-    sample = yield from rows.sample(settled, settings.n_scores, rng)
-    some = sample.values / scale
-    R = model.pca_reconstruction_error_
-    units = np.trace(settled.moments.second_moments(), axis1=1, axis2=2)
-    relative = np.where(units > 0, units, 1.0) if model.normalize else np.ones(len(units))
+    progress("fitting")
+    fits = _fit_both(estimator, moments)
+    progress("following the trade-off")
+    path = _frontier(fits, settings.n_points)
+    curve = rank_curve(moments, fits.fair, settings.ranks, progress)
+    cross_validation, bootstrap = _held_out(rows, fits, settings, rng, progress)
+    sample = rows.sample(fits.settled, settings.n_scores, rng, progress)
+    fair, settled, R = fits.fair, fits.settled, fits.fair.pca_reconstruction_error_
     return Audit(
-        estimator=repr(model),
-        n_components=r,
+        estimator=repr(fair),
+        n_components=fair.n_components_,
         standardized=settings.standardize,
         feature_names=rows.feature_names,
         groups=settled.moments.groups.tolist(),
-        group_sizes=model.group_sizes_.tolist(),
-        group_variances=units / relative,
-        normalized=model.normalize,
+        group_sizes=fair.group_sizes_.tolist(),
+        group_variances=fits.group_variances / fits.divisors,
+        normalized=fair.normalize,
         weighted=rows.weighted,
         compared=settled.compared.tolist(),
         small_groups=settled.small,
-        privileged_group=model.privileged_group_,
-        harmed_group=model.harmed_group_,
-        pca=comparison.errors(model.pca_group_errors_, R),
-        fair=comparison.errors(model.group_errors_, model.reconstruction_error_),
-        cost=model.reconstruction_error_ / R - 1.0 if R > 0 else 0.0,
-        status=model.status_,
-        alpha=float(model.alpha_),
-        duality_gap=float(model.duality_gap_),
+        privileged_group=fair.privileged_group_,
+        harmed_group=fair.harmed_group_,
+        pca=fits.errors(fair.pca_group_errors_, R),
+        fair=fits.errors(fair.group_errors_, fair.reconstruction_error_),
+        cost=fair.reconstruction_error_ / R - 1.0 if R > 0 else 0.0,
+        status=fair.status_,
+        alpha=float(fair.alpha_),
+        duality_gap=float(fair.duality_gap_),
+        certified=isinstance(fair, FairPCA) and fair.solver == "exact",
         ranks=curve,
         path=path,
-        loadings=Loadings(pca.components_ * signs[:, None], model.components_),
-        scores=Scores(
-            sample.rows,
-            sample.codes,
-            ((some - pca.mean_) @ pca.components_[:2].T) * signs[:2],
-            (some - model.mean_) @ model.components_[:2].T,
-        ),
-        feature_errors=FeatureErrors(
-            *(
-                _feature_errors(settled.moments, fitted.components_) / relative[:, None]
-                for fitted in (pca, model)
-            )
-        ),
+        loadings=Loadings(fits.pca.components_ * fits.signs[:, None], fair.components_),
+        scores=_scores(fits, sample, scale),
+        feature_errors=FeatureErrors(fits.feature_errors(fits.pca), fits.feature_errors(fair)),
         cross_validation=cross_validation,
         bootstrap=bootstrap,
         random_state=settings.random_state,
     )
 
 
-def curve_steps(
-    moments: GroupMoments, estimator: FairProjection, ranks: Sequence[int] | None
-) -> Generator[Step, None, RankCurve]:
-    """Fit the estimator at many ranks; by default as said under ``ranks`` of :func:`audit`."""
-    chosen = _ranks(moments, int(estimator.n_components or 1), ranks)
-    fits = []
-    for i, rank in enumerate(chosen):
-        yield Step("errors against components", i, len(chosen))
-        fits.append(fit_quietly(clone(estimator).set_params(n_components=rank), moments))
-    return RankCurve(
-        np.array(chosen),
-        np.array([fit.pca_group_errors_ for fit in fits]),
-        np.array([fit.group_errors_ for fit in fits]),
-        np.array([fit.pca_reconstruction_error_ for fit in fits]),
-        [fit.status_ for fit in fits],
-    )
-
-
-def pca_errors_by_rank(moments: GroupMoments, normalize: bool = False) -> Array:
-    """Group errors of plain PCA with 1, 2, ... components, of shape (n_ranks, k)."""
-    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
-    operand = operand.relative() if normalize else operand
-    C, p = operand.C, operand.shares
-    V = np.linalg.eigh(np.tensordot(p, C, axes=1)).eigenvectors[:, ::-1]
-    captured = np.einsum("ji,kji->ik", V, C @ V).cumsum(axis=0)
-    n_ranks = int(min(moments.n_features, moments.counts.sum()))
-    errors = operand.traces - captured
-    # What is left of a group's variance when nothing is left is rounding.
-    return np.where(errors > 1e-12 * operand.traces, errors, 0.0)[:n_ranks]
-
-
-def agreeing_signs(components: Array, like: Array) -> Array:
-    """The sign to multiply each component by, so that it points the way of its counterpart."""
-    return np.where(np.einsum("ij,ij->i", components, like) < 0, -1.0, 1.0)
-
-
 @dataclass(frozen=True)
-class _Comparison:
-    """Which groups are compared, and which of them PCA treats best and worst."""
+class _Fits:
+    """PCA and the fair projection of the same moments, and the groups that they are compared for.
 
-    compared: NDArray[np.bool_]
+    ``privileged`` and ``harmed`` are the groups that PCA treats best and worst.
+    """
+
+    settled: SettledGroups
+    pca: FairProjection
+    fair: FairProjection
     privileged: int
     harmed: int
 
-    @classmethod
-    def of(cls, model: FairProjection, settled: SettledGroups) -> _Comparison:
-        labels = settled.moments.groups.tolist()
-        sides = labels.index(model.privileged_group_), labels.index(model.harmed_group_)
-        return cls(settled.compared, *sides)
+    @property
+    def signs(self) -> Array:
+        """What to multiply PCA's components by, so that they point the same way as the fair."""
+        return agreeing_signs(self.pca.components_, self.fair.components_)
 
     @property
-    def two(self) -> bool:
-        return int(np.count_nonzero(self.compared)) == 2
+    def group_variances(self) -> Array:
+        """Average squared distance from the overall mean, of each group."""
+        return np.trace(self.settled.moments.second_moments(), axis1=1, axis2=2)
+
+    @property
+    def divisors(self) -> Array:
+        """What group errors are divided by: the group's variance where errors are relative."""
+        variances = self.group_variances
+        relative = self.fair.normalize and variances > 0
+        return np.where(relative, variances, 1.0)
 
     def errors(self, group_errors: Array, overall: float) -> Errors:
-        if self.two:
-            disparity = group_errors[self.harmed] - group_errors[self.privileged]
-        else:
-            disparity = np.ptp(group_errors[self.compared])
-        return Errors(group_errors, float(overall), float(disparity))
+        """Group errors with their disparity."""
+        D = disparity(group_errors, self.settled.compared, self.harmed, self.privileged)
+        return Errors(group_errors, float(overall), float(D))
+
+    def feature_errors(self, fitted: FairProjection) -> Array:
+        """``diag((I - P) C_g (I - P))`` for the projection P."""
+        U, C = fitted.components_, self.settled.moments.second_moments()
+        C_U = C @ U.T
+        once = np.einsum("kjr,rj->kj", C_U, U)
+        twice = np.einsum("rj,krs,sj->kj", U, U @ C_U, U)
+        errors = np.maximum(np.diagonal(C, axis1=1, axis2=2) - 2 * once + twice, 0.0)
+        return np.asarray(errors / self.divisors[:, None])
 
     def interval(
-        self,
-        errors: Array,
-        codes: NDArray[np.intp],
-        settings: AuditSettings,
-        rng: np.random.Generator,
+        self, errors: Array, codes: Codes, settings: AuditSettings, rng: np.random.Generator
     ) -> tuple[float, float]:
+        """Interval of the disparity, from one held-out error of each row."""
         level, n_resamples = settings.level, settings.n_resamples
-        if self.two:
-            favoured, harmed = errors[codes == self.privileged], errors[codes == self.harmed]
-            return disparity_interval(favoured, harmed, level, n_resamples, rng)
-        groups = [errors[codes == g] for g in np.flatnonzero(self.compared)]
-        return spread_interval(groups, level, n_resamples, rng)
+        compared = np.flatnonzero(self.settled.compared)
+        if len(compared) == 2:
+            sides = errors[codes == self.privileged], errors[codes == self.harmed]
+            return disparity_interval(*sides, level, n_resamples, rng)
+        return spread_interval([errors[codes == g] for g in compared], level, n_resamples, rng)
 
 
-def _ranks(moments: GroupMoments, r: int, ranks: Sequence[int] | None) -> list[int]:
-    d, limit = moments.n_features, int(min(moments.n_features, moments.counts.sum()))
-    if ranks is None:
-        many = d >= _MANY_FEATURES
-        highest = min(limit, max(2 * r, 2 if many else _MOST_RANKS))
-        grid = np.geomspace(1, highest, 8 if many else _MOST_RANKS).round().astype(int)
-        return sorted({r, *(range(1, limit + 1) if limit <= _MOST_RANKS else grid.tolist())})
-    ranks = list(ranks)
-    wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
-    if wrong or not ranks:
-        raise ValueError(f"ranks={ranks}: pass integers from 1 to {limit}.")
-    return sorted({int(rank) for rank in ranks})
+def _fit_both(estimator: FairProjection | None, moments: GroupMoments) -> _Fits:
+    """Fit the fair projection, and PCA with as many components."""
+    if not isinstance(estimator, FairProjection | None):
+        raise TypeError(
+            f"audit compares PCA with an estimator of fairpca, got {type(estimator).__name__}; "
+            "pass FairPCA(r), for example, and measure other projections with "
+            "fairpca.metrics.group_reconstruction_errors."
+        )
+    fair = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
+    settled = fair._settle_groups(moments)
+    with quietly():
+        fair.fit_moments(moments)
+    r = fair.n_components_
+    fair.set_params(n_components=r)
+    pca = FairPCA(r, alpha=1.0, **_small_groups(fair)).fit_moments(moments)
+    if fair.group_errors_.sum() == 0 and not moments.second_moments().any():
+        raise ValueError(
+            "no column of X varies, so there is nothing to reconstruct; pass columns that do."
+        )
+    labels = settled.moments.groups.tolist()
+    sides = labels.index(fair.privileged_group_), labels.index(fair.harmed_group_)
+    return _Fits(settled, pca, fair, *sides)
+
+
+def _small_groups(estimator: FairProjection) -> dict[str, Any]:
+    """What the estimator does with small groups, as parameters."""
+    return {"min_group_size": estimator.min_group_size, "small_groups": estimator.small_groups}
+
+
+def _frontier(fits: _Fits, n_points: int) -> TradeoffPath:
+    """The trade-off path at the rank of the audit."""
+    fair = fits.fair
+    with quietly():
+        return tradeoff_path(
+            fair.moments_,
+            n_components=fair.n_components_,
+            n_points=n_points,
+            normalize=fair.normalize,
+            **_small_groups(fair),
+        )
+
+
+def _held_out(
+    rows: AuditedRows,
+    fits: _Fits,
+    settings: AuditSettings,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> tuple[CrossValidation | None, Bootstrap | None]:
+    """Errors on held-out rows and intervals of the disparity, if there are rows enough."""
+    n_folds = _possible_folds(fits.settled, settings.n_folds, fits.fair.n_components_)
+    if not n_folds:
+        return None, None
+    estimators = clone(fits.pca), clone(fits.fair)
+    held_out = rows.cross_fit(
+        fits.settled, n_folds, estimators, settings.standardize, rng, progress
+    )
+    totals = held_out.distances if fits.fair.normalize else held_out.weights
+    errors, intervals = [], []
+    for i, of_rows in enumerate(held_out.errors):
+        progress("resampling", i / len(held_out.errors))
+        of_groups, shares = group_ratios(of_rows, totals, held_out.codes)
+        errors.append(fits.errors(of_groups, float(of_rows.sum() / totals.sum())))
+        intervals.append(fits.interval(shares, held_out.codes, settings, rng))
+    bootstrap = Bootstrap(settings.level, settings.n_resamples, *intervals)
+    return CrossValidation(n_folds, *errors), bootstrap
 
 
 def _possible_folds(settled: SettledGroups, n_folds: int, r: int) -> int:
@@ -351,10 +321,17 @@ def _possible_folds(settled: SettledGroups, n_folds: int, r: int) -> int:
     return folds if enough else 0
 
 
-def _feature_errors(moments: GroupMoments, components: Array) -> Array:
-    """``diag((I - P) C_g (I - P))`` for the projection P."""
-    C = moments.second_moments()
-    C_U = C @ components.T
-    once = np.einsum("kjr,rj->kj", C_U, components)
-    twice = np.einsum("rj,krs,sj->kj", components, components @ C_U, components)
-    return np.asarray(np.maximum(np.diagonal(C, axis1=1, axis2=2) - 2 * once + twice, 0.0))
+def _scores(fits: _Fits, sample: SampledRows, scale: Array) -> Scores:
+    """Scores of sampled rows on the first two components."""
+    X, pca, fair = sample.values / scale, fits.pca, fits.fair
+    return Scores(
+        sample.rows,
+        sample.codes,
+        ((X - pca.mean_) @ pca.components_[:2].T) * fits.signs[:2],
+        (X - fair.mean_) @ fair.components_[:2].T,
+    )
+
+
+def agreeing_signs(components: Array, like: Array) -> Array:
+    """What to multiply each component by, so that it points the same way as its counterpart."""
+    return np.where(np.einsum("ij,ij->i", components, like) < 0, -1.0, 1.0)

@@ -165,8 +165,10 @@ class Audit:
     alpha : float
         The weighting at which the fair projection is optimal; NaN where there is none.
     duality_gap : float
-        The certificate, as the estimator defines it: for ``FairPCA``, no projection can be better
-        by more than this.
+        The certificate, as the estimator defines it.
+    certified : bool
+        Whether no projection can be better by more than the duality gap: it is that of ``FairPCA``
+        with the exact solver.
     ranks : RankCurve
     path : TradeoffPath
     loadings : Loadings
@@ -199,6 +201,7 @@ class Audit:
     status: str
     alpha: float
     duality_gap: float
+    certified: bool
     ranks: RankCurve
     path: TradeoffPath
     loadings: Loadings

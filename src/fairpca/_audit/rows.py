@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairpca._audit.held_out import MOST_UNITS, HeldOut, assign_folds, cross_fit, fit_folds
+from fairpca._audit.held_out import HeldOut, assign_folds, cross_fit, fit_folds
+from fairpca._audit.intervals import MOST_UNITS
 from fairpca._estimators.base import FairProjection
-from fairpca._input.checks import (
-    check_sample_weight,
-)
+from fairpca._input.checks import check_sample_weight
 from fairpca._input.crossing import cell_text
-from fairpca._input.labels import (
-    CodedLabels,
-    encode_groups,
-)
+from fairpca._input.labels import CodedLabels, encode_groups
 from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import GroupMoments, block_moments
 from fairpca._moments.small_groups import REST, SettledGroups
-from fairpca._progress import Step
+from fairpca._progress import Progress, silent
 from fairpca._tables.decode import Block
-from fairpca._typing import Array
+from fairpca._typing import Array, Codes
 
-Codes = NDArray[np.intp]
+if TYPE_CHECKING:
+    from fairpca._moments.prepare import Prepared
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Some rows: their numbers, groups and values."""
+class SampledRows:
+    """A sample of the rows: their numbers, groups and values."""
 
     rows: Codes
     codes: Codes
@@ -53,19 +50,42 @@ class AuditedRows(Protocol):
         estimators: Sequence[FairProjection],
         standardize: bool,
         rng: np.random.Generator,
-    ) -> Generator[Step, None, HeldOut]:
+        progress: Progress = silent,
+    ) -> HeldOut:
         """Errors under projections fitted without the row; see :mod:`fairpca._audit.held_out`."""
 
     def sample(
-        self, settled: SettledGroups, n_scores: int, rng: np.random.Generator
-    ) -> Generator[Step, None, Sample]:
-        """At most ``n_scores`` rows, as many of every group where it has them."""
+        self,
+        settled: SettledGroups,
+        n_scores: int,
+        rng: np.random.Generator,
+        progress: Progress = silent,
+    ) -> SampledRows:
+        """At most ``n_scores`` rows, the same number of every group that has as many."""
+
+
+def rows_of(prepared: Prepared, seed: int) -> AuditedRows:
+    """The rows of a table that was read for the command line."""
+    if prepared.X is None:
+        return StreamedRows(
+            prepared.table, prepared.layout, prepared.moments, prepared.before, seed
+        )
+    return RowsInMemory(prepared.X, prepared.groups, moments=prepared.moments)
 
 
 class RowsInMemory:
-    """Rows of an array, sparse matrix or data frame; those of weight zero do not count."""
+    """Rows of an array, sparse matrix or data frame; those of weight zero do not count.
 
-    def __init__(self, X: Any, sensitive_features: Any, sample_weight: Any = None) -> None:
+    ``moments`` are those of these rows and groups, if they are known already.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        moments: GroupMoments | None = None,
+    ) -> None:
         rows = as_rows(X)
         self.feature_names = rows.feature_names or [f"x{j}" for j in range(rows.n_features)]
         whole = rows.block(0, rows.n_rows)
@@ -73,7 +93,7 @@ class RowsInMemory:
         codes, self._labels = encode_groups(sensitive_features, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self.weighted = weights is not None
-        self.moments = GroupMoments.from_data(X, sensitive_features, weights)
+        self.moments = moments or GroupMoments.from_data(X, sensitive_features, weights)
         self._kept = np.arange(len(codes)) if weights is None else np.flatnonzero(weights)
         self._values = values if weights is None else values[self._kept]
         self._codes = codes[self._kept]
@@ -86,9 +106,10 @@ class RowsInMemory:
         estimators: Sequence[FairProjection],
         standardize: bool,
         rng: np.random.Generator,
-    ) -> Generator[Step, None, HeldOut]:
+        progress: Progress = silent,
+    ) -> HeldOut:
         """In one pass for the moments and one for the errors."""
-        codes = _places(self._labels.tolist(), settled)[self._codes]
+        codes = _settled_codes(self._labels.tolist(), settled)[self._codes]
         return cross_fit(
             self._values,
             codes,
@@ -97,22 +118,25 @@ class RowsInMemory:
             standardize,
             sample_weight=self._weights,
             compared=settled.compared,
+            progress=progress,
         )
 
     def sample(
-        self, settled: SettledGroups, n_scores: int, rng: np.random.Generator
-    ) -> Generator[Step, None, Sample]:
+        self,
+        settled: SettledGroups,
+        n_scores: int,
+        rng: np.random.Generator,
+        progress: Progress = silent,
+    ) -> SampledRows:
         """Drawn from the rows of each group."""
-        yield from ()  # it takes no time
-        codes = _places(self._labels.tolist(), settled)[self._codes]
+        codes = _settled_codes(self._labels.tolist(), settled)[self._codes]
         sizes = np.bincount(codes, minlength=len(settled.moments.groups))
-        drawn = [
-            np.flatnonzero(codes == g)[some] for g, some in enumerate(_drawn(sizes, n_scores, rng))
-        ]
-        rows = np.sort(np.concatenate(drawn))
+        drawn = _draw(sizes, n_scores, rng)
+        members = [np.flatnonzero(codes == g)[numbers] for g, numbers in enumerate(drawn)]
+        rows = np.sort(np.concatenate(members))
         values: Any = self._values[rows]
         dense = values if isinstance(values, np.ndarray) else values.toarray()
-        return Sample(self._kept[rows], codes[rows], dense)
+        return SampledRows(self._kept[rows], codes[rows], dense)
 
 
 class StreamedRows:
@@ -152,7 +176,8 @@ class StreamedRows:
         estimators: Sequence[FairProjection],
         standardize: bool,
         rng: np.random.Generator,
-    ) -> Generator[Step, None, HeldOut]:
+        progress: Progress = silent,
+    ) -> HeldOut:
         """In one pass for the moments and one for the errors."""
         sizes = settled.moments.counts
         n_units = np.minimum(sizes, MOST_UNITS)
@@ -170,60 +195,58 @@ class StreamedRows:
             X, codes, before = self._read(block, settled)
             fold = assign_folds(codes, n_folds, self._random(block, "fold"), before)
             unit = assign_folds(codes, n_units, self._random(block, "unit"), before)
-            errors = np.ones((len(estimators) + 2, len(codes)))
+            errors = np.ones((len(estimators) + 2, len(codes)))  # the last row counts rows
             for k, fit in enumerate(fits):
                 errors[:-1, fold == k] = fit.errors(X[fold == k])
             unit += first_unit[codes]
             return np.array([np.bincount(unit, e, minlength=first_unit[-1]) for e in errors])
 
         parts = [GroupMoments() for _ in range(n_folds)]
-        for found in self._pass(fold_moments):
-            for part, more in zip(parts, found, strict=True):
-                part._absorb(more)
-            yield Step("reading the folds")
-        fits = yield from fit_folds(parts, estimators, standardize, settled.compared)
-        sums = np.zeros((len(estimators) + 2, first_unit[-1]))
-        for found in self._pass(unit_sums):
-            sums += found
-            yield Step("reading for the held-out errors")
-        codes = np.repeat(np.arange(len(sizes)), n_units)
-        return HeldOut(sums[:-2], sums[-2], sums[-1], codes)
+        for moments in self._pass(fold_moments, "reading the folds", progress):
+            for part, addition in zip(parts, moments, strict=True):
+                part._absorb(addition)
+        fits = fit_folds(parts, estimators, standardize, settled.compared, progress)
+        sums = sum(self._pass(unit_sums, "reading for the held-out errors", progress))
+        return HeldOut(sums[:-2], sums[-2], sums[-1], np.repeat(np.arange(len(sizes)), n_units))
 
     def sample(
-        self, settled: SettledGroups, n_scores: int, rng: np.random.Generator
-    ) -> Generator[Step, None, Sample]:
+        self,
+        settled: SettledGroups,
+        n_scores: int,
+        rng: np.random.Generator,
+        progress: Progress = silent,
+    ) -> SampledRows:
         """Drawn from the numbers of rows, and then looked for."""
-        drawn = _drawn(settled.moments.counts, n_scores, rng)
+        drawn = _draw(settled.moments.counts, n_scores, rng)
 
-        def wanted(block: Block) -> tuple[Codes, Codes, Array]:
+        def drawn_rows(block: Block) -> tuple[Codes, Codes, Array]:
             X, codes, before = self._read(block, settled)
-            here = np.zeros(len(codes), bool)
+            is_drawn = np.zeros(len(codes), bool)
             for g in np.unique(codes).tolist():
                 members = np.flatnonzero(codes == g)
-                here[members] = np.isin(before[g] + np.arange(len(members)), drawn[g])
-            rows = np.flatnonzero(here)
+                is_drawn[members] = np.isin(before[g] + np.arange(len(members)), drawn[g])
+            rows = np.flatnonzero(is_drawn)
             return rows + before.sum(), codes[rows], X[rows]
 
-        parts = []
-        for found in self._pass(wanted):
-            parts.append(found)
-            yield Step("reading for the scores")
-        return Sample(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        parts = list(self._pass(drawn_rows, "reading for the scores", progress))
+        return SampledRows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-    def _pass(self, work: Any) -> Any:
-        return self._table.map(self._layout, work, drop_missing=True)
+    def _pass(self, work: Callable[[Block], Any], doing: str, progress: Progress) -> Any:
+        """What ``work`` makes of each block, in order."""
+        return self._table.map(self._layout, work, True, partial(progress, doing))
 
     def _read(self, block: Block, settled: SettledGroups) -> tuple[Array, Codes, Codes]:
         """Values and groups of a block, and the rows of each group before it."""
         assert block.groups is not None
         earlier = self._before[block.origin.name, block.origin.first_row]
         before = np.zeros(len(settled.moments.groups), np.intp)
-        np.add.at(before, _places(list(earlier), settled), list(earlier.values()))
+        np.add.at(before, _settled_codes(list(earlier), settled), list(earlier.values()))
         known = self.moments.groups.tolist()
         labels = [cell_text(label) for label in block.groups.labels]
-        places = _places([label if label in known else known[0] for label in labels], settled)
+        # A label that only dropped rows have is not known, and no row here has its code.
+        labels = [label if label in known else known[0] for label in labels]
         X = np.asarray(block.rows.block(0, block.rows.n_rows), np.float64)
-        return X, places[block.groups.codes], before
+        return X, _settled_codes(labels, settled)[block.groups.codes], before
 
     def _random(self, block: Block, purpose: str) -> np.random.Generator:
         """The same numbers whenever this block is read for this purpose."""
@@ -231,13 +254,13 @@ class StreamedRows:
         return np.random.default_rng([self._seed, ordinal, crc32(purpose.encode())])
 
 
-def _places(labels: Sequence[Any], settled: SettledGroups) -> Codes:
-    """Where groups stand among those that were compared: small ones may have become the rest."""
-    new = settled.moments.groups.tolist()
-    return np.array([new.index(label if label in new else REST) for label in labels], np.intp)
+def _settled_codes(labels: Sequence[Any], settled: SettledGroups) -> Codes:
+    """Codes of groups among the settled ones, where small groups may have become the rest."""
+    groups = settled.moments.groups.tolist()
+    return np.array([groups.index(label if label in groups else REST) for label in labels], np.intp)
 
 
-def _drawn(sizes: NDArray[Any], n_scores: int, rng: np.random.Generator) -> list[Codes]:
-    """Numbers of rows within each group, as many of every group where it has them."""
+def _draw(sizes: Codes, n_scores: int, rng: np.random.Generator) -> list[Codes]:
+    """Numbers of rows within each group, the same number of every group that has as many."""
     most = max(n_scores // len(sizes), 1)
     return [rng.choice(int(n), min(int(n), most), replace=False) for n in sizes]

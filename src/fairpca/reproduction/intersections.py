@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
-from fairpca._audit.held_out import quietly
 from fairpca.datasets import load_lfw
+from fairpca.exceptions import quietly
 from fairpca.reproduction import drawing
 from fairpca.reproduction.results import header, write_text
 from fairpca.reproduction.runner import Job

@@ -1,0 +1,68 @@
+"""Group errors against the number of components."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.base import clone
+
+from fairpca._audit.result import RankCurve
+from fairpca._estimators.base import FairProjection
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._progress import Progress, silent
+from fairpca._solvers.eigenspaces.operand import DenseOperand
+from fairpca._typing import Array
+from fairpca.exceptions import quietly
+
+_MOST_RANKS = 30
+_MANY_FEATURES = 300  # from here on every further rank is worth waiting for
+
+
+def rank_curve(
+    moments: GroupMoments,
+    estimator: FairProjection,
+    ranks: Sequence[int] | None,
+    progress: Progress = silent,
+) -> RankCurve:
+    """Fit the estimator at many ranks; see ``ranks`` of :func:`fairpca.audit` for the default."""
+    chosen = _chosen_ranks(moments, int(estimator.n_components or 1), ranks)
+    fits = []
+    for i, rank in enumerate(chosen):
+        progress("errors against components", i / len(chosen))
+        with quietly():
+            fits.append(clone(estimator).set_params(n_components=rank).fit_moments(moments))
+    return RankCurve(
+        np.array(chosen),
+        np.array([fit.pca_group_errors_ for fit in fits]),
+        np.array([fit.group_errors_ for fit in fits]),
+        np.array([fit.pca_reconstruction_error_ for fit in fits]),
+        [fit.status_ for fit in fits],
+    )
+
+
+def pca_errors_by_rank(moments: GroupMoments, normalize: bool = False) -> Array:
+    """Group errors of plain PCA with 1, 2, ... components, of shape (n_ranks, k)."""
+    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    operand = operand.relative() if normalize else operand
+    C, p = operand.C, operand.shares
+    V = np.linalg.eigh(np.tensordot(p, C, axes=1)).eigenvectors[:, ::-1]
+    captured = np.einsum("ji,kji->ik", V, C @ V).cumsum(axis=0)
+    n_ranks = int(min(moments.n_features, moments.counts.sum()))
+    errors = operand.traces - captured
+    # What is left of a group's variance when nothing is left is rounding.
+    return np.where(errors > 1e-12 * operand.traces, errors, 0.0)[:n_ranks]
+
+
+def _chosen_ranks(moments: GroupMoments, r: int, ranks: Sequence[int] | None) -> list[int]:
+    d, limit = moments.n_features, int(min(moments.n_features, moments.counts.sum()))
+    if ranks is None:
+        many = d >= _MANY_FEATURES
+        highest = min(limit, max(2 * r, 2 if many else _MOST_RANKS))
+        grid = np.geomspace(1, highest, 8 if many else _MOST_RANKS).round().astype(int)
+        return sorted({r, *(range(1, limit + 1) if limit <= _MOST_RANKS else grid.tolist())})
+    ranks = list(ranks)
+    wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
+    if wrong or not ranks:
+        raise ValueError(f"ranks={ranks}: pass integers from 1 to {limit}.")
+    return sorted({int(rank) for rank in ranks})
