@@ -1,7 +1,8 @@
-"""Interleaved timing: competitors take turns, the best of several rounds counts.
+"""Interleaved timing: competitors take turns, and the best of several rounds counts.
 
-A neighbour on the machine slows a whole round down, not one competitor, so ratios of best times
-repeat where single timings do not. Peak memory is read in a process of its own per competitor.
+Other work on the machine slows down a whole round, not a single competitor. So ratios of best times
+are reproducible where single timings are not. The peak memory of each competitor is measured in a
+process of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @dataclass(frozen=True)
 class Timing:
-    """Best seconds of each competitor, the first one being the reference."""
+    """Best seconds of each competitor."""
 
     seconds: dict[str, float]
 
@@ -42,7 +43,7 @@ def race(competitors: dict[str, Callable[[], Any]], rounds: int = 5) -> Timing:
             run()
             took = time.perf_counter() - start
             best[name] = min(best[name], took)
-            time.sleep(min(took, 0.1))  # BLAS threads wait for more work and would slow the next
+            time.sleep(min(took, 0.1))  # BLAS threads that wait for work slow down the next
     return Timing(best)
 
 
@@ -85,13 +86,13 @@ def _memory(field: str) -> int:
 
 @dataclass(frozen=True)
 class Options:
-    """How the cases are to be run: in full or tiny, and where files are made."""
+    """How to run the cases: at full or tiny size, and where to put files."""
 
     quick: bool
     folder: Path
 
     def pick(self, full: T, tiny: T) -> T:
-        """A size in full, or the one that only shows that the code runs."""
+        """The full size, or the tiny one that only shows that the code runs."""
         return tiny if self.quick else full
 
 
@@ -104,7 +105,7 @@ def row(
     memory: float | None = None,
     its_memory: float | None = None,
 ) -> Row:
-    """One line of a table: our time and memory, the other's, the ratio of times, what is asked."""
+    """One line of a table: our time and memory, theirs, the ratio of the times, and the target."""
     return {
         "case": case,
         "seconds": f"{timing.seconds[ours]:.4g}",
@@ -123,9 +124,9 @@ def run_cases(
     table: Path,
     arguments: Sequence[str] | None = None,
 ) -> None:
-    """Run all cases, or those named by ``--only``, print their rows and store them.
+    """Run all cases, or those named by ``--only``; print their rows and store them.
 
-    Rows of cases that were not run stay in the table; ``--quick`` stores nothing.
+    Rows of cases that are not run stay in the table. ``--quick`` stores nothing.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--only", nargs="+", choices=list(cases), default=list(cases))
@@ -144,7 +145,7 @@ def run_cases(
 
 
 def store(rows: list[Row], table: Path, parts: Sequence[str]) -> None:
-    """Put the rows of one part into a table, in place of those it had, in the order of parts."""
+    """Replace the rows of one part in a table, and keep the order of the parts."""
     kept: list[Row] = []
     if table.exists():
         with table.open(newline="") as file:

@@ -1,7 +1,7 @@
-"""The other methods: scikit-learn's PCA solvers, the authors' search, weights and SDP for min-max.
+"""Other methods: scikit-learn's solvers, the authors' search, and two ways to solve min-max.
 
-Run ``python -m benchmarks.competitors``; rows are stored in docs/benchmarks_competitors.csv. In
-each row both took turns in one run.
+Run ``python -m benchmarks.competitors``; it stores its rows in docs/benchmarks_competitors.csv. The
+two methods in a row took turns in one run.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def compare_search(case, prepare, r, rounds):
     timing = race(
         {name: functools.partial(run, moments) for name, run in competitors.items()}, rounds
     )
-    short = functools.partial(search_parity, r=r, tolerance=0.1)  # fewer steps in as much memory
+    short = functools.partial(search_parity, r=r, tolerance=0.1)  # fewer steps, the same memory
     memory = [extra_memory(prepare, run) for run in (competitors["exact"], short)]
     return row(case, timing, *competitors, "", *memory)
 

@@ -1,7 +1,7 @@
 """FairPCA against scikit-learn's PCA, in memory.
 
-Run ``python -m benchmarks.core``; it prints a table and writes it to docs/benchmarks_core.csv.
-LFW is included where ``FAIRPCA_DATA`` names the folder with the paper's data.
+Run ``python -m benchmarks.core``; it stores its rows in docs/benchmarks_core.csv. LFW is included
+if ``FAIRPCA_DATA`` names the folder with the paper's data.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def shares(options, name, apart=0.0, uncorrelated=False):
         r = int(rng.integers(1, d if apart else 4))
         moments = GroupMoments()
         for g, X in random_groups(rng, d, apart) if apart else few_deviations(rng, d):
-            if uncorrelated:  # every row once with each sign in each column, as far as moments go
+            if uncorrelated:  # same variances, and all covariances zero
                 X = np.vstack([np.diag(row) * np.sqrt(d) for row in X])
                 X = np.vstack([X, -X])
             moments.update(X, np.full(len(X), g))

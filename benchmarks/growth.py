@@ -1,7 +1,7 @@
 """How time and memory grow with rows, features, components and groups.
 
-Run ``python -m benchmarks.growth``; rows are stored in docs/benchmarks_growth.csv, from which the
-documentation draws its plots.
+Run ``python -m benchmarks.growth``; it stores its rows in docs/benchmarks_growth.csv. The
+documentation draws its plots from this file.
 """
 
 from __future__ import annotations

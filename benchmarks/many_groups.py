@@ -1,6 +1,6 @@
 """More than two groups: the price of a fit, and the solver against multiplicative weights.
 
-Run ``python -m benchmarks.many_groups``; rows are stored in docs/benchmarks_many_groups.csv.
+Run ``python -m benchmarks.many_groups``; it stores its rows in docs/benchmarks_many_groups.csv.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def fits(options):
 
 
 def made_operand(d, k):
-    """Second moments with forty directions in common and twenty of each group's own."""
+    """Second moments that share forty directions, with twenty more for each group."""
     rng = np.random.default_rng(0)
     common = rng.standard_normal((d, 40)) * np.arange(1, 41) ** -0.5
     C = np.empty((k, d, d))
@@ -69,7 +69,7 @@ def made_operand(d, k):
 
 
 def made_losses(d, k, r):
-    """A solver, and what a projection of its own would leave each group."""
+    """A solver, and the error of each group under its own best projection."""
     solver = EigenSolver(made_operand(d, k), r)
     return solver, solver.solve_whole(
         lambda family: np.array([family.top(e).errors[g] for g, e in enumerate(np.eye(k))])
@@ -84,8 +84,8 @@ def least_largest_loss(made):
 def multiplicative_weights(made, gap=1e-3, eta=1.0, most=600):
     """Rounds until the average projection is within a relative gap of the bound, at most ``most``.
 
-    The average has no rank r, so this is kinder to the method than asking for a projection. Step 1
-    is its best of 0.3, 1 and 3.
+    The average does not have rank r, so this is kinder to the method than asking for a projection.
+    Of the step sizes 0.3, 1 and 3, it does best with 1.
     """
     solver, least = made
 
@@ -108,14 +108,14 @@ def multiplicative_weights(made, gap=1e-3, eta=1.0, most=600):
 
 
 def seconds_of(run):
-    """Seconds of one run, and what it returned."""
+    """Seconds of one run, and its result."""
     start = time.perf_counter()
     result = run()
     return time.perf_counter() - start, result
 
 
 def solvers(options):
-    """Least largest loss to a relative gap of 1e-3; own projections are found beforehand."""
+    """Least largest loss to a relative gap of 1e-3; the groups' own projections are given."""
     d, k, r = options.pick((1000, 16, 3), (60, 4, 2))
     prepare = functools.partial(made_losses, d, k, r)
     made = prepare()

@@ -1,7 +1,7 @@
 """Data beyond memory, beyond one machine and beyond a few thousand features.
 
-Run ``python -m benchmarks.scale``; rows are stored in docs/benchmarks_scale.csv. The Parquet file
-of ten million rows (4 GB) is made below ``--folder``, and made once.
+Run ``python -m benchmarks.scale``; it stores its rows in docs/benchmarks_scale.csv. The Parquet
+file of ten million rows (4 GB) is written to ``--folder`` and kept for the next run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def make_parquet(path, n):
 
 
 def nothing():
-    """Prepare nothing but the imports."""
+    """Prepare nothing."""
 
 
 def fit_parquet(_, path):
@@ -52,7 +52,7 @@ def fit_parquet(_, path):
 
 
 def read_and_multiply(_, path):
-    """The bare limit: the same reader, and one product per block."""
+    """The lower limit: the same reader, and one product per block."""
     names = [f"x{j}" for j in range(PARQUET_COLUMNS)]
     total = np.zeros((PARQUET_COLUMNS, PARQUET_COLUMNS))
     reader = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
@@ -123,7 +123,7 @@ def dask_cluster(options):
 
 
 def worker_memory(client):
-    """Largest peak MB of a worker, its libraries included; of all competitors together."""
+    """Largest peak MB of a worker, with its libraries, over all competitors."""
     return (
         max(client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss).values()) / 1024
     )
@@ -152,7 +152,7 @@ def fit_incremental(made, size):
     return IncrementalPCA(10, batch_size=size).fit(made[0])
 
 
-#: Blocks, rows of each, columns and target: the promise, and how it depends on the shape.
+#: Number of blocks, rows in each, columns, and target.
 BLOCKS = [
     (1000, 4000, 50, "1.2"),
     (1000, 400, 50, ""),

@@ -48,7 +48,7 @@ def draw_growth(folder):
 
 
 def draw_ratios(folder):
-    """Our time in units of the other's, for every row that names another."""
+    """Our time in units of the other's, for every row with a competitor."""
     rows = [row for name in ("competitors", "many_groups", "scale") for row in read(name)]
     rows = [row for row in rows if row["ratio"]][::-1]
     figure = Figure(figsize=(9.5, 0.8 + 0.3 * len(rows)), layout="constrained")

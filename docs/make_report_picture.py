@@ -1,6 +1,6 @@
 """Make docs/_static/report.png, the picture in the README, from our own report.
 
-Needs the cli and test extras and a chromium: ``python docs/make_report_picture.py``.
+Needs the extras cli and test, and chromium: ``python docs/make_report_picture.py``.
 """
 
 import shutil

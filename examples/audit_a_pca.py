@@ -2,12 +2,12 @@
 Auditing a PCA
 ==============
 
-Someone has fitted a PCA. Does it treat the groups alike, and would it on new rows?
+Somebody has fitted a PCA. Does it treat the groups alike? Will it do so on new rows?
 """
 
 # %%
-# Two groups of unequal size, whose data vary in different directions. The larger one decides where
-# the first component goes.
+# Two groups of unequal size vary in different directions. The larger one determines the first
+# component.
 
 import matplotlib.pyplot as plt
 from sklearn.decomposition import PCA
@@ -23,8 +23,8 @@ pca = PCA(n_components=1).fit(X)
 group_reconstruction_errors(pca, X, groups)
 
 # %%
-# The metrics take any fitted projection and any rows. :func:`fairpca.audit` does the whole job:
-# PCA against fair PCA, on the rows fitted to and on held-out rows.
+# The metrics take any fitted projection and any rows. :func:`fairpca.audit` does the whole job: it
+# compares PCA with fair PCA, on the rows fitted to and on held-out rows.
 
 result = audit(X, groups, FairPCA(n_components=1), standardize=False)
 print(f"harmed: {result.harmed_group}; {result.status}, at a cost of {result.cost:.1%}")
@@ -35,8 +35,8 @@ for name in ("pca", "fair"):
     print(f"{name:5} disparity {fitted:6.3f}, held out {held_out:6.3f} ({low:.3f} to {high:.3f})")
 
 # %%
-# The interval for PCA lies well above zero: it would treat new rows unequally too. That for fair
-# PCA includes zero.
+# The interval for PCA lies well above zero, so PCA will treat new rows unequally too. The interval
+# for fair PCA includes zero.
 
 _, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 GroupErrorDisplay.from_data(X, groups).plot(ax=axes[0])

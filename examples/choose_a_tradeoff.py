@@ -2,7 +2,7 @@
 Choosing a trade-off
 ====================
 
-Between PCA and equal errors there is a whole frontier. Look at it, then say how far to go.
+There is a whole frontier between PCA and equal errors. Look at it, then decide how far to go.
 """
 
 import matplotlib.pyplot as plt
@@ -15,16 +15,16 @@ people = load_diabetes_by_sex()
 X, sex = people.data, people.sensitive_features
 
 # %%
-# Every point of the path is the best there is: no projection with as many components has both a
-# smaller overall error and a smaller disparity. Most of the disparity is cheap to remove, the last
-# part is not.
+# No point of the path can be beaten: no projection with as many components has both a smaller
+# overall error and a smaller disparity. Most of the disparity is cheap to remove. The last part is
+# expensive.
 
 path = tradeoff_path(X, sex, n_components=3, n_points=5)
 for disparity, error in zip(path.disparity, path.reconstruction_error, strict=True):
     print(f"disparity {disparity:6.4f}   overall error {error:.4f}")
 
 # %%
-# Budgets pick a point: a largest disparity, or a largest price.
+# A budget picks a point: set the largest disparity, or the highest price.
 
 half = FairPCA(3, max_disparity=path.disparity[0] / 2).fit(X, sensitive_features=sex)
 cheap = FairPCA(3, max_error_increase=0.002).fit(X, sensitive_features=sex)
@@ -33,7 +33,7 @@ for model in (half, cheap):
     print(f"{model.status_}: disparity {model.disparity_:.4f} at {cost:.2%}")
 
 # %%
-# Where the choice lies on the frontier, and what it does to the third component.
+# The plots show where the choice lies on the frontier, and what it does to the third component.
 
 _, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 TradeoffDisplay.from_estimator(cheap).plot(ax=axes[0])

@@ -2,8 +2,8 @@
 Pipelines and model selection
 =============================
 
-``FairPCA`` goes where ``PCA`` was. The groups are needed for fitting, and reach it through
-scikit-learn's metadata routing.
+``FairPCA`` takes the place of ``PCA``. It needs the groups for fitting only, and receives them
+through scikit-learn's metadata routing.
 """
 
 import sklearn
@@ -20,15 +20,15 @@ people = load_diabetes_by_sex(prepare=False)
 X, sex, y = people.data, people.sensitive_features, people.target
 
 # %%
-# Without routing, a pipeline hands keywords on by the name of the step.
+# Without routing, name the step: the pipeline passes the keyword on to it.
 
 pipeline = make_pipeline(StandardScaler(), FairPCA(3), Ridge())
 pipeline.fit(X, y, fairpca__sensitive_features=sex)
-pipeline.predict(X[:3])  # nobody's group is asked for
+pipeline.predict(X[:3])  # needs no groups
 
 # %%
-# With routing, ``sensitive_features`` finds its way through searches too. How many components, and
-# how much fairness, does the prediction want?
+# With routing, ``sensitive_features`` also passes through searches. This one asks how many
+# components, and how much fairness, suit the prediction best.
 
 with sklearn.config_context(enable_metadata_routing=True):
     search = GridSearchCV(
@@ -39,7 +39,7 @@ with sklearn.config_context(enable_metadata_routing=True):
 print(search.best_params_, f"R2 {search.best_score_:.3f}")
 
 # %%
-# The part of the pipeline that was chosen, seen group by group.
+# How the chosen projection treats each group.
 
 scaler, fair = search.best_estimator_[0], search.best_estimator_["fairpca"]
 print(fair.status_, fair.group_errors_.round(4))

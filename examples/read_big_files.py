@@ -2,12 +2,12 @@
 Big files
 =========
 
-All that fitting needs from the data are counts, means and second moments of each group. They are
-accumulated a batch at a time, so a file may be larger than the memory.
+A fit needs only the count, the mean and the second moments of each group. They are accumulated
+batch by batch, so a file may be larger than memory.
 """
 
 # %%
-# A file to work on: here small, so that this page builds quickly; the code does not care.
+# The file is small here, so that this page builds quickly. The code is the same for a large one.
 
 import tempfile
 from pathlib import Path
@@ -27,7 +27,8 @@ table = pa.table({f"x{j}": X[:, j] for j in range(d)} | {"site": site})
 pq.write_table(table, folder / "data.parquet", row_group_size=10_000)
 
 # %%
-# One pass. Batches may be read on different machines; ``merge`` puts moments together in any order.
+# One pass is enough. Batches may be read on different machines; ``merge`` combines their moments in
+# any order.
 
 moments = GroupMoments()
 for batch in pq.ParquetFile(folder / "data.parquet").iter_batches(batch_size=8192):
@@ -36,15 +37,15 @@ for batch in pq.ParquetFile(folder / "data.parquet").iter_batches(batch_size=819
 print(moments)
 
 # %%
-# Fit, as often as needed, without touching the file again.
+# Fit as often as you like, without reading the file again.
 
 for r in (2, 5, 10):
     fair = FairPCA(r).fit_moments(moments)
     print(r, fair.pca_group_errors_.round(1), fair.group_errors_.round(1), fair.status_)
 
 # %%
-# Keep the model, not the data. The command ``fairpca transform model.safetensors data.parquet
-# --out scores.parquet`` streams a file through it.
+# Save the model. The command ``fairpca transform model.safetensors data.parquet --out
+# scores.parquet`` applies it to a file of any length.
 
 fair.save(folder / "model.safetensors")
 load_model(folder / "model.safetensors")

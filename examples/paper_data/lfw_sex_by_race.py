@@ -2,10 +2,10 @@
 Intersections: faces by sex and race
 ====================================
 
-Beyond the paper, which compares women and men: eight groups at once. The race labels of LFW
-overlap, and some faces have none; here a face counts as asian, black or white only if exactly one
-of the three labels is set, and as "unclear" otherwise. Needs lfw.npz; see
-:func:`fairpca.datasets.load_lfw`. Takes some seconds.
+The paper compares women with men. This example compares eight groups at once. LFW's labels of race
+overlap, and some faces have none. Here a face counts as asian, black or white if exactly one of the
+three labels is set, and as "unclear" otherwise. Needs lfw.npz; see
+:func:`fairpca.datasets.load_lfw`. Takes a few seconds.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 Three groups: law students by race
 ==================================
 
-What parity, "no worse", a budget and the worst case mean for three groups. Needs the LSAC file; see
-:func:`fairpca.datasets.load_lsac`.
+What parity, "no worse", a budget and the worst case mean for three groups. Needs the file of LSAC;
+see :func:`fairpca.datasets.load_lsac`.
 """
 
 import warnings
