@@ -1,9 +1,9 @@
 PYTHON ?= python
 
-.PHONY: install lint types test doctest docs bench reproduce
+.PHONY: install lint types test doctest docs bench reproduce dist
 
 install:
-	$(PYTHON) -m pip install -e ".[test,lint]"
+	$(PYTHON) -m pip install -e ".[test,lint,docs]"
 
 lint:
 	$(PYTHON) -m ruff check .
@@ -26,6 +26,11 @@ reproduce:
 
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+dist:
+	rm -rf dist
+	$(PYTHON) -m build
+	$(PYTHON) -m twine check --strict dist/*
 
 docs/_static/report.png: src/fairpca/report/*
 	$(PYTHON) docs/make_report_picture.py
