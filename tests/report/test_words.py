@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from fairpca.datasets import load_diabetes_by_sex
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 from fairpca.report import Provenance, render
-from fairpca.report._slider import Frontier
+from fairpca.report._slider import Stops
 from fairpca.report._view import view
 
 QUICK = {"n_points": 11, "n_folds": 3, "n_resamples": 100}
@@ -41,13 +42,37 @@ def test_slider_starts_at_the_projection_of_the_report():
     bunch = load_diabetes_by_sex()
     model = FairPCA(3, max_disparity=0.0333)
     result = audit(bunch.data, bunch.sensitive_features, model, **QUICK)
-    frontier = Frontier.of(result)
-    assert len(frontier.disparity) == len(result.path.disparity) + 1
-    assert frontier.disparity[frontier.start] == result.fair.disparity
-    assert frontier.group_errors[frontier.start] == pytest.approx(result.fair.group_errors)
-    assert (np.diff(frontier.disparity) < 0).all()
-    assert (np.diff(frontier.overall) > 0).all()
-    assert frontier.to_dict()["start"] == frontier.start
+    stops = Stops.of(result)
+    assert len(stops.disparity) == len(result.path.disparity) + 1
+    assert stops.disparity[stops.start] == result.fair.disparity
+    assert stops.group_errors[stops.start] == pytest.approx(result.fair.group_errors)
+    assert (np.diff(stops.disparity) < 0).all()
+    assert (np.diff(stops.overall) > 0).all()
+    assert stops.to_dict()["start"] == stops.start
+
+
+@pytest.mark.parametrize("at", [0, 3, -1])
+@pytest.mark.parametrize("rounding", [-1e-13, 0.0, 1e-13])
+def test_rounding_makes_no_stop_of_its_own(diabetes, at, rounding):
+    """A projection that is a point of the path is not shown beside it a second time."""
+    path = diabetes.path
+    errors = replace(
+        diabetes.fair,
+        overall=path.reconstruction_error[at] - rounding,
+        disparity=path.disparity[at] + rounding,
+    )
+    stops = Stops.of(replace(diabetes, fair=errors))
+    assert stops.disparity.tolist() == path.disparity.tolist()
+    assert stops.start == at % len(path.disparity)
+
+
+def test_slider_of_another_estimator_stops_at_the_path_only(diabetes):
+    between = np.mean(diabetes.path.disparity[:2]), np.mean(diabetes.path.reconstruction_error[:2])
+    errors = replace(diabetes.fair, disparity=between[0], overall=between[1])
+    n_points = len(diabetes.path.disparity)
+    for certified in (True, False):
+        stops = Stops.of(replace(diabetes, fair=errors, certified=certified))
+        assert len(stops.disparity) == n_points + certified
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e9])

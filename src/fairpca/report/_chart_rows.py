@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairpca._audit.result import Audit
 from fairpca._typing import Array
-from fairpca.report._slider import Frontier
+from fairpca.report._slider import Stops
 from fairpca.report._text import display_names, without_dust
 from fairpca.report._view import MOST_COMPONENTS
 
@@ -24,21 +24,21 @@ _LONGEST_NAME = 22  # of a feature, beside a chart
 
 def path(audit: Audit) -> Rows:
     """Overall error and disparity at every stop of the slider."""
-    frontier = Frontier.of(audit)
+    stops = Stops.of(audit)
     return [
         {
             "i": i,
-            "disparity": without_dust(frontier.disparity[i], frontier.unit),
-            "overall": without_dust(frontier.overall[i], frontier.unit),
-            "cost": 100 * without_dust(frontier.cost[i], 1.0),
+            "disparity": without_dust(stops.disparity[i], stops.unit),
+            "overall": without_dust(stops.overall[i], stops.unit),
+            "cost": 100 * without_dust(stops.cost[i], 1.0),
         }
-        for i in range(len(frontier.disparity))
+        for i in range(len(stops.disparity))
     ]
 
 
 def path_by_group(audit: Audit) -> Rows:
     """Group errors at every stop of the slider."""
-    errors = Frontier.of(audit).group_errors
+    errors = Stops.of(audit).group_errors
     return [
         {"i": row["i"], "disparity": row["disparity"], "g": g, "error": float(error)}
         for row in path(audit)

@@ -15,7 +15,7 @@ import vl_convert
 from fairpca._audit.result import Audit
 from fairpca.report import _chart_rows as rows_of
 from fairpca.report._chart_rows import MOST_FEATURES, Rows
-from fairpca.report._slider import Frontier, lossless
+from fairpca.report._slider import Stops, lossless
 from fairpca.report._text import display_names
 
 _METHODS = ["PCA", "fair PCA"]
@@ -42,7 +42,7 @@ def charts(audit: Audit) -> dict[str, Any]:
         "loadings": _loadings(audit),
         **_scores(audit),
     }
-    if Frontier.of(audit).moves:
+    if Stops.of(audit).moves:
         made |= {"frontier": _frontier(audit), "convergence": _convergence(audit)}
     if not lossless(audit):
         made["features"] = _features(audit)
@@ -78,7 +78,7 @@ def _number(field: str, title: str | None, **more: Any) -> dict[str, Any]:
 
 
 def _position(audit: Audit) -> Any:
-    return alt.param(name="position", value=Frontier.of(audit).start)
+    return alt.param(name="position", value=Stops.of(audit).start)
 
 
 def _disparity_axis() -> Any:

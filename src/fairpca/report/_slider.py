@@ -1,4 +1,8 @@
-"""The stops of the slider: points of the trade-off path, the fair projection among them."""
+"""The stops of the slider: points of the trade-off path, the fair projection among them.
+
+Stops are told apart by differences that the page can show. Two fits of the same projection differ
+by rounding errors, which depend on the machine, so these must not decide how many stops there are.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,12 @@ from fairpca._typing import Array
 from fairpca.report._text import figure, percent, without_dust
 
 
+_SHOWN = 1e-4  # of the way from PCA to the least disparity: the page shows four figures
+_ROUNDING = 1e-9  # of the size of errors
+
+
 def unit(audit: Audit) -> float:
-    """The size of errors: that of a projection onto nothing."""
+    """The size of errors: that of a projection that keeps nothing."""
     return float(audit.group_variances.max())
 
 
@@ -22,13 +30,8 @@ def lossless(audit: Audit) -> bool:
     return audit.pca.overall <= 1e-12 * unit(audit)
 
 
-def certified(audit: Audit) -> bool:
-    """Whether the duality gap is FairPCA's: the golden section only searches."""
-    return audit.estimator.startswith("FairPCA(") and "golden" not in audit.estimator
-
-
 @dataclass(frozen=True)
-class Frontier:
+class Stops:
     """Errors at every stop, from plain PCA to the least disparity.
 
     Attributes
@@ -49,23 +52,24 @@ class Frontier:
     unit: float
 
     @classmethod
-    def of(cls, audit: Audit) -> Frontier:
-        """The path of an audit, and its projection where that lies on the path between points."""
-        path, fair = audit.path, audit.fair
+    def of(cls, audit: Audit) -> Stops:
+        """The points of the path, and the fair projection where it lies between two of them."""
+        path, fair, size = audit.path, audit.fair, unit(audit)
+        points = (path.alpha, path.disparity, path.reconstruction_error, path.group_errors)
+        distances = np.abs(path.disparity - fair.disparity)
+        apart = distances.min() > max(_SHOWN * np.ptp(path.disparity), _ROUNDING * size)
         i = int(np.searchsorted(-path.disparity, -fair.disparity))
-        stops = (path.alpha, path.disparity, path.reconstruction_error, path.group_errors)
         between = 0 < i < len(path.alpha) and (
             path.reconstruction_error[i - 1] < fair.overall < path.reconstruction_error[i]
         )
-        if between and certified(audit):
-            here = (audit.alpha, fair.disparity, fair.overall, fair.group_errors)
-            alpha, disparity, overall, errors = (
-                np.concatenate([stop[:i], np.asarray(value)[None], stop[i:]])
-                for stop, value in zip(stops, here, strict=True)
-            )
-            return cls(alpha, disparity, overall, errors, i, unit(audit))
-        nearest = int(abs(path.disparity - fair.disparity).argmin())
-        return cls(*stops, nearest, unit(audit))
+        if not (apart and between and audit.certified):
+            return cls(*points, int(distances.argmin()), size)
+        chosen = (audit.alpha, fair.disparity, fair.overall, fair.group_errors)
+        alpha, disparity, overall, errors = (
+            np.insert(values, i, value, axis=0)
+            for values, value in zip(points, chosen, strict=True)
+        )
+        return cls(alpha, disparity, overall, errors, i, size)
 
     @property
     def cost(self) -> Array:
@@ -76,7 +80,7 @@ class Frontier:
     @property
     def moves(self) -> bool:
         """Whether there is more than one place to be."""
-        return bool(np.ptp(self.disparity) > 1e-9 * self.unit)
+        return bool(np.ptp(self.disparity) > _ROUNDING * self.unit)
 
     def to_dict(self) -> dict[str, Any]:
         """For the page."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairpca._audit.result import Audit
 from fairpca.report._provenance import Provenance
-from fairpca.report._slider import Frontier, certified, lossless, unit
+from fairpca.report._slider import Stops, lossless, unit
 from fairpca.report._text import change, display_names, figure, gap, percent
 from fairpca.report._words import all_groups, evidence, small_groups, verdict
 
@@ -18,7 +18,7 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
     """Everything the template needs besides the charts."""
     size = unit(audit)
     shown = partial(figure, unit=size)
-    frontier = Frontier.of(audit)
+    stops = Stops.of(audit)
     labels = display_names(audit.groups)
     g = audit.groups.index(audit.harmed_group)
     harmed = labels[g]
@@ -50,16 +50,16 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "cost": percent(audit.cost),
         "status": audit.status,
         "gap": gap(audit.duality_gap, size),
-        "certified": certified(audit),
+        "certified": audit.certified,
         "proof": "optimal" if abs(audit.duality_gap) <= 1e-6 * audit.pca.overall else "gap",
         "lossless": lossless(audit),
         "two": len(labels) == 2,
         "all": all_groups(audit),
         "alpha": f"{audit.alpha:.4g}",
         "estimator": audit.estimator,
-        "slider": frontier.to_dict(),
+        "slider": stops.to_dict(),
         "parity": audit.path.parity_reached,
-        "best": frontier.best_for(g, harmed),
+        "best": stops.best_for(g, harmed),
         "statistics": _statistics(audit),
         "origin": origin,
         "features": _listed(audit.feature_names),
