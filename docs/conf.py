@@ -30,7 +30,14 @@ autodoc_typehints = "none"  # the docstrings name the types
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_title = "fairpca"
+html_baseurl = "https://fairpca.github.io/fairpca/"
+html_theme_options = {
+    "logo": {"text": f"fairpca {version}"},
+    "github_url": "https://github.com/fairpca/fairpca",
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+}
 html_show_sourcelink = False
 
 sphinx_gallery_conf = {
