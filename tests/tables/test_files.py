@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
-from fairpca._moments.prepare import Choices, _chosen, prepare_steps
+from fairpca._moments.prepare import Choices, _chosen, prepare
 from fairpca._tables import table as files_module
 from fairpca._tables import text as text_module
 
@@ -328,12 +328,14 @@ def test_csv_need_not_end_in_a_line_break(tmp_path):
 
 def _peak_of_reading(path, n_blocks):
     """Bytes that Python and Arrow hold at most while a file is summed up and transformed."""
-    before, held, steps = pa.total_allocated_bytes(), [], 0
+    before, held = pa.total_allocated_bytes(), []
     tracemalloc.start()
-    for _ in prepare_steps(path, Choices(["sex"], drop=["id"]), "utf-8"):
+
+    def note(doing, fraction):
         held.append(pa.total_allocated_bytes() - before)
-        steps += 1
-    assert steps > n_blocks
+
+    prepare(path, Choices(["sex"], drop=["id"]), progress=note)
+    assert len(held) > n_blocks
     FairPCA(2).fit_files(path, group="sex").transform_files(
         path,
         path.with_suffix(".scores.csv"),

@@ -7,18 +7,18 @@ values of text columns that are encoded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._audit.rows import AuditedRows, RowsInMemory, StreamedRows
 from fairpca._input.crossing import cell_text, name_cells
 from fairpca._moments.group_moments import GroupMoments, decoded_moments
-from fairpca._progress import Step, finish
+from fairpca._progress import Progress, silent
 from fairpca._tables.decode import Block
 from fairpca._tables.roles import Layout, unknown_column
 from fairpca._tables.table import (
@@ -118,23 +118,14 @@ class Prepared:
         """Whether the rows were not kept in memory."""
         return self.X is None
 
-    def audited_rows(self, seed: int) -> AuditedRows:
-        """The rows for an audit, in memory or streamed."""
-        if self.streamed:
-            return StreamedRows(self.table, self.layout, self.moments, self.before, seed)
-        return RowsInMemory(self.X, self.groups)
-
 
 def prepare(
-    data: Any, choices: Choices, encoding: str = "utf-8", rows_up_to: float = 0
+    data: Any,
+    choices: Choices,
+    encoding: str = "utf-8",
+    rows_up_to: float = 0,
+    progress: Progress = silent,
 ) -> Prepared:
-    """:func:`prepare_steps` at once."""
-    return finish(prepare_steps(data, choices, encoding, rows_up_to))
-
-
-def prepare_steps(
-    data: Any, choices: Choices, encoding: str, rows_up_to: float = 0
-) -> Generator[Step, None, Prepared]:
     """Choose, encode and check the columns of files, and sum up their groups.
 
     Parameters
@@ -146,11 +137,11 @@ def prepare_steps(
         Of text files.
     rows_up_to : float
         Keep the rows too, while they take no more than so many bytes.
+    progress : Progress
 
     Returns
     -------
     Prepared
-        At the end of a generator that yields what is being done.
     """
     if data is None:
         choices = replace(choices, groups=choices.groups or ["sex"])
@@ -158,10 +149,10 @@ def prepare_steps(
     choices = choices.split(table.types)
     layout, not_numbers = _chosen(table, choices)
     if layout.categories:
-        layout = yield from _with_categories(table, layout)
+        layout = _with_categories(table, layout, progress)
         _refuse_same_names(layout, table.name)
     reading = _Reading(table, layout, choices, rows_up_to)
-    yield from reading.steps()
+    reading.run(progress)
     moments = reading.result()
     constant = np.array(layout.feature_names)[~moments.varying].tolist()
     if len(constant) == moments.n_features:
@@ -192,10 +183,10 @@ class _Reading:
         self._moments, self._missing = GroupMoments(), Counter[str]()
         self.before: dict[tuple[str, int], dict[str, int]] = {}
 
-    def steps(self) -> Generator[Step, None, None]:
-        """Read; yields how far it is."""
-        fractions = [0.0]
-        for part, block in self.table.map(self.layout, self._summed_up, True, fractions.append):
+    def run(self, progress: Progress) -> None:
+        """Read all rows."""
+        report = partial(progress, "reading")
+        for part, block in self.table.map(self.layout, self._summed_up, True, report):
             so_far = zip(self._moments.groups.tolist(), self._moments.counts.tolist(), strict=True)
             place = block.origin.name, block.origin.first_row
             self.before[place] = {cell_text(label): n for label, n in so_far}
@@ -207,7 +198,6 @@ class _Reading:
                 self._blocks.append(block)
                 if self._room < 0:
                     self._blocks = None
-            yield Step("reading, percent", int(100 * fractions[-1]), 100)
 
     def _summed_up(self, block: Block) -> tuple[GroupMoments, Block]:
         assert block.groups is not None
@@ -309,7 +299,7 @@ def _chosen(table: FileTable, choices: Choices) -> tuple[Layout, list[str]]:
     return layout, left_out
 
 
-def _with_categories(table: FileTable, layout: Layout) -> Generator[Step, None, Layout]:
+def _with_categories(table: FileTable, layout: Layout, progress: Progress) -> Layout:
     """The layout with the values of its text columns, in rows without missing ones."""
 
     def values(block: Block) -> dict[str, set[str]]:
@@ -317,7 +307,8 @@ def _with_categories(table: FileTable, layout: Layout) -> Generator[Step, None, 
         return {name: {g.labels[c] for c in np.unique(g.codes)} for name, g in coded.items()}
 
     seen: dict[str, set[str]] = {name: set() for name in layout.categories}
-    for found in table.map(layout, values, drop_missing=True):
+    report = partial(progress, "reading the values of text columns")
+    for found in table.map(layout, values, True, report):
         for name, more in found.items():
             seen[name] |= more
             if len(seen[name]) > _MOST_CATEGORIES:
@@ -325,7 +316,6 @@ def _with_categories(table: FileTable, layout: Layout) -> Generator[Step, None, 
                     f"column {name!r} of {table.name} has more than {_MOST_CATEGORIES} different "
                     f"values, too many to encode; leave it out with --drop {name!r}."
                 )
-        yield Step("reading the values of text columns")
     return replace(layout, categories={name: sorted(found) for name, found in seen.items()})
 
 

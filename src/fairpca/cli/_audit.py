@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fairpca.cli import _options as opt
-from fairpca.cli._output import follow, json_output, progress, say
+from fairpca.cli._output import json_output, progress, say
 
 
 def audit(
@@ -56,9 +56,9 @@ def audit(
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
     with json_output(json_file) as numbers, progress(quiet) as show:
         from fairpca._audit.rank_curve import pca_errors_by_rank
-        from fairpca._moments.prepare import prepare_steps
+        from fairpca._moments.prepare import prepare
 
-        prepared = follow(show, prepare_steps(data or None, choices, encoding))
+        prepared = prepare(data or None, choices, encoding, progress=show)
         moments = prepared.moments
         if standardize:
             moments, _ = moments.standardize()

@@ -43,10 +43,10 @@ def fit(
     choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
     with output(out) as temporary, progress(quiet) as show:
         from fairpca._models.safetensors import StandardizedModel, save_model
-        from fairpca._moments.prepare import prepare_steps
+        from fairpca._moments.prepare import prepare
         from fairpca.exceptions import quietly
 
-        prepared = follow(show, prepare_steps(data or None, choices, encoding))
+        prepared = prepare(data or None, choices, encoding, progress=show)
         moments = prepared.moments
         scale = None
         if standardize:

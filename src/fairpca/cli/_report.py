@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fairpca.cli import _options as opt
-from fairpca.cli._output import follow, json_output, output, progress
+from fairpca.cli._output import json_output, output, progress
 
 
 def report(
@@ -47,13 +47,11 @@ def report(
     with output(out) as page, json_output(json_file) as numbers, progress(quiet) as show:
         from fairpca._audit.audit import AuditSettings, run_audit
         from fairpca._audit.rows import rows_of
-        from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY, prepare_steps
+        from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY, prepare
         from fairpca.report import Provenance, render
         from fairpca.report._reading import reading_code
 
-        prepared = follow(
-            show, prepare_steps(data or None, choices, encoding, rows_up_to=MOST_BYTES_IN_MEMORY)
-        )
+        prepared = prepare(data or None, choices, encoding, MOST_BYTES_IN_MEMORY, show)
         result = run_audit(
             rows_of(prepared, seed),
             opt.estimator(rank, parity, normalize, min_group_size, small_groups),
