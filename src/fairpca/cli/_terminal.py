@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairpca.report._text import display_names, gap, printable, without_dust
+from fairpca.report._text import display_names, gap, printable, zero_if_rounding
 
 if TYPE_CHECKING:
     from fairpca._audit.result import Audit
@@ -139,11 +139,11 @@ def _error_table(labels: list[Any], sizes: Any, before: Any, after: Any, unit: f
 
 
 def _figures(values: Sequence[float], unit: float, digits: int = 4) -> list[str]:
-    return [f"{without_dust(value, unit):.{digits}g}" for value in values]
+    return [f"{zero_if_rounding(value, unit):.{digits}g}" for value in values]
 
 
 def _change(after: float, before: float, unit: float) -> str:
-    return f"{(after / before - 1) * 100:+.2f} %" if without_dust(before, unit) > 0 else ""
+    return f"{(after / before - 1) * 100:+.2f} %" if zero_if_rounding(before, unit) > 0 else ""
 
 
 def _certificate(value: float, unit: float) -> str:

@@ -1,7 +1,7 @@
 """The charts of the page, as Vega-Lite specifications.
 
 Names from the data are values in the charts' data, never names of fields, titles or expressions,
-so whatever they contain is drawn as text. Colours come from the page, which knows light and dark.
+so whatever they contain is drawn as text. Colours come from the page, light or dark.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import altair as alt
 import vl_convert
 
 from fairpca._audit.result import Audit
-from fairpca.report import _chart_rows as rows_of
-from fairpca.report._chart_rows import MOST_FEATURES, Rows
+from fairpca.report import _marks
+from fairpca.report._marks import MOST_FEATURES, Marks
 from fairpca.report._slider import Stops, lossless
 from fairpca.report._text import display_names
 
 _METHODS = ["PCA", "fair PCA"]
-_METHOD_COLORS = ["var(--pca)", "var(--fair)"]  # of the page, unlike those of the groups
-# Of the groups, in the order of the page's legends; as there, colours and shapes repeat after 7.
+_METHOD_COLORS = ["var(--pca)", "var(--fair)"]  # defined in page.css
+# Of the groups, in the order of the page's legends, where colours and shapes repeat after 7 too.
 _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left"]
 
 
@@ -28,9 +28,9 @@ _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down
 def javascript() -> str:
     """Vega, Vega-Lite and Vega-Embed, from the installed package; bundled once per process."""
     wanted = alt.SCHEMA_VERSION.lstrip("v").split(".")
-    known = [version.split(".") for version in vl_convert.get_vegalite_versions()]
-    same = [version for version in known if version[0] == wanted[0]]
-    best = max(same or known, key=lambda version: [int(part) for part in version])
+    installed = [version.split(".") for version in vl_convert.get_vegalite_versions()]
+    same = [version for version in installed if version[0] == wanted[0]]
+    best = max(same or installed, key=lambda version: [int(part) for part in version])
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=".".join(best))
 
 
@@ -64,17 +64,17 @@ def _finished(chart: Any, height: int) -> dict[str, Any]:
     return spec
 
 
-def _data(rows: Rows) -> Any:
-    return alt.Chart(alt.InlineData(values=[_rounded(row) for row in rows]))
+def _data(marks: Marks) -> Any:
+    return alt.Chart(alt.InlineData(values=[_rounded(mark) for mark in marks]))
 
 
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """Six figures are enough to draw."""
-    return {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items()}
+def _rounded(mark: dict[str, Any]) -> dict[str, Any]:
+    """Six digits are enough to draw."""
+    return {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in mark.items()}
 
 
-def _number(field: str, title: str | None, **more: Any) -> dict[str, Any]:
-    return {"field": field, "type": "quantitative", "title": title, **more}
+def _number(field: str, title: str | None, **options: Any) -> dict[str, Any]:
+    return {"field": field, "type": "quantitative", "title": title, **options}
 
 
 def _position(audit: Audit) -> Any:
@@ -86,7 +86,7 @@ def _disparity_axis() -> Any:
 
 
 def _frontier(audit: Audit) -> Any:
-    base = _data(rows_of.path(audit)).encode(
+    base = _data(_marks.path(audit)).encode(
         x=_disparity_axis(),
         y=alt.Y(**_number("cost", "overall error, % above PCA")),
         tooltip=[
@@ -95,12 +95,12 @@ def _frontier(audit: Audit) -> Any:
             alt.Tooltip(**_number("cost", "% above PCA", format=".3f")),
         ],
     )
-    here = base.mark_point(filled=True, size=160, opacity=1).transform_filter("datum.i == position")
-    return alt.layer(base.mark_line(strokeWidth=2.5), here).add_params(_position(audit))
+    stop = base.mark_point(filled=True, size=160, opacity=1).transform_filter("datum.i == position")
+    return alt.layer(base.mark_line(strokeWidth=2.5), stop).add_params(_position(audit))
 
 
 def _convergence(audit: Audit) -> Any:
-    base = _grouped_data(rows_of.path_by_group(audit)).encode(
+    base = _grouped_data(_marks.path_by_group(audit)).encode(
         x=_disparity_axis(),
         y=alt.Y(**_number("error", "group error", scale=alt.Scale(zero=False))),
         **_by_group(audit),
@@ -109,16 +109,16 @@ def _convergence(audit: Audit) -> Any:
             alt.Tooltip(**_number("error", "error", format=".4g")),
         ],
     )
-    here = base.mark_point(filled=True, size=120).transform_filter("datum.i == position")
+    stop = base.mark_point(filled=True, size=120).transform_filter("datum.i == position")
     rule = base.mark_rule(strokeDash=[3, 3]).transform_filter("datum.i == position")
-    nothing = dict.fromkeys(("y", "color", "tooltip"), alt.Undefined)
-    rule = rule.encode(**nothing, opacity=alt.value(0.5))
+    unset = dict.fromkeys(("y", "color", "tooltip"), alt.Undefined)
+    rule = rule.encode(**unset, opacity=alt.value(0.5))
     lines = base.mark_line(strokeWidth=2.5)
-    return alt.layer(lines, rule, here).add_params(_position(audit), *_group_params(audit))
+    return alt.layer(lines, rule, stop).add_params(_position(audit), *_group_params(audit))
 
 
 def _by_group(audit: Audit) -> dict[str, Any]:
-    """Colour by group, and pale when the page's legend has chosen another one."""
+    """Colour by group; pale when another group is chosen in the page's legend."""
     numbers = range(len(audit.groups))
     scale = alt.Scale(domain=[*numbers], range=[f"var(--g{g % len(_SHAPES)})" for g in numbers])
     chosen = "only === null || datum.g === only"
@@ -135,13 +135,13 @@ def _group_shape(audit: Audit) -> Any:
 
 
 def _group_params(audit: Audit) -> list[Any]:
-    """The names of the groups, and which of them the page's legend has chosen."""
+    """The names of the groups, and which of them is chosen in the page's legend."""
     names = alt.param(name="labels", value=display_names(audit.groups))
     return [names, alt.param(name="only", value=None)]
 
 
-def _grouped_data(rows: Rows) -> Any:
-    return _data(rows).transform_calculate(group="labels[datum.g]")
+def _grouped_data(marks: Marks) -> Any:
+    return _data(marks).transform_calculate(group="labels[datum.g]")
 
 
 def _by_method() -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _method_shape() -> Any:
 
 
 def _ranks(audit: Audit) -> Any:
-    base = _grouped_data(rows_of.ranks(audit)).encode(
+    base = _grouped_data(_marks.ranks(audit)).encode(
         x=alt.X(**_rank_axis()),
         y=alt.Y(**_number("error", "average squared error")),
         **_by_group(audit),
@@ -193,7 +193,7 @@ def _chosen_rank(audit: Audit) -> Any:
 
 
 def _gaps(audit: Audit) -> Any:
-    lines = _data(rows_of.gaps(audit)).mark_line(
+    lines = _data(_marks.gaps(audit)).mark_line(
         point=alt.OverlayMarkDef(size=40, filled=True), strokeWidth=2
     )
     return alt.layer(
@@ -213,13 +213,12 @@ def _gaps(audit: Audit) -> Any:
 
 def _scores(audit: Audit) -> dict[str, Any]:
     """One chart for PCA and one for fair PCA, on the same axes."""
-    ends = rows_of.score_ends(audit)
+    ends = _marks.score_ends(audit)
     made = {}
     for name, scores in (("scores-pca", audit.scores.pca), ("scores-fair", audit.scores.fair)):
-        rows = rows_of.scores(audit, scores)
         x = alt.X(**_number("c1", "component 1", scale=alt.Scale(domain=ends[0])))
         tooltip = [alt.Tooltip(field="group", type="nominal")]
-        chart = _grouped_data(rows).add_params(*_group_params(audit))
+        chart = _grouped_data(_marks.scores(audit, scores)).add_params(*_group_params(audit))
         chart = chart.encode(x=x, **_by_group(audit), tooltip=tooltip)
         if len(ends) == 1:
             axis = alt.Axis(labelExpr="labels[datum.value]")
@@ -234,17 +233,17 @@ def _scores(audit: Audit) -> dict[str, Any]:
 
 def _loadings(audit: Audit) -> Any:
     return (
-        _dumbbells(rows_of.loadings(audit), "weight", "weight in the component")
+        _dumbbells(_marks.loadings(audit), "weight", "weight in the component")
         .transform_filter("datum.component == component")
         .add_params(alt.param(name="component", value=1))
     )
 
 
 def _features(audit: Audit) -> Any:
-    rows = rows_of.features(audit)
-    base = _dumbbells(rows, "weight", "average squared error")
+    marks = _marks.features(audit)
+    base = _dumbbells(marks, "weight", "average squared error")
     ticks = (
-        _data(rows)
+        _data(marks)
         .mark_tick(thickness=2, opacity=0.6)
         .encode(
             y=_feature_axis(),
@@ -263,13 +262,13 @@ def _feature_axis() -> Any:
     )
 
 
-def _dumbbells(rows: Rows, field: str, title: str) -> Any:
+def _dumbbells(marks: Marks, field: str, title: str) -> Any:
     """PCA and fair PCA as two marks on one line for each feature."""
-    base = _data(rows).encode(y=_feature_axis())
+    base = _data(marks).encode(y=_feature_axis())
     between = base.mark_rule(opacity=0.4).encode(
         x=alt.X(**_number("low", title)), x2=alt.X2(field="high")
     )
-    marks = base.mark_point(filled=True, size=80, opacity=1).encode(
+    points = base.mark_point(filled=True, size=80, opacity=1).encode(
         x=alt.X(**_number(field, title, axis=alt.Axis(tickCount=6))),
         color=_method_color(),
         shape=_method_shape(),
@@ -279,12 +278,12 @@ def _dumbbells(rows: Rows, field: str, title: str) -> Any:
             alt.Tooltip(**_number(field, title, format=".4g")),
         ],
     )
-    return alt.layer(between, marks)
+    return alt.layer(between, points)
 
 
 def _intervals(audit: Audit) -> Any:
     title = "disparity on rows not used for fitting"
-    base = _data(rows_of.intervals(audit)).encode(
+    base = _data(_marks.intervals(audit)).encode(
         y=alt.Y(**_by_method(), title=None),
         color=_method_color(),
         tooltip=[

@@ -13,11 +13,10 @@ import numpy as np
 
 from fairpca._audit.result import Audit
 from fairpca._typing import Array
-from fairpca.report._text import figure, percent, without_dust
+from fairpca.report._text import figure, percent, zero_if_rounding
 
-
-_SHOWN = 1e-4  # of the way from PCA to the least disparity: the page shows four figures
-_ROUNDING = 1e-9  # of the size of errors
+_VISIBLE = 1e-4  # of the way from PCA to the least disparity: the page shows four figures
+_NEGLIGIBLE_SHARE = 1e-9  # of the size of errors: rounding
 
 
 def unit(audit: Audit) -> float:
@@ -57,7 +56,7 @@ class Stops:
         path, fair, size = audit.path, audit.fair, unit(audit)
         points = (path.alpha, path.disparity, path.reconstruction_error, path.group_errors)
         distances = np.abs(path.disparity - fair.disparity)
-        apart = distances.min() > max(_SHOWN * np.ptp(path.disparity), _ROUNDING * size)
+        apart = distances.min() > max(_VISIBLE * np.ptp(path.disparity), _NEGLIGIBLE_SHARE * size)
         i = int(np.searchsorted(-path.disparity, -fair.disparity))
         between = 0 < i < len(path.alpha) and (
             path.reconstruction_error[i - 1] < fair.overall < path.reconstruction_error[i]
@@ -79,14 +78,14 @@ class Stops:
 
     @property
     def moves(self) -> bool:
-        """Whether there is more than one place to be."""
-        return bool(np.ptp(self.disparity) > _ROUNDING * self.unit)
+        """Whether the stops differ."""
+        return bool(np.ptp(self.disparity) > _NEGLIGIBLE_SHARE * self.unit)
 
     def to_dict(self) -> dict[str, Any]:
-        """For the page."""
+        """The numbers that the page's script reads."""
 
         def clean(values: Array) -> list[float]:
-            return [float(f"{without_dust(v, self.unit):.9g}") for v in values.tolist()]
+            return [float(f"{zero_if_rounding(v, self.unit):.9g}") for v in values.tolist()]
 
         return {
             "unit": self.unit,
@@ -101,7 +100,7 @@ class Stops:
         }
 
     def best_for(self, g: int, label: str) -> str:
-        """Where a group itself is reconstructed best, if that is not at the start."""
+        """Say where a group is reconstructed best, if that is not where the slider starts."""
         best = int(self.group_errors[:, g].argmin())
         gain = self.group_errors[self.start, g] - self.group_errors[best, g]
         if gain <= 0.05 * self.disparity[0]:

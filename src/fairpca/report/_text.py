@@ -7,7 +7,7 @@ from typing import Any
 
 
 def printable(text: object) -> str:
-    """Without anything that moves a cursor or turns the direction of writing."""
+    """The text without characters that move the cursor or change the direction of writing."""
     return "".join(c if c.isprintable() else "�" for c in str(text))
 
 
@@ -31,19 +31,19 @@ def display_names(names: Sequence[Any], limit: int = 32) -> list[str]:
     return shown
 
 
-def without_dust(value: float, unit: float) -> float:
-    """Zero where a value is but the rounding error of numbers of the size of ``unit``.
+def zero_if_rounding(value: float, unit: float) -> float:
+    """The value, or zero if it is only a rounding error of numbers as large as ``unit``.
 
     Examples
     --------
-    >>> without_dust(-3e-16, 1.0), without_dust(-3e-16, 1e-15), without_dust(2.0, 1e18)
+    >>> zero_if_rounding(-3e-16, 1.0), zero_if_rounding(-3e-16, 1e-15), zero_if_rounding(2.0, 1e18)
     (0.0, -3e-16, 0.0)
     """
     return 0.0 if abs(value) < 1e-12 * unit else float(value)
 
 
 def percent(share: float) -> str:
-    """A share in words of a percentage, never rounded to nothing.
+    """A share as a percentage; a small one is not rounded to zero.
 
     Examples
     --------
@@ -58,37 +58,37 @@ def percent(share: float) -> str:
 
 
 def change(after: float, before: float, unit: float) -> str:
-    """A relative change with its sign; empty where there was nothing to change.
+    """A relative change with its sign; empty where the value was zero before.
 
     Examples
     --------
     >>> change(3.0, 4.0, 1.0), change(4e-16, 1e-16, 1.0)
     ('−25.00 %', '')
     """
-    if without_dust(before, unit) <= 0:
+    if zero_if_rounding(before, unit) <= 0:
         return ""
     return f"{(after / before - 1) * 100:+.2f} %".replace("-", "−").replace("−0.00", "+0.00")
 
 
 def figure(value: float, digits: int = 4, unit: float = 1.0) -> str:
-    """A number to four figures; what is zero to rounding beside ``unit`` is said to be 0.
+    """A number with four digits; 0 if it is only a rounding error beside ``unit``.
 
     Examples
     --------
     >>> figure(2.54561), figure(-0.25), figure(-3e-16), figure(12345.6), figure(3e-16, unit=1e-15)
     ('2.546', '−0.25', '0', '12,346', '3e-16')
     """
-    clean = without_dust(value, unit)
+    clean = zero_if_rounding(value, unit)
     text = f"{clean:,.0f}" if 1e4 <= abs(clean) < 1e7 else f"{clean:.{digits}g}"
     return text.replace("-", "−", 1) if clean < 0 else text
 
 
 def gap(value: float, unit: float) -> str:
-    """How much better another projection could be.
+    """How much better another projection could be, in words.
 
     Examples
     --------
     >>> gap(-2.4e-9, 3.0), gap(1e-16, 3.0)
     ('2e-09', 'rounding error')
     """
-    return f"{abs(value):.1g}" if without_dust(value, unit) else "rounding error"
+    return f"{abs(value):.1g}" if zero_if_rounding(value, unit) else "rounding error"

@@ -16,30 +16,61 @@ MOST_COMPONENTS = 10
 
 def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
     """Everything the template needs besides the charts."""
-    size = unit(audit)
-    shown = partial(figure, unit=size)
-    stops = Stops.of(audit)
-    labels = display_names(audit.groups)
-    g = audit.groups.index(audit.harmed_group)
-    harmed = labels[g]
-    privileged = labels[audit.groups.index(audit.privileged_group)]
+    return {
+        **_data_view(audit, provenance),
+        **_group_view(audit),
+        **_fit_view(audit),
+        "statistics": _statistics(audit),
+    }
+
+
+def _data_view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
+    """Where the numbers come from."""
     group_name = display_names([provenance.group_name])[0]
     origin = provenance.to_dict()
     return {
         "title": f"{display_names([provenance.source], 80)[0]}, by {group_name}",
         "group_name": group_name,
-        "verdict": verdict(audit, harmed, privileged),
-        "evidence": evidence(audit, size),
-        "harmed": harmed,
-        "privileged": privileged,
-        "labels": labels,
-        "n_components": audit.n_components,
+        "origin": origin,
         "n_features": len(audit.feature_names),
+        "features": _name_list(audit.feature_names),
+        "left_out": _name_list(origin["not_numbers"]),
+        "constant": _name_list(origin["constant"]),
         "standardized": audit.standardized,
         "normalized": audit.normalized,
         "weighted": audit.weighted,
+        "seed": audit.random_state,
+    }
+
+
+def _group_view(audit: Audit) -> dict[str, Any]:
+    """What happens to the groups."""
+    labels, size, stops = display_names(audit.groups), unit(audit), Stops.of(audit)
+    g = audit.groups.index(audit.harmed_group)
+    harmed, privileged = labels[g], labels[audit.groups.index(audit.privileged_group)]
+    return {
+        "labels": labels,
+        "harmed": harmed,
+        "privileged": privileged,
+        "two": len(labels) == 2,
+        "all": all_groups(audit),
         "small_groups": small_groups(display_names(audit.small_groups), audit.compared),
-        "rows": _rows(audit, labels),
+        "verdict": verdict(audit, harmed, privileged),
+        "evidence": evidence(audit, size),
+        "rows": _group_rows(audit, labels),
+        "slider": stops.to_dict(),
+        "best": stops.best_for(g, harmed),
+        "parity": audit.path.parity_reached,
+    }
+
+
+def _fit_view(audit: Audit) -> dict[str, Any]:
+    """How the fair fit ended, and what it costs."""
+    size = unit(audit)
+    shown = partial(figure, unit=size)
+    return {
+        "n_components": audit.n_components,
+        "components_shown": list(range(1, min(audit.n_components, MOST_COMPONENTS) + 1)),
         "overall": {
             "size": sum(audit.group_sizes),
             "pca": shown(audit.pca.overall),
@@ -49,33 +80,21 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "disparity": {"pca": shown(audit.pca.disparity), "fair": shown(audit.fair.disparity)},
         "cost": percent(audit.cost),
         "status": audit.status,
+        "alpha": f"{audit.alpha:.4g}",
         "gap": gap(audit.duality_gap, size),
         "certified": audit.certified,
         "proof": "optimal" if abs(audit.duality_gap) <= 1e-6 * audit.pca.overall else "gap",
         "lossless": lossless(audit),
-        "two": len(labels) == 2,
-        "all": all_groups(audit),
-        "alpha": f"{audit.alpha:.4g}",
         "estimator": audit.estimator,
-        "slider": stops.to_dict(),
-        "parity": audit.path.parity_reached,
-        "best": stops.best_for(g, harmed),
-        "statistics": _statistics(audit),
-        "origin": origin,
-        "features": _listed(audit.feature_names),
-        "left_out": _listed(origin["not_numbers"]),
-        "constant": _listed(origin["constant"]),
-        "seed": audit.random_state,
-        "components_shown": list(range(1, min(audit.n_components, MOST_COMPONENTS) + 1)),
     }
 
 
-def _listed(names: list[str], most: int = 20) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(display_names(names[:most])) + more
+def _name_list(names: list[str], most: int = 20) -> str:
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(display_names(names[:most])) + rest
 
 
-def _rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:
+def _group_rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:
     rows, size = [], unit(audit)
     for g, label in enumerate(labels):
         before, after = float(audit.pca.group_errors[g]), float(audit.fair.group_errors[g])
@@ -94,6 +113,7 @@ def _rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:
 
 
 def _statistics(audit: Audit) -> dict[str, Any] | None:
+    """The disparities on held-out rows; None without them."""
     held_out, interval, size = audit.cross_validation, audit.bootstrap, unit(audit)
     if held_out is None or interval is None:
         return None

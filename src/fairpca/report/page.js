@@ -1,10 +1,10 @@
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const specs = read("specs"), path = read("path");
-const slider = document.getElementById("position"); // null when there is but one place to be
+const slider = document.getElementById("position"); // null when there is nothing to choose
 const component = document.getElementById("component");
 const views = {};
 
-// Colours are the page's own variables, so charts follow it into the dark and onto paper.
+// Colours are variables of the page, so charts follow it to dark mode and to print.
 const text = { labelColor: "var(--soft)", titleColor: "var(--soft)", labelFontSize: 12, titleFontSize: 12 };
 const line = "var(--line)", ink = { color: "var(--ink)" };
 const config = {
@@ -22,7 +22,7 @@ async function draw() {
   }));
   follow();
   choose();
-  for (const id of ["frontier", "convergence"]) if (views[id]) press(id);
+  for (const id of ["frontier", "convergence"]) if (views[id]) makeClickable(id);
   document.documentElement.dataset.drawn = "true";
 }
 
@@ -45,22 +45,22 @@ function follow() {
   for (const id of ["frontier", "convergence"]) views[id]?.signal("position", i).runAsync();
 }
 
-// Pressing on a chart of the frontier moves the slider to the place under the pointer.
-function press(id) {
+// Clicking or dragging on a chart of the frontier moves the slider to the nearest stop.
+function makeClickable(id) {
   const svg = document.querySelector(`#${id} svg`), view = views[id];
   const move = (event) => {
     if (event.type === "pointermove" && event.buttons !== 1) return;
     const box = svg.getBoundingClientRect();
     const x = ((event.clientX - box.left) * svg.viewBox.baseVal.width) / box.width - view.origin()[0];
     const wanted = view.scale("x").invert(x);
-    const far = path.disparity.map((d) => Math.abs(d - wanted));
-    slider.value = far.indexOf(Math.min(...far));
+    const distances = path.disparity.map((d) => Math.abs(d - wanted));
+    slider.value = distances.indexOf(Math.min(...distances));
     follow();
   };
   for (const kind of ["pointerdown", "pointermove"]) svg.addEventListener(kind, move);
 }
 
-// A group chosen in one legend stands out in all charts; choosing it again ends that.
+// A group chosen in one legend stands out in all charts; choosing it again undoes that.
 function pick(event) {
   const keys = [...document.querySelectorAll("button.key")];
   const g = event.currentTarget.dataset.key;

@@ -1,6 +1,6 @@
-"""The numbers behind the charts, as one row for each mark.
+"""The numbers behind the charts, as one dict for each mark.
 
-Groups are numbers here: the charts look their names up, which may be long and are many times used.
+Groups are numbers here. The charts look up their names, which may be long and would be repeated.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from numpy.typing import NDArray
 from fairpca._audit.result import Audit
 from fairpca._typing import Array
 from fairpca.report._slider import Stops
-from fairpca.report._text import display_names, without_dust
+from fairpca.report._text import display_names, zero_if_rounding
 from fairpca.report._view import MOST_COMPONENTS
 
-Rows = list[dict[str, Any]]
+Marks = list[dict[str, Any]]
 
 MOST_FEATURES = 12
-_LONGEST_NAME = 22  # of a feature, beside a chart
+_LONGEST_FEATURE = 22  # of a feature, beside a chart
 
 
-def path(audit: Audit) -> Rows:
+def path(audit: Audit) -> Marks:
     """Overall error and disparity at every stop of the slider."""
     stops = Stops.of(audit)
     return [
         {
             "i": i,
-            "disparity": without_dust(stops.disparity[i], stops.unit),
-            "overall": without_dust(stops.overall[i], stops.unit),
-            "cost": 100 * without_dust(stops.cost[i], 1.0),
+            "disparity": zero_if_rounding(stops.disparity[i], stops.unit),
+            "overall": zero_if_rounding(stops.overall[i], stops.unit),
+            "cost": 100 * zero_if_rounding(stops.cost[i], 1.0),
         }
         for i in range(len(stops.disparity))
     ]
 
 
-def path_by_group(audit: Audit) -> Rows:
+def path_by_group(audit: Audit) -> Marks:
     """Group errors at every stop of the slider."""
     errors = Stops.of(audit).group_errors
     return [
@@ -46,7 +46,7 @@ def path_by_group(audit: Audit) -> Rows:
     ]
 
 
-def ranks(audit: Audit) -> Rows:
+def ranks(audit: Audit) -> Marks:
     """Group errors at each rank."""
     curve = audit.ranks
     return [
@@ -57,7 +57,7 @@ def ranks(audit: Audit) -> Rows:
     ]
 
 
-def gaps(audit: Audit) -> Rows:
+def gaps(audit: Audit) -> Marks:
     """How far apart the groups are at each rank, in percent of the overall error of PCA."""
     curve, overall, compared = audit.ranks, audit.ranks.pca_overall, audit.compared
     return [
@@ -72,7 +72,7 @@ def gaps(audit: Audit) -> Rows:
     ]
 
 
-def scores(audit: Audit, values: Array) -> Rows:
+def scores(audit: Audit, values: Array) -> Marks:
     """Scores of the sampled rows under one projection."""
     return [
         {"g": g, **{f"c{j + 1}": float(value) for j, value in enumerate(row)}}
@@ -87,7 +87,7 @@ def score_ends(audit: Audit) -> list[list[float]]:
     return ends
 
 
-def loadings(audit: Audit) -> Rows:
+def loadings(audit: Audit) -> Marks:
     """The largest weights of each component, largest first."""
     rows = []
     for c in range(min(audit.n_components, MOST_COMPONENTS)):
@@ -97,8 +97,8 @@ def loadings(audit: Audit) -> Rows:
     return rows
 
 
-def features(audit: Audit) -> Rows:
-    """Errors of the harmed group by feature, those first where it is furthest behind under PCA."""
+def features(audit: Audit) -> Marks:
+    """Errors of the harmed group by feature, the largest gaps under PCA first."""
     harmed, other = (
         audit.groups.index(group) for group in (audit.harmed_group, audit.privileged_group)
     )
@@ -109,9 +109,9 @@ def features(audit: Audit) -> Rows:
     return [{**row, "other": float(least[order[row["order"]]])} for row in rows]
 
 
-def _pairs(audit: Audit, order: NDArray[np.intp], before: Array, after: Array) -> Rows:
+def _pairs(audit: Audit, order: NDArray[np.intp], before: Array, after: Array) -> Marks:
     """PCA's value and that of fair PCA for the first features of an order."""
-    names = display_names(audit.feature_names, _LONGEST_NAME)
+    names = display_names(audit.feature_names, _LONGEST_FEATURE)
     return [
         {
             "order": place,
@@ -126,7 +126,7 @@ def _pairs(audit: Audit, order: NDArray[np.intp], before: Array, after: Array) -
     ]
 
 
-def intervals(audit: Audit) -> Rows:
+def intervals(audit: Audit) -> Marks:
     """Held-out disparities with their intervals; none without cross-validation."""
     held_out, bootstrap = audit.cross_validation, audit.bootstrap
     if held_out is None or bootstrap is None:
