@@ -15,7 +15,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 from fairpca import datasets
-from fairpca.datasets import _files as _data_files
+from fairpca.datasets import _files
 
 DATA = os.environ.get("FAIRPCA_DATA", "")
 needs_data = pytest.mark.skipif(
@@ -255,7 +255,7 @@ def cache(monkeypatch, tmp_path):
     """An empty per-user cache and no data folder."""
     monkeypatch.delenv("FAIRPCA_DATA", raising=False)
     folder = tmp_path / "cache" / "fairpca"
-    monkeypatch.setattr(_data_files, "cache_folder", lambda file: folder)
+    monkeypatch.setattr(_files, "cache_folder", lambda file: folder)
     return folder
 
 
@@ -263,11 +263,11 @@ def cache(monkeypatch, tmp_path):
 def table(monkeypatch):
     """Put a made LSAC file into the table; returns the function that does it."""
 
-    def put(*urls, text=LSAC_TEXT):
-        file = _data_files.DataFile(
-            "lsac.csv", hashlib.sha256(text.encode()).hexdigest(), "Made for a test.", urls
+    def put(url, text=LSAC_TEXT):
+        file = _files.PaperFile(
+            "lsac.csv", hashlib.sha256(text.encode()).hexdigest(), "Made for a test.", url
         )
-        monkeypatch.setitem(_data_files.FILES, "lsac", file)
+        monkeypatch.setitem(_files.FILES, "lsac", file)
 
     return put
 
@@ -286,9 +286,11 @@ def test_download_then_cache(server, cache, table, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_second_address_is_tried(server, cache, table):
-    table(server.url + "elsewhere.csv", server.url + "lsac.csv")
-    assert datasets.load_lsac(prepare=False).groups.tolist() == ["black", "white and other"]
+def test_address_that_holds_nothing_is_named(server, cache, table):
+    table(server.url + "elsewhere.csv")
+    with pytest.raises(FileNotFoundError, match=r"elsewhere\.csv .*404"):
+        datasets.load_lsac()
+    assert left_behind(cache) == []
 
 
 def test_data_home_takes_the_download(server, cache, table, tmp_path):
@@ -308,7 +310,7 @@ def test_named_folder_comes_first(server, cache, table, tmp_path, monkeypatch):
 
 def test_download_with_wrong_checksum_is_refused(server, cache, table):
     table(server.url + "lsac.csv", text="another file")
-    wanted = _data_files.FILES["lsac"].sha256
+    wanted = _files.FILES["lsac"].sha256
     found = hashlib.sha256(LSAC_TEXT.encode()).hexdigest()
     with pytest.raises(ValueError, match=f"its sha256 is {found}, expected {wanted}"):
         datasets.load_lsac()
@@ -331,7 +333,7 @@ def test_altered_file_is_refused_by_name(cache, table, tmp_path, monkeypatch):
     monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path))
     with pytest.raises(ValueError, match="Delete it") as refusal:
         datasets.load_lsac()
-    for part in (str(altered), found, _data_files.FILES["lsac"].sha256):
+    for part in (str(altered), found, _files.FILES["lsac"].sha256):
         assert part in str(refusal.value)
     assert altered.is_file()
 
@@ -415,17 +417,17 @@ def test_archive_is_recognised_by_what_is_inside(tmp_path):
     arrays = {"a": np.arange(500), "b": np.ones((3, 3))}
     np.savez_compressed(packed, **arrays)
     np.savez(stored, **arrays)
-    file = _data_files.DataFile(
+    file = _files.PaperFile(
         "lfw.npz",
-        _data_files.sha256_of(packed),
+        hashlib.sha256(packed.read_bytes()).hexdigest(),
         "",
-        members_sha256=_data_files._digest_of_members(packed),
+        members_sha256=_files.digest_of_members(packed),
     )
-    assert _data_files.problem_with(packed, file) == ""
-    assert _data_files.problem_with(stored, file) == ""
+    assert _files.problem_with(packed, file) == ""
+    assert _files.problem_with(stored, file) == ""
     stored.write_bytes(stored.read_bytes()[:-40])
-    assert "expected" in _data_files.problem_with(stored, file)
+    assert "expected" in _files.problem_with(stored, file)
 
 
 def test_cache_is_the_user_s():
-    assert "fairpca" in str(_data_files.cache_folder(_data_files.FILES["tcred"]))
+    assert "fairpca" in str(_files.cache_folder(_files.FILES["tcred"]))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes
 from sklearn.utils import Bunch, check_random_state
 
-from fairpca.datasets import _files as _data_files
+from fairpca.datasets import _files
 from fairpca.datasets._pack_lfw import pack_lfw
 
 __all__ = [
@@ -83,7 +83,7 @@ def load_tcred(
     >>> tcred.data.shape  # doctest: +SKIP
     (30000, 22)
     """
-    path = _data_files.locate("tcred", data_home)
+    path = _files.locate("tcred", data_home)
     with path.open(encoding="utf-8") as stream:
         next(stream)  # the X-codes; the names are on the second line
         names = next(stream).strip().split(",")
@@ -94,7 +94,7 @@ def load_tcred(
         table[:, kept],
         sensitive,
         [names[j] for j in kept],
-        _data_files.FILES["tcred"].description,
+        _files.FILES["tcred"].description,
         balanced=balanced,
         standardize=prepare,
         target=table[:, -1].astype(int),
@@ -141,7 +141,7 @@ def load_lsac(
             f"other={other!r} is not known: pass other='with_white' to keep the race \"other\" "
             "with white, or other='drop' to leave those rows out."
         )
-    table = np.loadtxt(_data_files.locate("lsac", data_home), delimiter=",")
+    table = np.loadtxt(_files.locate("lsac", data_home), delimiter=",")
     codes = table[:, _LSAC_COLUMNS.index("race")].astype(int)
     race = np.array([_LSAC_RACES[code] for code in codes])
     rest = "white and other" if other == "with_white" else "white"
@@ -151,7 +151,7 @@ def load_lsac(
         table[rows][:, kept],
         np.where(race[rows] == "black", "black", rest),
         [_LSAC_COLUMNS[j] for j in kept],
-        _data_files.FILES["lsac"].description
+        _files.FILES["lsac"].description
         + ("" if other == "with_white" else " Rows of race other were dropped."),
         balanced=balanced,
         standardize=prepare,
@@ -192,7 +192,7 @@ def load_lfw(
     >>> lfw.data[0].reshape(lfw.image_shape).shape  # doctest: +SKIP
     (49, 36)
     """
-    with np.load(_data_files.locate("lfw", data_home), allow_pickle=False) as archive:
+    with np.load(_files.locate("lfw", data_home), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     height, width = (int(side) for side in arrays["image_shape"])
     sensitive = np.where(arrays["sex"] == 1, "male", "female")
@@ -205,7 +205,7 @@ def load_lfw(
         arrays["images"][rows] / scale,
         sensitive[rows],
         [f"pixel_{i}_{j}" for i in range(height) for j in range(width)],
-        _data_files.FILES["lfw"].description
+        _files.FILES["lfw"].description
         + (" Pixels were divided by 255." if prepare else "")
         + (_BALANCED.format(n=len(rows) // 2) if balanced else ""),
         image_shape=(height, width),
@@ -328,13 +328,13 @@ def _bunch(
     *,
     balanced: bool = False,
     standardize: bool = False,
-    **more: Any,
+    **fields: Any,
 ) -> Bunch:
     """Balance, then standardise what is left, then put the fields together."""
     if balanced:
         rows = _rows_kept(sensitive, balanced)
         data, sensitive = data[rows], sensitive[rows]
-        more = {name: values[rows] for name, values in more.items()}
+        fields = {name: values[rows] for name, values in fields.items()}
         description += _BALANCED.format(n=len(rows) // 2)
     if standardize:
         data = (data - data.mean(axis=0)) / data.std(axis=0, ddof=1)
@@ -346,5 +346,5 @@ def _bunch(
         groups=np.unique(sensitive),
         description=description,
         DESCR=description,
-        **more,
+        **fields,
     )

@@ -1,43 +1,47 @@
 """Where the paper's data files are, and whether they are the right ones.
 
 A file is looked for in three places, in this order: the folder named by the environment variable
-``FAIRPCA_DATA``, the per-user cache, the file's own address. Whatever is found must carry the
+``FAIRPCA_DATA``, the per-user cache, the file's own address. A file that is found must have the
 checksum of the table ``FILES``. This is the only file of the library that imports pooch, and it
 does so only when the first place does not hold the file.
+
+``pooch.create`` is not used. It needs pooch even for a file in ``FAIRPCA_DATA``, downloads to that
+folder, and replaces a file of another checksum there without asking.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from fairpca._tables.atomic import replacing
 
 ENVIRONMENT_VARIABLE = "FAIRPCA_DATA"
 _AUTHORS = "https://raw.githubusercontent.com/GuilhermePelegrina/Datasets/main/FPCA/"
 
 
 @dataclass(frozen=True)
-class DataFile:
-    """One file: its checksum, its addresses, what it holds, and how to get it by hand."""
+class PaperFile:
+    """One file: its checksum, its address, what it holds, and how to get it by hand."""
 
     name: str
     sha256: str
     description: str
-    urls: tuple[str, ...] = ()
+    url: str = ""
     by_hand: str = ""
-    # Archives only: the checksum of what is inside, see `_digest_of_members`.
+    # Archives only: the checksum of what is inside, see `digest_of_members`.
     members_sha256: str = ""
 
 
 FILES = {
-    "tcred": DataFile(
+    "tcred": PaperFile(
         name="default_degree.csv",
         sha256="c58f7df737cb7953d9022cf9487cf8001c0417ae97bd308301ad733f20c88fc3",
-        urls=(_AUTHORS + "default_degree.csv",),
+        url=_AUTHORS + "default_degree.csv",
         description=(
             "TCRED: default of credit card clients in Taiwan, 2005. I-Cheng Yeh, UCI Machine "
             "Learning Repository, doi 10.24432/C55S3H, licence CC BY 4.0; file from "
@@ -47,10 +51,10 @@ FILES = {
             "is in target."
         ),
     ),
-    "lsac": DataFile(
+    "lsac": PaperFile(
         name="lsac.csv",
         sha256="21091394832942e0c40eda29bd2ec7cecc644e010486c90c544788f6173cf317",
-        urls=(_AUTHORS + "lsac.csv",),
+        url=_AUTHORS + "lsac.csv",
         description=(
             "LSAC: law students in the United States, National Longitudinal Bar Passage Study. L. "
             "F. Wightman, Law School Admission Council, 1998; file from "
@@ -60,7 +64,7 @@ FILES = {
             "of LSAT and UGPA, so the data have rank 9. The label (bar passed) is in target."
         ),
     ),
-    "lfw": DataFile(
+    "lfw": PaperFile(
         name="lfw.npz",
         sha256="13083b6af344e02080ce5e43add7f41f6ed9dd71a9bcacdffe8ec8a9313985aa",
         by_hand=(
@@ -103,37 +107,34 @@ def locate(key: str, data_home: str | os.PathLike[str] | None = None) -> Path:
     file = FILES[key]
     named = _named_folder() if data_home is None else None
     if named is not None and (named / file.name).is_file():
-        return _checked(named / file.name, file)
+        return _checked_path(named / file.name, file)
     folder = cache_folder(file) if data_home is None else Path(data_home).expanduser()
     if (folder / file.name).is_file():
-        return _checked(folder / file.name, file)
+        return _checked_path(folder / file.name, file)
     return _download(file, folder)
 
 
 def _named_folder() -> Path | None:
-    """Folder of the environment variable; a name that leads nowhere is a mistake to report."""
+    """Folder of the environment variable; it is an error if it does not exist."""
     name = os.environ.get(ENVIRONMENT_VARIABLE, "")
     if not name:
         return None
     folder = Path(name).expanduser()
     if not folder.is_dir():
+        names = ", ".join(file.name for file in FILES.values())
         raise FileNotFoundError(
             f"The environment variable {ENVIRONMENT_VARIABLE} names {name!r}, which is not a "
-            f"folder. Set it to the folder that holds {_names()}, or unset it."
+            f"folder. Set it to the folder that holds {names}, or unset it."
         )
     return folder
 
 
-def _names() -> str:
-    return ", ".join(file.name for file in FILES.values())
-
-
-def cache_folder(file: DataFile) -> Path:
+def cache_folder(file: PaperFile) -> Path:
     """Per-user cache folder, which pooch places according to the operating system."""
     return Path(_pooch(file).os_cache("fairpca"))
 
 
-def _pooch(file: DataFile) -> Any:
+def _pooch(file: PaperFile) -> Any:
     try:
         import pooch
     except ImportError as error:
@@ -145,17 +146,11 @@ def _pooch(file: DataFile) -> Any:
     return pooch
 
 
-def sha256_of(path: Path) -> str:
-    """Hash a file piece by piece, whatever its size."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _digest_of_members(path: Path) -> str:
+def digest_of_members(path: Path) -> str:
     """Hash what a zip archive holds.
 
-    Compression libraries differ in the bytes they write for the same content, so an archive packed
-    on another machine is recognised by its members instead.
+    Compression libraries write different bytes for the same content, so an archive packed on
+    another machine is recognised by its members instead.
     """
     digest = hashlib.sha256()
     try:
@@ -170,19 +165,20 @@ def _digest_of_members(path: Path) -> str:
     return digest.hexdigest()
 
 
-def problem_with(path: Path, file: DataFile) -> str:
+def problem_with(path: Path, file: PaperFile) -> str:
     """Say how a file differs from the one of the table; the empty string if it does not."""
-    found = sha256_of(path)
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found == file.sha256:
         return ""
-    if file.members_sha256 and _digest_of_members(path) == file.members_sha256:
+    if file.members_sha256 and digest_of_members(path) == file.members_sha256:
         return ""
     return f"its sha256 is {found}, expected {file.sha256}"
 
 
-def _checked(path: Path, file: DataFile) -> Path:
+def _checked_path(path: Path, file: PaperFile) -> Path:
     if problem := problem_with(path, file):
-        remedy = "it will be downloaded again" if file.urls else file.by_hand
+        remedy = "it will be downloaded again" if file.url else file.by_hand
         raise ValueError(
             f"{path} is not the file the paper used: {problem}. It was altered or only partly "
             f"copied. Delete it and call the loader again: {remedy}."
@@ -190,34 +186,23 @@ def _checked(path: Path, file: DataFile) -> Path:
     return path
 
 
-def _download(file: DataFile, folder: Path) -> Path:
-    """Try every address; a file takes its final name only once its checksum is right."""
-    reasons: list[str] = []
-    altered = False
-    target = folder / file.name
-    if file.urls:
-        fetch = _pooch(file).HTTPDownloader()
-        folder.mkdir(parents=True, exist_ok=True)
-    for url in file.urls:
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".fairpca-") as scratch:
-            part = Path(scratch) / file.name
-            try:
-                fetch(url, str(part), None)
-            except OSError as error:
-                reasons.append(f"{url}: {error}")
-                continue
-            if problem := problem_with(part, file):
-                altered = True
-                reasons.append(f"{url}: {problem}")
-                continue
-            os.replace(part, target)
-            return target
-    message = f"{file.name} is not at hand. "
-    if reasons:
-        message += "It could not be downloaded (" + "; ".join(reasons) + "). "
-    message += (
-        f"{file.by_hand or 'Download ' + ' or '.join(file.urls)}. Put {file.name} into {folder}, "
-        f"or into a folder of your choice named by the environment variable {ENVIRONMENT_VARIABLE} "
-        "or by data_home='that/folder'."
+def _download(file: PaperFile, folder: Path) -> Path:
+    """Fetch a file; it takes its name only once its checksum is right."""
+    by_hand = (
+        f"{file.by_hand or 'Download ' + file.url}. Put {file.name} into {folder}, or into a "
+        f"folder of your choice named by the environment variable {ENVIRONMENT_VARIABLE} or by "
+        "data_home='that/folder'."
     )
-    raise ValueError(message) if altered else FileNotFoundError(message)
+    if not file.url:
+        raise FileNotFoundError(f"{file.name} is not at hand. {by_hand}")
+    failed = f"{file.name} is not at hand. It could not be downloaded from {file.url}"
+    fetch = _pooch(file).HTTPDownloader()
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / file.name) as temporary:
+        try:
+            fetch(file.url, str(temporary), None)
+        except OSError as error:
+            raise FileNotFoundError(f"{failed} ({error}). {by_hand}") from error
+        if problem := problem_with(temporary, file):
+            raise ValueError(f"{failed} ({problem}). {by_hand}")
+    return folder / file.name
