@@ -1,4 +1,4 @@
-"""The command in a subprocess, on real files: its answers."""
+"""The answers of the command, on real files."""
 
 from __future__ import annotations
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
+from contextlib import chdir
 
 import numpy as np
 import pytest
@@ -57,15 +59,31 @@ AWKWARD = ["--encoding", "latin-1", "--drop-missing"]
 )  # fmt: skip
 def test_command_and_code_of_the_report_repeat_it(awkward, tmp_path, name, options):
     data = [] if name is None else [awkward / name]
-    run("report", *data, *options, "--json", "out.json", cwd=tmp_path)
-    first = json.loads((tmp_path / "out.json").read_text("utf-8"))
-    code = f"{first['data']['code']}\nimport json; print(json.dumps(result.to_dict()))"
-    again = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path,
-                           capture_output=True, text=True, check=True)  # fmt: skip
-    assert json.loads(again.stdout) == {k: v for k, v in first.items() if k != "data"}
+    first = report(*data, *options, cwd=tmp_path)
+    known = {}
+    with chdir(tmp_path):
+        exec(first["data"]["code"], known)
+    again = json.loads(json.dumps(known["result"].to_dict()))
+    assert again == {k: v for k, v in first.items() if k != "data"}
+    program, *words = shlex.split(first["data"]["command"])
+    assert program == "fairpca"
+    run(*words, cwd=tmp_path)
+    assert json.loads((tmp_path / "out.json").read_text("utf-8")) == first
+
+
+def test_the_command_can_be_pasted_into_a_shell(awkward, tmp_path):
+    options = ["-g", "the group", *AWKWARD, "--columns", "it's $HOME `x`", "--columns", "b"]
+    first = report(awkward / "odd name.csv", *options, "-r", "1", cwd=tmp_path)
+    (tmp_path / "out.json").unlink()
     command = f'fairpca() {{ "{sys.executable}" -m fairpca "$@"; }}\n{first["data"]["command"]}'
     subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, check=True)
     assert json.loads((tmp_path / "out.json").read_text("utf-8")) == first
+
+
+def report(*words, cwd):
+    """Make a report; return its figures."""
+    run("report", *words, "--json", "out.json", cwd=cwd)
+    return json.loads((cwd / "out.json").read_text("utf-8"))
 
 
 def test_names_with_commas_can_be_kept(awkward, tmp_path):

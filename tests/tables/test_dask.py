@@ -1,8 +1,6 @@
 """Dask collections give what the same rows in memory give, on every scheduler."""
 
-import os
 import re
-import signal
 
 import dask
 import dask.array as da
@@ -11,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask.distributed import Client, LocalCluster
+from helpers.cluster import die_once
 from helpers.data import assert_same_moments, unequal_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -275,21 +274,9 @@ def test_cluster(cluster):
     check_fit(fair, fair.transform(ddf[COLUMNS]).compute())
 
 
-def _slow_block(block, marker):
-    """The worker that comes first to the marked block dies there."""
-    if block[0, 0] == X[0, 0]:
-        try:
-            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            pass
-        else:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return block
-
-
 def test_killed_worker_changes_nothing(cluster, tmp_path):
     array = da.from_array(X, chunks=(50, 4))
-    dangerous = array.map_blocks(_slow_block, str(tmp_path / "died"), dtype=float)
+    dangerous = array.map_blocks(die_once, X[0, 0], str(tmp_path / "died"), dtype=float)
     before = set(cluster.scheduler_info()["workers"])
     moments = GroupMoments.from_data(dangerous, SEX)
     assert (tmp_path / "died").exists()
