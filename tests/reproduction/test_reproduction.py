@@ -12,13 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import typer
-from helpers.command import fails
+from helpers.command import fails, run
 from sklearn.utils import Bunch
-from typer.testing import CliRunner
 
 from fairpca import FairPCA, reproduction
-from fairpca.cli._reproduce import reproduce as reproduce_command
 from fairpca.datasets import make_two_groups
 from fairpca.reproduction import (
     METHODS,
@@ -28,7 +25,7 @@ from fairpca.reproduction import (
     plan,
     publish,
     reproduce,
-    run,
+    run_jobs,
 )
 from fairpca.reproduction.experiments import DATASETS, Dataset
 from fairpca.reproduction.results import ResultFiles
@@ -83,30 +80,42 @@ def tiny(monkeypatch):
     return loads
 
 
-def results_of(jobs, folder):
-    return [step.result for step in run(jobs, folder)]
+def computed(jobs, folder):
+    """Run the jobs; return the titles of those that were not done before, in order."""
+    titles = {}
+    run_jobs(jobs, folder, lambda doing, fraction: titles.setdefault(doing, fraction))
+    return list(titles)
 
 
 def test_a_finished_run_is_not_computed_again(tiny, tmp_path):
     jobs = plan(["tiny"])
-    first = results_of(jobs, tmp_path)
+    first = run_jobs(jobs, tmp_path)
     assert tiny == [False, True]
     assert len(first) == len(METHODS) * 2 * 3
-    steps = list(run(jobs, tmp_path))
+    assert computed(jobs, tmp_path) == []
+    assert run_jobs(jobs, tmp_path) == first
     assert tiny == [False, True]
-    assert all(step.resumed for step in steps)
-    assert [step.result for step in steps] == first
+
+
+def test_progress_rises_to_one(tiny, tmp_path):
+    fractions = []
+    jobs = plan(["tiny"], ["pca", "u-fpca"], ["balanced"])
+    run_jobs(jobs, tmp_path, lambda doing, fraction: fractions.append(fraction))
+    assert sorted(set(fractions)) == pytest.approx(np.arange(7) / 6)
+    assert fractions == sorted(fractions)
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tiny, tmp_path):
     jobs = plan(["tiny"], ["pca", "u-fpca", "c-fpca"], ["unbalanced"])
-    steps = run(jobs, tmp_path)
-    for _ in range(5):  # pca is complete, u-fpca is not
-        next(steps)
-    steps.close()
+
+    def interrupt(doing, fraction):
+        if fraction > 0.5:  # pca is complete, u-fpca is not
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(jobs, tmp_path, interrupt)
     assert [path.name for path in tmp_path.iterdir()] == ["tiny_unbalanced_pca.json"]
-    again = list(run(jobs, tmp_path))
-    assert [step.resumed for step in again] == [True] * 3 + [False] * 6
+    assert computed(jobs, tmp_path) == ["Tiny, unbalanced, u-FPCA", "Tiny, unbalanced, c-FPCA"]
 
 
 @pytest.mark.parametrize(
@@ -122,11 +131,10 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tiny, tmp_path):
 )
 def test_files_that_are_not_whole_are_computed_again(tiny, tmp_path, damage):
     jobs = plan(["tiny"], ["pca", "u-fpca"], ["unbalanced"])
-    results_of(jobs, tmp_path)
+    run_jobs(jobs, tmp_path)
     path = ResultFiles(tmp_path).path("tiny", "unbalanced", "pca")
     path.write_text(damage(path.read_text()))
-    steps = list(run(jobs, tmp_path))
-    assert [step.resumed for step in steps] == [False] * 3 + [True] * 3
+    assert computed(jobs, tmp_path) == ["Tiny, unbalanced, PCA"]
     assert ResultFiles(tmp_path).read("tiny", "unbalanced", "pca", (1, 2, 3)) is not None
 
 
@@ -176,7 +184,7 @@ def test_report_holds_tables_and_figures(tiny, tmp_path):
 
 
 def test_figures_are_the_same_every_time(tiny, tmp_path):
-    results = results_of(plan(["tiny"]), tmp_path)
+    results = run_jobs(plan(["tiny"]), tmp_path)
     as_tcred = [replace(result, dataset="tcred") for result in results]
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -196,7 +204,7 @@ def test_every_method_shown_has_its_own_colour_and_marker():
 
 
 def test_figures_of_some_methods_only(tiny, tmp_path):
-    results = results_of(plan(["tiny"], ["pca", "c-fpca-golden"], ["balanced"]), tmp_path)
+    results = run_jobs(plan(["tiny"], ["pca", "c-fpca-golden"], ["balanced"]), tmp_path)
     report = publish([replace(result, dataset="lsac") for result in results], tmp_path)
     stems = {path.stem for path in report.files if path.suffix == ".svg"}
     assert stems == {"illustration", "errors_balanced", "groups_lsac_balanced"}
@@ -230,8 +238,8 @@ def test_faces_by_sex_and_race(tmp_path):
         names = np.array(["female", "male"])[labels[:, 0]], np.array(list("abc"))[labels[:, 1]]
         return Bunch(data=X, sensitive_features=names[0], race=names[1])
 
-    results = intersections.run(tmp_path, load)
-    assert intersections.run(tmp_path, load) == results
+    results = intersections.run_intersections(tmp_path, load)
+    assert intersections.run_intersections(tmp_path, load) == results
     assert len(loads) == 1
     data = load()
     groups = np.column_stack([data.sensitive_features, data.race])
@@ -319,7 +327,7 @@ def test_the_printed_sign_harms_the_harmed_group():
 
 @needs_data
 def test_claims_on_tcred(tmp_path):
-    results = results_of(plan(["tcred"]), tmp_path)
+    results = run_jobs(plan(["tcred"]), tmp_path)
     claims = {(c.variant, c.statement): c for c in check_claims(results)}
     by_start = {(v, s[:20]): c for (v, s), c in claims.items()}
     lowest = by_start["unbalanced", "u-FPCA has the lowest"[:20]]
@@ -339,22 +347,12 @@ def test_claims_on_tcred(tmp_path):
 # -- the command -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def command():
-    app = typer.Typer()
-    app.command()(reproduce_command)
-    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def test_command_runs_and_resumes(tiny, tmp_path, command):
+def test_command_runs_and_resumes(tiny, tmp_path):
+    options = ["--dataset", "tiny", "--method", "pca", "--method", "c-fpca", "--out", "here"]
     for _ in range(2):
-        done = command(
-            "--dataset", "tiny", "--method", "pca", "--method", "c-fpca", "--out", tmp_path
-        )
-        assert done.exit_code == 0, done.output
-        assert "files written to" in done.output
+        assert "files written to here" in run("reproduce", *options, cwd=tmp_path).stdout
     assert tiny == [False, True]
-    assert (tmp_path / "figures" / "groups_tiny_balanced.svg").exists()
+    assert (tmp_path / "here" / "figures" / "groups_tiny_balanced.svg").exists()
 
 
 def test_command_refuses_before_computing(tmp_path):

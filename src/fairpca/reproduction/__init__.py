@@ -9,15 +9,15 @@
 
 writes to the folder: ``results.csv`` and ``results.json`` (every error, fairness measure, alpha and
 certificate), ``claims.csv`` and ``timing.csv``, with LFW ``lfw_sex_by_race.csv`` (eight groups,
-beyond the paper), and the figures as PNG and SVG. What was computed is kept in its subfolder
-``results``: a run that was interrupted goes on where it stopped.
+beyond the paper), and the figures as PNG and SVG. Results are kept in the subfolder ``results``, so
+a run that was interrupted continues where it stopped.
 """
 
 from fairpca.reproduction.claims import Claim, check_claims
 from fairpca.reproduction.experiments import DATASETS, METHODS, PAPER_DATASETS, VARIANTS
-from fairpca.reproduction.report import Report, prepare, publish, reproduce, run_beyond
+from fairpca.reproduction.pipeline import Report, prepare_folder, publish, reproduce, run_beyond
 from fairpca.reproduction.results import Result
-from fairpca.reproduction.runner import Job, Step, plan, run
+from fairpca.reproduction.runner import Job, plan, run_jobs
 
 __all__ = [
     "DATASETS",
@@ -28,12 +28,11 @@ __all__ = [
     "Job",
     "Report",
     "Result",
-    "Step",
     "check_claims",
     "plan",
-    "prepare",
+    "prepare_folder",
     "publish",
     "reproduce",
-    "run",
     "run_beyond",
+    "run_jobs",
 ]

@@ -1,7 +1,7 @@
 """How the figures look: the one file of the reproduction that imports matplotlib.
 
 The colours are those of Okabe and Ito, which people with any kind of colour blindness can tell
-apart; a method has its own marker too, the same in every figure.
+apart. Each method has its own marker too, the same in every figure.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ LOOKS = {
     "u-fpca": Look("#0072B2", "D"),
     "c-fpca": Look("#D55E00", "v"),
 }
-GROUP_COLORS = ("#56B4E9", "#CC79A7")
+SIDE_COLORS = ("#56B4E9", "#CC79A7")
 RING: Any = {"markerfacecolor": "white", "markersize": 7.0}
-FLOOR = 1e-12  # fairness measures below are rounding errors of parity
+FLOOR = 1e-12  # a fairness measure below this is a rounding error
 
 
 def save(draw: Callable[[], Figure], folder: Path, name: str) -> list[Path]:
@@ -98,7 +98,13 @@ def fairness_axis(axes: Axes) -> None:
 
 
 def line(
-    axes: Axes, method: str, x: NDArray[Any], y: NDArray[Any], *, second: bool = False, **more: Any
+    axes: Axes,
+    method: str,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    *,
+    second: bool = False,
+    **options: Any,
 ) -> None:
     """A line in the look of a method; the ``second`` of two is dashed, its markers are rings.
 
@@ -113,7 +119,7 @@ def line(
         linestyle="--" if second else "-",
         clip_on=False,
         **(RING if second else {}),
-        **more,
+        **options,
     )
 
 
@@ -123,6 +129,6 @@ def legend_below(figure: Figure, handles: list[Line2D]) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), fitting))
 
 
-def handle(label: str, color: str, marker: str = "", **more: Any) -> Line2D:
+def handle(label: str, color: str, marker: str = "", **options: Any) -> Line2D:
     """An entry of a legend."""
-    return Line2D([], [], color=color, marker=marker, label=label, **more)
+    return Line2D([], [], color=color, marker=marker, label=label, **options)

@@ -1,13 +1,8 @@
-"""What the paper's experiments are: datasets, variants, methods, and how each is run.
-
-A name that is not known is refused with the list of those that are, so callers may pass on what a
-user typed.
-"""
+"""What the paper's experiments are: datasets, variants, methods, and how each is run."""
 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,12 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.utils import Bunch
 
-from fairpca import FairPCA, GroupMoments, MinMaxPCA, ParityInfeasibleWarning, SubsetFairPCA
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA
+from fairpca._typing import Array
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
+from fairpca.exceptions import quietly
 from fairpca.metrics import group_reconstruction_errors
 from fairpca.reproduction.results import Result
 
@@ -74,7 +70,7 @@ class Method:
 
 
 def _fit_pca(method: Method, data: Data, ranks: Iterable[int]) -> Iterator[Result]:
-    """scikit-learn's PCA, fitted once: with fewer components it is the same, cut short."""
+    """scikit-learn's PCA, fitted once: fewer components are the first of these."""
     ranks = list(ranks)
     X, groups = data.rows.data, data.rows.sensitive_features
     labels, counts = np.unique(groups, return_counts=True)
@@ -114,8 +110,7 @@ def _fit_estimator(method: Method, data: Data, ranks: Iterable[int]) -> Iterator
     for r in ranks:
         fair = method.estimator(r)
         start = _clocks()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ParityInfeasibleWarning)  # it is in the status
+        with quietly():
             fair.fit_moments(moments)
         seconds, cpu_seconds = _clocks() - start
         yield Result(
@@ -131,8 +126,8 @@ def _fit_estimator(method: Method, data: Data, ranks: Iterable[int]) -> Iterator
             harmed_group=str(fair.harmed_group_),
             disparity=fair.disparity_,
             pca_harmed_error=float(fair.pca_group_errors_.max()),
-            alpha=_number(fair.alpha_),
-            duality_gap=_number(fair.duality_gap_),
+            alpha=_finite_or_none(fair.alpha_),
+            duality_gap=_finite_or_none(fair.duality_gap_),
             status=fair.status_,
             seconds=float(seconds),
             cpu_seconds=float(cpu_seconds),
@@ -140,12 +135,12 @@ def _fit_estimator(method: Method, data: Data, ranks: Iterable[int]) -> Iterator
         )
 
 
-def _clocks() -> NDArray[np.float64]:
-    """Seconds by the clock, and of all threads."""
+def _clocks() -> Array:
+    """Wall-clock seconds, and CPU seconds of all threads."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
-def _number(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
@@ -153,12 +148,12 @@ def _load_lsac_without_other(balanced: bool) -> Bunch:
     return load_lsac(other="drop", balanced=balanced)
 
 
-def _table(*entries: Any) -> dict[str, Any]:
+def _by_name(*entries: Any) -> dict[str, Any]:
     return {entry.name: entry for entry in entries}
 
 
 #: In the order of the paper's figures. The last is what the authors' script made of LSAC.
-DATASETS: Mapping[str, Dataset] = _table(
+DATASETS: Mapping[str, Dataset] = _by_name(
     Dataset("tcred", "TCRED", tuple(range(1, 22)), load_tcred),
     Dataset("lfw", "LFW", tuple(range(1, 16)), load_lfw),
     Dataset("lsac", "LSAC", tuple(range(1, 11)), load_lsac),
@@ -168,8 +163,8 @@ PAPER_DATASETS = ("tcred", "lfw", "lsac")
 VARIANTS = ("unbalanced", "balanced")
 
 #: FairPCA is solved exactly, with the groups centred as its authors do. The golden-section searches
-#: are there to be compared with and appear in no figure.
-METHODS: Mapping[str, Method] = _table(
+#: are run for comparison and appear in no figure.
+METHODS: Mapping[str, Method] = _by_name(
     Method("pca", "PCA", _fit_pca),
     Method("fairpca", "FairPCA", _fit_estimator, lambda r: MinMaxPCA(r, center="group")),
     Method("mofpca", "MOFPCA", _fit_estimator, lambda r: SubsetFairPCA(r, random_state=0)),
@@ -192,18 +187,21 @@ METHODS: Mapping[str, Method] = _table(
 )
 
 
+METHODS_SHOWN = tuple(name for name, method in METHODS.items() if method.shown)
+
+
 def choose(
     names: Iterable[str] | None, known: Iterable[str], what: str, default: Iterable[str]
 ) -> list[str]:
-    """Check names, and put them in the order of those that are known.
+    """Check names that a user gave, and put them in the order of the known ones.
 
     Parameters
     ----------
     names : iterable of str, or None
-        None or nothing means ``default``.
+        None or an empty one means ``default``.
     known : iterable of str
     what : str
-        What the names are names of, for the error.
+        What is named, for the error.
     default : iterable of str
 
     Returns

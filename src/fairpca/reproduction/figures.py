@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from fairpca._typing import Array
 from fairpca.reproduction import drawing
-from fairpca.reproduction.experiments import DATASETS, METHODS, PAPER_DATASETS, VARIANTS
+from fairpca.reproduction.experiments import (
+    DATASETS,
+    METHODS,
+    METHODS_SHOWN,
+    PAPER_DATASETS,
+    VARIANTS,
+)
 from fairpca.reproduction.illustration import draw_illustration
 from fairpca.reproduction.results import Result
-
-METHODS_SHOWN = tuple(name for name in METHODS if METHODS[name].shown)
 
 
 def draw_all(results: Sequence[Result], folder: Path) -> list[Path]:
@@ -67,7 +71,7 @@ def draw_errors(results: Sequence[Result], datasets: Sequence[str]) -> Any:
 
 
 def draw_groups(results: Sequence[Result]) -> Any:
-    """Errors of both groups, one panel per method; in grey what PCA costs the harmed group."""
+    """Errors of both groups, one panel per method; in grey the harmed group under PCA."""
     dataset = results[0].dataset
     present = {result.method for result in results}
     methods = [name for name in METHODS_SHOWN if name in present]

@@ -21,8 +21,8 @@ from fairpca.reproduction.runner import Job
 NAME = "lfw_sex_by_race"
 RANKS = (5, 10, 15)
 
-#: Each with the method whose look it has in the figures.
-METHODS: Mapping[str, tuple[str, Callable[[int], Any]]] = {
+#: Each with the method whose colour and marker it has in the figures.
+COMPARED: Mapping[str, tuple[str, Callable[[int], Any]]] = {
     "PCA": ("pca", lambda r: FairPCA(r, alpha=1.0)),
     "c-FPCA": ("c-fpca", lambda r: FairPCA(r)),
     "least largest error": ("fairpca", lambda r: MinMaxPCA(r, criterion="error")),
@@ -31,7 +31,7 @@ METHODS: Mapping[str, tuple[str, Callable[[int], Any]]] = {
 
 @dataclass(frozen=True)
 class GroupResult:
-    """Error of one group under one method with r components, beside what holds for all groups."""
+    """Error of one group under one method with r components, and the figures over all groups."""
 
     r: int
     method: str
@@ -45,14 +45,14 @@ class GroupResult:
 
 
 def belongs_to(jobs: Sequence[Job]) -> bool:
-    """Whether these jobs compare women with men in all of LFW, of which this is the sequel."""
+    """Whether these jobs compare women with men in all of LFW."""
     return ("lfw", "unbalanced", "c-fpca") in [job.names for job in jobs]
 
 
-def run(folder: Path, load: Callable[[], Bunch] = load_lfw) -> list[GroupResult]:
-    """All results; those that an earlier run left in the folder are not computed again."""
+def run_intersections(folder: Path, load: Callable[[], Bunch] = load_lfw) -> list[GroupResult]:
+    """All results; those of an earlier run in the folder are not computed again."""
     path = folder / f"{NAME}.json"
-    head = header("lfw", "sex by race", ", ".join(METHODS))
+    head = header("lfw", "sex by race", ", ".join(COMPARED))
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         results = [GroupResult(**fields) for fields in stored.pop("results")]
@@ -70,8 +70,8 @@ def _fit_all(lfw: Bunch) -> Iterator[GroupResult]:
     groups = np.column_stack([lfw.sensitive_features, lfw.race])
     moments = GroupMoments.from_data(lfw.data, groups)
     for r in RANKS:
-        for name, (_, make) in METHODS.items():
-            with quietly():  # it is in the status and the gap
+        for name, (_, make) in COMPARED.items():
+            with quietly():
                 fit = make(r).fit_moments(moments)
             for group, rows, error in zip(
                 fit.groups_, fit.group_sizes_, fit.group_errors_, strict=True
@@ -89,14 +89,14 @@ def _fit_all(lfw: Bunch) -> Iterator[GroupResult]:
                 )
 
 
-def draw(results: Sequence[GroupResult]) -> Any:
-    """Errors of the groups, one line each, in a panel for each number of components."""
+def draw_intersections(results: Sequence[GroupResult]) -> Any:
+    """Errors of the groups, one line each, with a panel for each number of components."""
     ranks = sorted({result.r for result in results})
     sizes = {result.group: result.rows for result in results}
     places = {group: -i for i, group in enumerate(sizes)}
     figure, axes = drawing.grid(1, len(ranks), 1.6 + 2.4 * len(ranks), 3.4, sharey=True)
     for r, panel in zip(ranks, axes[0], strict=True):
-        for method, (like, _) in METHODS.items():
+        for method, (like, _) in COMPARED.items():
             chosen = [x for x in results if (x.r, x.method) == (r, method)]
             look = drawing.LOOKS[like]
             panel.plot(
@@ -109,7 +109,7 @@ def draw(results: Sequence[GroupResult]) -> Any:
         panel.set_title(f"{r} components")
         panel.set_xlabel("Group error")
     axes[0, 0].set_yticks(list(places.values()), [f"{g} ({n})" for g, n in sizes.items()])
-    looks = {method: drawing.LOOKS[like] for method, (like, _) in METHODS.items()}
+    looks = {method: drawing.LOOKS[like] for method, (like, _) in COMPARED.items()}
     drawing.legend_below(
         figure,
         [

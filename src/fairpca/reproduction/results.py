@@ -1,20 +1,19 @@
 """Results as plain numbers, and the files they are kept in.
 
-One file per dataset, variant and method. It is written under a temporary name and renamed when
-complete, so a run that is interrupted leaves whole files or none, and the next run computes only
-what is missing.
+There is one file per dataset, variant and method. It is written as a whole or not at all, so after
+an interruption the next run computes only what is missing.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fairpca import __version__
+from fairpca._tables.atomic import replacing
 
 _FORMAT = 2
 
@@ -23,11 +22,11 @@ _FORMAT = 2
 class Result:
     """One method on one dataset with one number of components r.
 
-    Groups are in sorted order of their labels; ``disparity`` is the error of the group that PCA
-    harms minus that of the other, and ``pca_harmed_error`` what PCA costs the harmed group: the cap
-    of c-FPCA. ``duality_gap`` is None where nothing is certified. ``seconds`` are by the clock and
-    ``cpu_seconds`` those of all threads, both without the pass over the data; PCA is fitted once
-    for all r, and its time is that of the one fit.
+    Groups are in sorted order of their labels. ``disparity`` is the error of the group that PCA
+    harms minus that of the other; ``pca_harmed_error`` is the error of the harmed group under PCA,
+    the cap of c-FPCA. ``duality_gap`` is None where nothing is certified. ``seconds`` is wall-clock
+    time and ``cpu_seconds`` that of all threads, both without the pass over the data; PCA is fitted
+    once for all r, and its time is that of this one fit.
     """
 
     dataset: str
@@ -79,7 +78,7 @@ class ResultFiles:
     def read(
         self, dataset: str, variant: str, method: str, ranks: Sequence[int]
     ) -> list[Result] | None:
-        """The results of a job, or None when it has not been finished by this version of ours."""
+        """The results of a job, or None if this version of fairpca has not finished it."""
         try:
             stored = json.loads(self.path(dataset, variant, method).read_text(encoding="utf-8"))
             results = [Result(**fields) for fields in stored.pop("results")]
@@ -101,7 +100,7 @@ class ResultFiles:
 
 
 def header(dataset: str, variant: str, method: str) -> dict[str, str | int]:
-    """What a file of results must begin with to be taken for those of this job and version."""
+    """What a file of results of this job and version begins with."""
     return {
         "format": _FORMAT,
         "fairpca": __version__,
@@ -113,17 +112,8 @@ def header(dataset: str, variant: str, method: str) -> dict[str, str | int]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a whole file or nothing."""
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as stream:
-        temporary = Path(stream.name)
-        try:
-            stream.write(text)
-        except BaseException:
-            temporary.unlink()
-            raise
-    temporary.chmod(0o644)
-    os.replace(temporary, path)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def writable_folder(folder: Path) -> Path:

@@ -1,12 +1,13 @@
-"""Running the experiments: what is planned, what is still to do, and the results as they come."""
+"""Running the experiments: what is planned, and what is still to do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from fairpca._progress import Progress, silent
 from fairpca.reproduction.experiments import (
     DATASETS,
     METHODS,
@@ -32,14 +33,10 @@ class Job:
         """The names by which its results are kept."""
         return self.dataset.name, self.variant, self.method.name
 
-
-@dataclass(frozen=True)
-class Step:
-    """A result as it becomes known; ``resumed`` when it was read from an earlier run."""
-
-    job: Job
-    result: Result
-    resumed: bool
+    @property
+    def title(self) -> str:
+        """What is shown while it runs."""
+        return f"{self.dataset.title}, {self.variant}, {self.method.title}"
 
 
 def plan(
@@ -67,20 +64,24 @@ def plan(
     ]
 
 
-def run(jobs: Iterable[Job], folder: Path) -> Iterator[Step]:
-    """Do the jobs that are not done yet, keep their results in ``folder``, and yield all results.
+def run_jobs(jobs: Iterable[Job], folder: Path, progress: Progress = silent) -> list[Result]:
+    """Do the jobs that are not done yet and return the results of all.
 
-    Rows are loaded once per dataset and variant, and not at all when nothing is left to do.
+    The results of a job are kept in ``folder`` once it is done. Rows are loaded once per dataset
+    and variant, and not at all when nothing is left to do.
     """
-    files = ResultFiles(folder)
+    jobs, files, results = list(jobs), ResultFiles(folder), list[Result]()
+    total = sum(len(job.dataset.ranks) for job in jobs)
     for (dataset_name, variant), group in groupby(jobs, key=lambda job: job.names[:2]):
         data = DATASETS[dataset_name].variant(variant)
         for job in group:
-            ranks = job.dataset.ranks
-            known = files.read(*job.names, ranks)
-            results: list[Result] = []
-            for result in known if known is not None else job.method.run(data, ranks):
-                results.append(result)
-                yield Step(job, result, resumed=known is not None)
-            if known is None:
-                files.write(*job.names, results)
+            finished = files.read(*job.names, job.dataset.ranks)
+            if finished is None:
+                finished = []
+                progress(job.title, len(results) / total)
+                for result in job.method.run(data, job.dataset.ranks):
+                    finished.append(result)
+                    progress(job.title, (len(results) + len(finished)) / total)
+                files.write(*job.names, finished)
+            results += finished
+    return results

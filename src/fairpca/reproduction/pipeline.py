@@ -1,4 +1,4 @@
-"""From nothing to a folder with tables, figures and checked claims."""
+"""The whole reproduction: a folder with tables, figures and checked claims."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairpca._progress import Progress, silent
 from fairpca.reproduction import tables
 from fairpca.reproduction.claims import Claim, check_claims
 from fairpca.reproduction.results import Result, writable_folder, write_text
-from fairpca.reproduction.runner import Job, plan, run
+from fairpca.reproduction.runner import Job, plan, run_jobs
 
 if TYPE_CHECKING:
     from fairpca.reproduction.intersections import GroupResult
@@ -33,15 +34,18 @@ def reproduce(
     datasets: Iterable[str] | None = None,
     methods: Iterable[str] | None = None,
     variants: Iterable[str] | None = None,
+    progress: Progress = silent,
 ) -> Report:
     """Run the paper's experiments and write tables, figures and checked claims.
 
     Parameters
     ----------
     out : path
-        Folder to write to; made if it is not there. What an earlier run finished there is reused.
+        Folder to write to; made if it does not exist. Results of an earlier run there are reused.
     datasets, methods, variants : iterable of str, optional
         Names from ``DATASETS``, ``METHODS`` and ``VARIANTS``; by default all of the paper's.
+    progress : callable, optional
+        Called with what is being done and the fraction that is done, or None where that is unknown.
 
     Returns
     -------
@@ -54,20 +58,25 @@ def reproduce(
     >>> [claim.finding for claim in report.claims]  # doctest: +SKIP
     """
     jobs = plan(datasets, methods, variants)
-    folder = prepare(out)
-    results = [step.result for step in run(jobs, folder / "results")]
-    return publish(results, folder, run_beyond(jobs, folder / "results"))
+    folder = prepare_folder(out)
+    results = run_jobs(jobs, folder / "results", progress)
+    beyond = run_beyond(jobs, folder / "results", progress)
+    progress("drawing figures")
+    return publish(results, folder, beyond)
 
 
-def run_beyond(jobs: Sequence[Job], folder: Path) -> list[GroupResult]:
+def run_beyond(jobs: Sequence[Job], folder: Path, progress: Progress = silent) -> list[GroupResult]:
     """What goes beyond the paper: with LFW, faces by sex and race."""
     from fairpca.reproduction import intersections
 
-    return intersections.run(folder) if intersections.belongs_to(jobs) else []
+    if not intersections.belongs_to(jobs):
+        return []
+    progress("faces by sex and race")
+    return intersections.run_intersections(folder)
 
 
-def prepare(out: str | os.PathLike[str]) -> Path:
-    """Make the output folder; fails before any computing when nothing could be written or drawn."""
+def prepare_folder(out: str | os.PathLike[str]) -> Path:
+    """Make the output folder; fail before any computing if files cannot be written or drawn."""
     folder = writable_folder(Path(out))
     writable_folder(folder / "results")
     try:
@@ -94,6 +103,6 @@ def publish(results: Sequence[Result], folder: Path, beyond: Sequence[GroupResul
         write_text(folder / name, text)
     files = [folder / name for name in texts] + figures.draw_all(results, folder)
     if beyond:
-        draw = partial(intersections.draw, beyond)
+        draw = partial(intersections.draw_intersections, beyond)
         files += drawing.save(draw, folder / "figures", intersections.NAME)
     return Report(list(results), claims, files)
