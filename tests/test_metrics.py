@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,11 +11,12 @@ import scipy.sparse as sp
 from helpers.data import make_groups
 from sklearn.decomposition import PCA, FactorAnalysis, IncrementalPCA, TruncatedSVD
 
-from fairpca import FairPCA
+from fairpca import FairPCA, MinMaxPCA
 from fairpca.metrics import (
     fairness_measure,
     group_reconstruction_errors,
     reconstruction_disparity,
+    row_reconstruction_errors,
 )
 
 
@@ -54,6 +57,93 @@ def test_containers_and_weights(two_groups):
     assert group_reconstruction_errors(pca, X, groups, sample_weight=w) == pytest.approx(
         group_reconstruction_errors(pca, X[twice], groups[twice])
     )
+
+
+def projection(components, mean):
+    """Anything with components and a mean will do."""
+    return SimpleNamespace(components_=components, mean_=mean)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_errors_do_not_depend_on_axes_origin_or_order(two_groups, normalize):
+    X, groups = two_groups
+    pca = PCA(2).fit(X)
+    expected = group_reconstruction_errors(pca, X, groups, normalize=normalize)
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    rotated = projection(pca.components_ @ Q, pca.mean_ @ Q)
+    assert group_reconstruction_errors(
+        rotated, X @ Q, groups, normalize=normalize
+    ) == pytest.approx(expected, rel=1e-10)
+    shift = rng.normal(size=6) * 1e6
+    moved = projection(pca.components_, pca.mean_ + shift)
+    assert group_reconstruction_errors(
+        moved, X + shift, groups, normalize=normalize
+    ) == pytest.approx(expected, rel=1e-7)
+    order = rng.permutation(len(X))
+    assert group_reconstruction_errors(
+        pca, X[order], groups[order], normalize=normalize
+    ) == pytest.approx(expected, rel=1e-12)
+
+
+def test_errors_grow_with_the_square_of_the_unit_and_shares_do_not(two_groups):
+    X, groups = two_groups
+    pca = PCA(2).fit(X)
+    scaled = projection(pca.components_, 1e3 * pca.mean_)
+    for normalize, factor in ((False, 1e6), (True, 1.0)):
+        usual, large = (
+            group_reconstruction_errors(fitted, data, groups, normalize=normalize)
+            for fitted, data in ((pca, X), (scaled, 1e3 * X))
+        )
+        assert large == pytest.approx({g: factor * e for g, e in usual.items()}, rel=1e-10)
+
+
+def test_groups_average_to_the_rows(two_groups):
+    X, groups = two_groups
+    pca = PCA(2).fit(X)
+    squares = row_reconstruction_errors(pca, X)
+    errors = group_reconstruction_errors(pca, X, groups)
+    sizes = {g: np.sum(groups == g) for g in errors}
+    assert sum(sizes[g] * errors[g] for g in errors) / len(X) == pytest.approx(squares.mean())
+    assert squares.mean() == pytest.approx(pca.noise_variance_ * 4 * (len(X) - 1) / len(X))
+
+
+def test_more_components_lose_no_more_and_all_lose_nothing(two_groups):
+    X, groups = two_groups
+    pca = PCA(6).fit(X)
+    last = np.full(len(X), np.inf)
+    for r in range(7):
+        first = projection(pca.components_[:r], pca.mean_)
+        squares = row_reconstruction_errors(first, X)
+        assert (squares <= last + 1e-12).all()
+        last = squares
+        shares = group_reconstruction_errors(first, X, groups, normalize=True)
+        assert all(0 <= share <= 1 + 1e-12 for share in shares.values())
+        if r == 0:
+            assert squares == pytest.approx(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
+            assert list(shares.values()) == pytest.approx([1, 1])
+    assert last == pytest.approx(0, abs=1e-20)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("make", [FairPCA, MinMaxPCA])
+def test_fitted_attributes_are_the_metrics_on_the_rows_fitted_to(two_groups, make, normalize):
+    X, groups = two_groups
+    w = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    fair = make(2, normalize=normalize).fit(X, sensitive_features=groups, sample_weight=w)
+    errors = group_reconstruction_errors(fair, X, groups, sample_weight=w, normalize=normalize)
+    assert list(errors.values()) == pytest.approx(fair.group_errors_, rel=1e-9)
+    shares = group_reconstruction_errors(fair, X, groups, sample_weight=w, normalize=True)
+    assert list(shares.values()) == pytest.approx(
+        1 - fair.group_explained_variance_ratio_, rel=1e-9
+    )
+
+
+def test_a_group_at_the_mean_loses_no_share():
+    X = np.array([[1.0, 2.0, 3.0]] * 4 + [[2.0, 2.0, 3.0], [0.0, 2.0, 3.0]])
+    fitted = projection(np.array([[0.0, 1.0, 0.0]]), X.mean(axis=0))
+    errors = group_reconstruction_errors(fitted, X, list("aaaabb"), normalize=True)
+    assert errors == {"a": 0.0, "b": 1.0}
 
 
 def test_refusals(two_groups):
