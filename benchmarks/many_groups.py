@@ -14,9 +14,10 @@ from sklearn.decomposition import PCA
 
 from benchmarks._harness import DOCS, Timing, extra_memory, race, row, run_cases
 from fairpca import FairPCA, MinMaxPCA
-from fairpca._solvers.eigenspaces.choose import EigenSolver
-from fairpca._solvers.eigenspaces.operand import DenseOperand
-from fairpca._solvers.many_groups.dual import minimise_maximum
+from fairpca._moments.operand import Operand
+from fairpca._solvers.eigenspaces.choose import eigenspaces
+from fairpca._solvers.many_groups.worst import solve_worst
+from fairpca._threads import single_threaded_blas
 
 TABLE = DOCS / "benchmarks_many_groups.csv"
 
@@ -65,20 +66,20 @@ def made_operand(d, k):
         own = rng.standard_normal((d, 20)) * np.arange(1, 21) ** -0.5
         C[g] = common @ common.T + own @ own.T + 0.1 * np.eye(d)
     sizes = rng.integers(100, 1000, k)
-    return DenseOperand(C, sizes / sizes.sum())
+    return Operand(C, sizes / sizes.sum())
 
 
-def made_losses(d, k, r):
-    """A solver, and the error of each group under its own best projection."""
-    solver = EigenSolver(made_operand(d, k), r)
-    return solver, solver.solve_whole(
-        lambda family: np.array([family.top(e).errors[g] for g, e in enumerate(np.eye(k))])
-    )
+def made_spaces(d, k, r):
+    """The eigenspaces, and the error of each group under its own best projection."""
+    spaces = eigenspaces(made_operand(d, k), r)
+    with single_threaded_blas():
+        return spaces, np.array([spaces.top(e).errors[g] for g, e in enumerate(np.eye(k))])
 
 
 def least_largest_loss(made):
-    solver, least = made
-    return solver.solve_whole(lambda family: minimise_maximum(family, offsets=least, tol=1e-6))
+    spaces, _ = made
+    with single_threaded_blas():
+        return solve_worst(spaces, "loss", tol=1e-6)
 
 
 def multiplicative_weights(made, gap=1e-3, eta=1.0, most=600):
@@ -87,14 +88,13 @@ def multiplicative_weights(made, gap=1e-3, eta=1.0, most=600):
     The average does not have rank r, so this is kinder to the method than asking for a projection.
     Of the step sizes 0.3, 1 and 3, it does best with 1.
     """
-    solver, least = made
-
-    def rounds_of(family):
-        k = len(family.shares)
+    spaces, least = made
+    with single_threaded_blas():
+        k = len(spaces.shares)
         logarithms, total, bound = np.zeros(k), np.zeros(k), -np.inf
         for rounds in range(1, most + 1):
             weights = softmax(logarithms)
-            point = family.top(weights)
+            point = spaces.top(weights)
             losses = point.errors - least
             total += losses
             bound = max(bound, point.bound - float(weights @ least))
@@ -102,9 +102,7 @@ def multiplicative_weights(made, gap=1e-3, eta=1.0, most=600):
             if value - bound <= gap * value:
                 break
             logarithms += eta / value * losses
-        return rounds
-
-    return solver.solve_whole(rounds_of)
+    return rounds
 
 
 def seconds_of(run):
@@ -117,7 +115,7 @@ def seconds_of(run):
 def solvers(options):
     """Least largest loss to a relative gap of 1e-3; the groups' own projections are given."""
     d, k, r = options.pick((1000, 16, 3), (60, 4, 2))
-    prepare = functools.partial(made_losses, d, k, r)
+    prepare = functools.partial(made_spaces, d, k, r)
     made = prepare()
     ours, found = seconds_of(lambda: least_largest_loss(made))
     theirs, rounds = seconds_of(lambda: multiplicative_weights(made))

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._input.checks import (
-    check_integer,
-    check_several_groups,
-)
+from fairpca._estimators.advice import warn
+from fairpca._input.checks import check_integer, check_several_groups
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments, learn, operand_of
+from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.learn import learn
+from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SmallGroups, settle_small_groups
-from fairpca._problems.fair import FairProblem, Status
-from fairpca._solvers.eigenspaces.choose import EigenSolver
-from fairpca._solvers.many_groups.criteria import solve_spread
-from fairpca._solvers.two_groups.exact import Solution, solve_exact
+from fairpca._problems.disparity import disparity
+from fairpca._problems.fair import FairProblem
+from fairpca._problems.solution import Solution
+from fairpca._problems.status import Status
+from fairpca._solvers import solve
 from fairpca._typing import Array
 from fairpca.exceptions import DualityGapWarning
 
@@ -117,15 +117,7 @@ def tradeoff_path(
     >>> path.reconstruction_error.round(3)
     array([0.333, 0.6  , 0.867])
     """
-    if isinstance(X_or_moments, GroupMoments):
-        moments: GroupMoments | ImplicitMoments = X_or_moments
-    elif sensitive_features is None:
-        raise TypeError(
-            "sensitive_features is missing: pass tradeoff_path(X, sensitive_features=groups, ...) "
-            "with one group label per row, or GroupMoments instead of X."
-        )
-    else:
-        moments = learn(X_or_moments, sensitive_features, sample_weight)
+    moments = _moments(X_or_moments, sensitive_features, sample_weight)
     settled = settle_small_groups(moments, min_group_size, small_groups)
     moments, compared = settled.moments, settled.compared
     check_several_groups(moments.groups[compared].tolist(), int(moments.counts.sum()))
@@ -138,44 +130,25 @@ def tradeoff_path(
     if not tol >= 0:
         raise ValueError(f"tol={tol}: pass a number that is not negative.")
     check_integer("n_points", n_points, 2)
-    operand = operand_of(moments, compared=compared)
-    operand = operand.relative() if normalize else operand
-    solver = EigenSolver(operand, int(n_components))
-    two = len(operand.shares) == 2
-
-    def solve(max_disparity: float) -> Solution:
-        problem = FairProblem(max_disparity=max_disparity)
-        if two:
-            return solver.solve(lambda family: solve_exact(family, problem))
-        return solver.solve_whole(
-            lambda family: solve_spread(family, problem, operand.compared, tol)
-        )
-
-    def disparities(errors: Array) -> Array:
-        signed = errors[:, fairest.harmed] - errors[:, fairest.privileged]
-        signs_tell = np.count_nonzero(compared) == 2
-        return signed if signs_tell else np.ptp(errors[:, compared], axis=1)
-
-    fairest = solve(0.0)
-    first, last = disparities(np.array([fairest.pca.errors, fairest.errors]))
-    between = [solve(max(target, 0.0)) for target in np.linspace(first, last, int(n_points))[1:-1]]
-    errors = np.array([fairest.pca.errors, *(s.errors for s in between), fairest.errors])
-    bases = [fairest.pca.basis, *(s.basis for s in between), fairest.basis]
-    gaps = np.maximum([0.0, *(s.gap for s in between), fairest.gap], 0.0)
+    operand = settled.operand.relative() if normalize else settled.operand
+    solutions = _walk(operand, int(n_components), int(n_points), tol)
+    fairest = solutions[-1]
+    errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])
+    bases = [fairest.pca.basis, *(s.basis for s in solutions)]
+    gaps = np.maximum([0.0, *(s.gap for s in solutions)], 0.0)
     labels, largest = moments.groups.tolist(), float(operand.traces.max())
     if gaps.max() > tol * largest:
-        warnings.warn(
+        warn(
             f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, more "
             f"than tol = {tol:g} times the largest group's variance, {largest:.3g}; see "
             "duality_gap of the result, and pass a larger tol to accept it.",
             DualityGapWarning,
-            stacklevel=2,
         )
     return TradeoffPath(
-        alpha=np.array([1.0, *(s.alpha for s in between), fairest.alpha]),
+        alpha=np.array([1.0, *(s.alpha for s in solutions)]),
         reconstruction_error=errors @ operand.shares,
         group_errors=errors,
-        disparity=disparities(errors),
+        disparity=disparity(errors, compared, fairest.harmed, fairest.privileged),
         components=np.array([basis.T for basis in bases]),
         groups=moments.groups,
         privileged_group=labels[fairest.privileged],
@@ -184,3 +157,27 @@ def tradeoff_path(
         parity_reached=fairest.status in (Status.PARITY, Status.ALREADY_FAIR),
         duality_gap=gaps,
     )
+
+
+def _moments(X: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments | ImplicitMoments:
+    if isinstance(X, GroupMoments):
+        return X
+    if sensitive_features is None:
+        raise TypeError(
+            "sensitive_features is missing: pass tradeoff_path(X, sensitive_features=groups, ...) "
+            "with one group label per row, or GroupMoments instead of X."
+        )
+    return learn(X, sensitive_features, sample_weight)
+
+
+def _walk(operand: Operand, rank: int, n_points: int, tol: float) -> list[Solution]:
+    """The solutions after PCA at evenly spaced disparities, the fairest one last."""
+    fairest = solve(FairProblem(), operand, rank, tol)
+    ends = np.array([fairest.pca.errors, fairest.errors])
+    first, last = disparity(ends, operand.compared, fairest.harmed, fairest.privileged)
+    solutions, start = [], fairest
+    for target in np.linspace(first, last, n_points)[1:-1]:
+        problem = FairProblem(max_disparity=max(float(target), 0.0))
+        start = solve(problem, operand, rank, tol, start)
+        solutions.append(start)
+    return [*solutions, fairest]

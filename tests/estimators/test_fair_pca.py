@@ -17,7 +17,9 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
 from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
+from fairpca._estimators import base
 from fairpca._moments import implicit as _implicit
+from fairpca._solvers import solve
 from fairpca._solvers.eigenspaces import choose as _eigensolver
 from fairpca.metrics import group_reconstruction_errors
 
@@ -226,16 +228,15 @@ def test_fraction_skips_ranks_that_cannot_do(params, seed, monkeypatch):
     X[groups == groups[0]] *= 1.6
     moments = GroupMoments.from_data(X, groups)
     solved = []
-    original = FairPCA._solve_rank
 
-    def counted(self, operand, rank, moments):
+    def counted(problem, operand, rank, tol):
         solved.append(rank)
-        return original(self, operand, rank, moments)
+        return solve(problem, operand, rank, tol)
 
-    monkeypatch.setattr(FairPCA, "_solve_rank", counted)
+    monkeypatch.setattr(base, "solve", counted)
     quick = FairPCA(0.85, **params).fit_moments(moments)
     n_quick = len(solved)
-    monkeypatch.setattr(FairPCA, "_rank_sieve", lambda self, operand, may_lose: None)
+    monkeypatch.setattr(base, "least_rank", lambda operand, fraction: 1)
     slow = FairPCA(0.85, **params).fit_moments(moments)
     assert quick.n_components_ == slow.n_components_
     np.testing.assert_allclose(quick.group_errors_, slow.group_errors_)

@@ -20,10 +20,10 @@ from fairpca import (
     tradeoff_path,
 )
 from fairpca._moments import implicit as _implicit
+from fairpca._problems.fair import FairProblem
 from fairpca._solvers.eigenspaces import choose as _eigensolver
-from fairpca._solvers.eigenspaces.choose import EigenSolver
-from fairpca._solvers.eigenspaces.operand import DenseOperand
-from fairpca._solvers.many_groups.dual import minimise_maximum, minimise_spread
+from fairpca._solvers.many_groups.spread import solve_spread
+from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
 from fairpca.metrics import (
     fairness_measure,
@@ -296,8 +296,7 @@ def real_solvers():
             kept.clear()
             kept[name] = GroupMoments.from_data(data.data, data.sensitive_features)
         moments = kept[name]
-        shares = moments.weights / moments.weights.sum()
-        return moments, EigenSolver(DenseOperand(moments.second_moments(), shares), rank)
+        return moments, _eigensolver.eigenspaces(moments.operand(), rank)
 
     return solver
 
@@ -308,18 +307,16 @@ def real_solvers():
     [("TCRED", 3), ("TCRED", 8), ("TCRED", 15), ("LSAC", 2), ("LSAC", 5), ("LSAC", 7), ("LFW", 5)],
 )
 def test_two_groups_of_the_paper_as_the_exact_solver_has_them(real_solvers, name, rank):
-    moments, solver = real_solvers(name, rank)
-    unit = 1e-8 * solver.operand.traces.max()
+    moments, spaces = real_solvers(name, rank)
+    unit = 1e-8 * spaces.traces.max()
     exact = FairPCA(rank).fit_moments(moments)
-    cap = float(exact.pca_group_errors_.max())
-    dual = solver.solve_whole(lambda family: minimise_spread(family, cap=cap))
+    dual = solve_spread(spaces, FairProblem(no_worse=True))
     np.testing.assert_allclose(dual.errors, exact.group_errors_, atol=unit)
     exact = FairPCA(rank, constraint=None).fit_moments(moments)
-    dual = solver.solve_whole(minimise_spread)
+    dual = solve_spread(spaces, FairProblem())
     np.testing.assert_allclose(dual.errors, exact.group_errors_, atol=unit)
     exact = MinMaxPCA(rank).fit_moments(moments)
-    least = exact.group_errors_ - exact.group_losses_
-    dual = solver.solve_whole(lambda family: minimise_maximum(family, offsets=least))
+    dual = solve_worst(spaces, "loss")
     np.testing.assert_allclose(dual.value, exact.group_losses_.max(), atol=unit)
 
 

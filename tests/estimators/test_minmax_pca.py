@@ -11,9 +11,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
 from fairpca._moments import implicit as _implicit
-from fairpca._solvers.eigenspaces.choose import EigenSolver
+from fairpca._moments.operand import Operand
+from fairpca._problems.worst_off import WorstOffProblem
+from fairpca._solvers import solve
+from fairpca._solvers.eigenspaces import choose
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.growing import GrowingBasis
-from fairpca._solvers.eigenspaces.operand import DenseFamily, DenseOperand
 from fairpca._solvers.two_groups.minmax import solve_minmax
 from fairpca.datasets import make_two_groups
 from fairpca.metrics import group_reconstruction_errors
@@ -165,7 +168,7 @@ def test_least_largest_error_is_parity_while_that_improves_the_harmed_group():
 
 def family_of(a, b, rank):
     C = np.array([np.diag(a), np.diag(b)], dtype=float)
-    return DenseFamily(C, np.array([0.4, 0.6]), np.trace(C, axis1=1, axis2=2), rank)
+    return Eigenspaces(Operand(C, np.array([0.4, 0.6])), rank)
 
 
 @pytest.mark.parametrize("rank", [1, 2])
@@ -267,13 +270,15 @@ def test_growing_basis_finds_what_the_dense_solver_does(criterion):
     groups = np.where(np.arange(500) < 180, "a", "b")
     X[:180] = X[:180][:, rng.permutation(d)] + 0.3
     moments = GroupMoments.from_data(X, groups)
-    shares = moments.weights / moments.weights.sum()
-    operand = DenseOperand(moments.second_moments(), shares)
-    solver = EigenSolver(operand, r)
-    grown = solver.solve(lambda family: solve_minmax(family, criterion))
-    assert isinstance(solver._basis, GrowingBasis)
-    dense = solve_minmax(DenseFamily(operand.C, shares, operand.traces, r), criterion)
-    np.testing.assert_allclose(grown.losses, dense.losses, atol=1e-9 * operand.traces.max())
+    operand = moments.operand()
+    assert isinstance(next(choose._bases(operand, r, None)), GrowingBasis)
+    grown = solve(WorstOffProblem(criterion), operand, r)
+    dense = solve_minmax(Eigenspaces(operand, r), criterion)
+    np.testing.assert_allclose(
+        grown.extras["group_losses_"],
+        dense.extras["group_losses_"],
+        atol=1e-9 * operand.traces.max(),
+    )
     assert abs(grown.gap) < 1e-9 * operand.traces.max()
 
 

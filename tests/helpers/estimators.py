@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import issparse
 
 from fairpca._input.rows import as_rows
 
@@ -11,7 +12,7 @@ def groups_of_rows(X):
     """Two groups by the content of each row, so that copies of a row stay in one group."""
     rows = as_rows(X)
     block = rows.block(0, rows.n_rows)
-    block = block.toarray() if rows.is_sparse else np.asarray(block)
+    block = block.toarray() if issparse(block) else np.asarray(block)
     block = np.nan_to_num(block, posinf=0, neginf=0)
     digits = np.floor(np.abs(block).sum(axis=1) * 1e3) % 2
     if len(set(digits.tolist())) == 1 and len(digits) > 1:

@@ -3,52 +3,26 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from fairpca._solvers.many_groups.dual import minimise_maximum, minimise_spread
+from fairpca._moments.operand import Operand
+from fairpca._problems.fair import FairProblem
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.many_groups.spread import solve_spread
+from fairpca._solvers.many_groups.worst import solve_worst
 
 CASES = int(os.environ.get("FAIRPCA_CASES", "1"))
 
 
-@dataclass(frozen=True)
-class Point:
-    weights: np.ndarray
-    basis: np.ndarray
-    errors: np.ndarray
-    bound: float
-
-
-class Dense:
-    """A family held as matrices."""
-
-    def __init__(self, matrices, shares, rank):
-        self.matrices = np.asarray(matrices, dtype=float)
-        self.matrices.setflags(write=False)
-        self.shares = np.asarray(shares, dtype=float)
-        self.shares.setflags(write=False)
-        self.traces = np.trace(self.matrices, axis1=1, axis2=2)
-        self.traces.setflags(write=False)
-        self.rank = rank
-        self.n_features = self.matrices.shape[1]
-
-    def top(self, weights):
-        values, vectors = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
-        basis = vectors[:, -self.rank :]
-        bound = float(weights @ self.traces - values[-self.rank :].sum())
-        return Point(weights, basis, self.errors(basis), bound)
-
-    def errors(self, basis):
-        return self.traces - np.einsum("gij,ir,jr->g", self.matrices, basis, basis, optimize=True)
-
-    def products(self, V):
-        return self.matrices @ V
+def spaces_of(matrices, shares, rank):
+    return Eigenspaces(Operand(np.asarray(matrices, dtype=float), np.asarray(shares)), rank)
 
 
 def family(matrices, rank, shares=None):
     k = len(matrices)
-    return Dense(
+    return spaces_of(
         matrices, np.arange(1, k + 1) / (k * (k + 1) / 2) if shares is None else shares, rank
     )
 
@@ -70,7 +44,9 @@ def sampled(seed, k, d, rank, difference=1.0):
         shift = 0.7 * rng.normal(size=d)
         groups.append(rng.uniform(0.8, 1.25) * rng.normal(size=(n, d)) @ mix.T + shift)
     mean = np.vstack(groups).mean(axis=0)
-    return Dense([(X - mean).T @ (X - mean) / len(X) for X in groups], sizes / sizes.sum(), rank)
+    return spaces_of(
+        [(X - mean).T @ (X - mean) / len(X) for X in groups], sizes / sizes.sum(), rank
+    )
 
 
 def alike(seed):
@@ -90,7 +66,7 @@ def alike(seed):
     sizes = np.array([len(X) for X in groups])
     mean = np.vstack(groups).mean(axis=0)
     matrices = [(X - mean).T @ (X - mean) / len(X) for X in groups]
-    return Dense(matrices, sizes / sizes.sum(), int(rng.integers(1, 4)))
+    return spaces_of(matrices, sizes / sizes.sum(), int(rng.integers(1, 4)))
 
 
 def diagonal(seed, k, d, rank):
@@ -98,7 +74,7 @@ def diagonal(seed, k, d, rank):
     rng = np.random.default_rng(seed)
     variances = rng.uniform(0.1, 5.0, (k, d)) * (rng.random((k, d)) < 0.8)
     sizes = rng.integers(30, 200, k)
-    return Dense([np.diag(v) for v in variances], sizes / sizes.sum(), rank)
+    return spaces_of([np.diag(v) for v in variances], sizes / sizes.sum(), rank)
 
 
 def random_family(seed, kind):
@@ -114,21 +90,28 @@ def least_errors(fam):
     return np.array([fam.top(w).errors[g] for g, w in enumerate(np.eye(len(fam.traces)))])
 
 
+def least_share(fam):
+    """The least largest share of variance lost; errors as they are."""
+    operand = Operand(fam.matrices, fam.shares).relative()
+    solution = solve_worst(Eigenspaces(operand, fam.rank), "error")
+    return replace(solution, errors=fam.errors(solution.basis))
+
+
 # Every problem, as a call of ours; `reference` states the same to cvxpy.
 CALLS = {
-    "spread": lambda fam, pca: minimise_spread(fam),
-    "no_worse": lambda fam, pca: minimise_spread(fam, cap=float(pca.errors.max())),
-    "max_spread": lambda fam, pca: minimise_spread(fam, max_spread=0.5 * float(np.ptp(pca.errors))),
-    "max_error": lambda fam, pca: minimise_spread(
-        fam, max_error=1.05 * float(fam.shares @ pca.errors)
+    "spread": lambda fam, pca: solve_spread(fam, FairProblem()),
+    "no_worse": lambda fam, pca: solve_spread(fam, FairProblem(no_worse=True)),
+    "max_spread": lambda fam, pca: solve_spread(
+        fam, FairProblem(max_disparity=0.5 * float(np.ptp(pca.errors)))
     ),
-    "error": lambda fam, pca: minimise_maximum(fam),
-    "loss": lambda fam, pca: minimise_maximum(fam, offsets=least_errors(fam)),
-    "variance": lambda fam, pca: minimise_maximum(fam, scales=1.0 / fam.traces),
+    "max_error": lambda fam, pca: solve_spread(fam, FairProblem(max_error_increase=0.05)),
+    "error": lambda fam, pca: solve_worst(fam, "error"),
+    "loss": lambda fam, pca: solve_worst(fam, "loss"),
+    "variance": lambda fam, pca: least_share(fam),
 }
 
 
 def relative_gap(fam, solution):
     """Gap relative to the value, or to the variance where the value is next to nothing."""
-    least = 1e-3 if solution.objective == "maximum" and solution.value < 1.0 else None
+    least = 1e-3 if solution.objective == "worst" and solution.value < 1.0 else None
     return solution.gap / max(abs(solution.value), least or 1e-3 * float(fam.traces.max()))

@@ -1,77 +1,38 @@
-"""Fitting, shared by the estimators: all that happens before and right after a solve.
+"""Fitting, shared by the estimators: learn the moments, solve the problem, publish the result.
 
-A subclass says only how to solve for a given rank (:meth:`FairProjection._solve_rank`). Fitting is
-three sentences: accumulate the moments, solve, publish. ``partial_fit`` only accumulates; the solve
-waits until a result is asked for, so a thousand blocks cost a thousand accumulations and one solve.
+A subclass says what its problem is (:meth:`FairProjection._problem`). ``partial_fit`` only learns;
+the solve waits until a result is asked for, so a thousand blocks cost a thousand accumulations and
+one solve. Results are the public attributes that end in an underscore; asking for one after
+``partial_fit``, with ``hasattr`` too, runs the solve.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fairpca._estimators.advice import warn_of_data, warn_of_result
 from fairpca._estimators.projection import Projection
 from fairpca._estimators.streaming import StreamingMixin
-from fairpca._input.checks import (
-    FORGOTTEN_GROUPS,
-    check_several_groups,
-)
+from fairpca._input.checks import FORGOTTEN_GROUPS, check_several_groups
 from fairpca._input.device import is_dask
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments, learn, operand_of
+from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.learn import learn
+from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
-from fairpca._problems.fair import APPROXIMATE, Status
+from fairpca._problems.disparity import disparity
+from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, RealNotInt
-from fairpca._solvers.eigenspaces.operand import (
-    DenseOperand,
-    Operand,
-    rounding_of,
-    top_eigenvectors,
-)
-from fairpca._solvers.two_groups.exact import Solution
-from fairpca._solvers.two_groups.ranks import RankSieve
+from fairpca._solvers import Problem, solve
+from fairpca._solvers.rank import least_rank
 from fairpca._typing import Array
-from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
-
-M = TypeVar("M")
-
-_LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
-_TIMES_ROUNDING = 10  # which variances must be at the least
-_GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
-
-_RESULTS = frozenset(
-    {
-        "components_",
-        "mean_",
-        "explained_variance_",
-        "explained_variance_ratio_",
-        "noise_variance_",
-        "n_components_",
-        "groups_",
-        "group_sizes_",
-        "group_errors_",
-        "group_explained_variance_ratio_",
-        "reconstruction_error_",
-        "disparity_",
-        "privileged_group_",
-        "harmed_group_",
-        "pca_group_errors_",
-        "pca_reconstruction_error_",
-        "alpha_",
-        "duality_gap_",
-        "status_",
-        "n_eigensolves_",
-        "small_groups_",
-    }
-)
 
 
 class FairProjection(StreamingMixin, Projection):
@@ -89,12 +50,10 @@ class FairProjection(StreamingMixin, Projection):
         "normalize": ["boolean"],
     }
 
-    #: Attributes that a solve sets; a subclass adds those of its solutions' ``extras``.
-    _results: ClassVar[frozenset[str]] = _RESULTS
-
     n_components: int | float | None
     normalize: bool
     # Parameters of the estimators for any number of groups, and what stands for them elsewhere:
+    moments_: GroupMoments
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     tol: float = math.inf
@@ -122,13 +81,12 @@ class FairProjection(StreamingMixin, Projection):
         self
         """
         self._check_params()
-        moments = self._learn(learn, X, sensitive_features, sample_weight, "fit")
-        settled = self._settle_groups(moments)
+        self._refuse_no_groups(sensitive_features, "fit")
+        moments = learn(X, sensitive_features, sample_weight)
+        settled = self.settle(moments)
+        solution = self._solve(settled)
         self._remember_features(X, moments)
-        self._restart(moments)._publish(settled)
-        if isinstance(moments, ImplicitMoments):
-            del self.moments_  # it holds on to X
-        return self
+        return self._publish(moments, settled, solution)
 
     def partial_fit(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -148,11 +106,14 @@ class FairProjection(StreamingMixin, Projection):
             )
         else:
             self._check_features(X)
-        moments: Any = GroupMoments() if first else self.moments_
-        self._learn(moments.update, X, sensitive_features, sample_weight, "partial_fit")
+        self._refuse_no_groups(sensitive_features, "partial_fit")
+        moments = GroupMoments() if first else self.moments_
+        moments.update(X, sensitive_features, sample_weight)
         if first:
             self._remember_features(X, moments)
-        return self._restart(moments)
+        self._forget()
+        self.moments_ = moments
+        return self
 
     def fit_moments(self, moments: GroupMoments) -> Self:
         """Find the projection from moments accumulated elsewhere.
@@ -172,11 +133,13 @@ class FairProjection(StreamingMixin, Projection):
                 f"fit_moments needs GroupMoments, got {type(moments).__name__}; "
                 "make them with GroupMoments.from_data(X, groups)."
             )
-        return self._fit_settled(moments, self._settle_groups(moments))
+        return self.fit_settled(copy(moments), self.settle(moments))
 
-    def _fit_settled(self, moments: GroupMoments, settled: SettledGroups) -> Self:
+    def fit_settled(self, moments: GroupMoments, settled: SettledGroups) -> Self:
+        """Find the projection for groups that :meth:`settle` has dealt with; for our own use."""
+        solution = self._solve(settled)
         self._remember_features(None, moments)
-        return self._restart(copy(moments))._publish(settled)
+        return self._publish(moments, settled, solution)
 
     def fit_transform(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -186,71 +149,155 @@ class FairProjection(StreamingMixin, Projection):
             X, sensitive_features=sensitive_features, sample_weight=sample_weight
         ).transform(X)
 
-    def _ready(self) -> None:
-        """Refuse before a fit; compute what ``partial_fit`` has put off."""
-        check_is_fitted(self)
-        if "components_" not in vars(self):
-            self._check_params()
-            self._publish()
-
-    def __copy__(self) -> Self:
-        """A copy that ``partial_fit`` changes alone."""
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(vars(self))
-        if "moments_" in vars(self):
-            twin.moments_ = copy(self.moments_)
-        return twin
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Fitted: there is a projection, or there are moments to compute it from."""
-        return "components_" in vars(self) or "moments_" in vars(self)
-
-    def __getattr__(self, name: str) -> Any:
-        """Compute the results when one is asked for after ``partial_fit``."""
-        if name in self._results and "moments_" in vars(self) and "components_" not in vars(self):
-            try:
-                self._check_params()
-                return getattr(self._publish(), name)
-            except ValueError as error:  # hasattr must be able to say no
-                raise AttributeError(f"{name} cannot be computed: {error}") from error
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _solve_rank(
-        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
-    ) -> tuple[Solution, int]:
-        """The solution for one rank and the number of eigensolves it took."""
-        raise NotImplementedError
-
-    def _rank_sieve(self, operand: DenseOperand, may_lose: Array) -> RankSieve | None:
-        """Where there is a way to see that a rank costs some group too much, without a solve."""
-        return None
-
-    def _check_params(self) -> None:
-        self._validate_params()
-
-    def _settle_groups(self, moments: GroupMoments | ImplicitMoments) -> SettledGroups:
-        """Deal with small groups, and check that what is left can be compared."""
+    def settle(self, moments: GroupMoments | ImplicitMoments) -> SettledGroups:
+        """Deal with small groups, and check that what is left can be compared; for our own use."""
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
         labels = settled.moments.groups
         check_several_groups(labels[settled.compared].tolist(), int(moments.counts.sum()))
         self._check_groups(labels.tolist())
         return settled
 
+    # -- what a subclass says ----------------------------------------------------------------------
+
+    def _problem(self) -> Problem:
+        """What is minimised."""
+        raise NotImplementedError
+
+    def _check_params(self) -> None:
+        self._validate_params()
+
     def _check_groups(self, labels: list[Any]) -> None:
         """Refuse groups that this estimator, with its parameters, cannot compare."""
 
-    def _learn(
-        self,
-        make: Callable[[Any, Any, Any], M],
-        X: Any,
-        sensitive_features: Any,
-        sample_weight: Any,
-        method: str,
-    ) -> M:
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        return solve(self._problem(), operand, rank, self.tol)
+
+    # -- solving -----------------------------------------------------------------------------------
+
+    def _solve(self, settled: SettledGroups) -> Solution:
+        """Decide on the rank, and solve."""
+        operand = settled.operand.relative() if self.normalize else settled.operand
+        n, d = int(settled.moments.counts.sum()), operand.n_features
+        limit, wanted = min(n, d), self.n_components
+        if operand.matrices is None and not isinstance(wanted, Integral):
+            raise ValueError(
+                f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
+                "so many features pass an integer, for example n_components=20."
+            )
+        if isinstance(wanted, float):
+            return self._solve_fraction(settled, operand, wanted)
+        if wanted is not None and wanted > limit:
+            raise ValueError(
+                f"n_components={wanted} is more than the data allow: with n_samples = {n} and "
+                f"n_features = {d} pass an integer from 1 to {limit}, a fraction between 0 and "
+                "1, or None."
+            )
+        return self._solve_rank(settled, operand, limit if wanted is None else int(wanted))
+
+    def _solve_fraction(
+        self, settled: SettledGroups, operand: Operand, fraction: float
+    ) -> Solution:
+        """With the fewest components with which every group keeps this share of its variance."""
+        may_lose = (1 - fraction) * operand.traces + 1e-14 * float(operand.traces.max())
+        n_eigensolves = 0
+        for rank in range(least_rank(operand, fraction), operand.n_features + 1):
+            solution = self._solve_rank(settled, operand, rank)
+            n_eigensolves += solution.n_eigensolves
+            if (solution.errors <= may_lose).all():
+                break
+        return replace(solution, n_eigensolves=n_eigensolves)
+
+    # -- publishing --------------------------------------------------------------------------------
+
+    def _publish(
+        self, moments: GroupMoments | ImplicitMoments, settled: SettledGroups, solution: Solution
+    ) -> Self:
+        """Set the fitted attributes."""
+        operand, compared = settled.operand, settled.compared
+        measured = operand.relative() if self.normalize else operand
+        components, variances = _principal_basis(operand, solution.basis)
+        r, d = components.shape
+        n = int(moments.counts.sum())
+        total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
+        left = max(total - float(variances.sum()), 0.0)
+        errors = np.maximum(solution.errors, 0.0)
+        pca_errors = np.maximum(solution.pca.errors, 0.0)
+        labels = settled.moments.groups.tolist()
+
+        self._forget()
+        self.components_ = components
+        self.mean_ = settled.moments.mean
+        self.n_components_ = r
+        self.explained_variance_ = variances * unbiased
+        self.explained_variance_ratio_ = _ratio(variances, total)
+        self.noise_variance_ = left * unbiased / (d - r) if r < d else 0.0
+        self.groups_ = settled.moments.groups
+        self.group_sizes_ = settled.moments.counts
+        self.group_errors_ = errors
+        self.group_explained_variance_ratio_ = 1.0 - _ratio(errors, measured.traces)
+        self.reconstruction_error_ = float(measured.shares @ errors)
+        self.disparity_ = float(
+            disparity(solution.errors, compared, solution.harmed, solution.privileged)
+        )
+        self.privileged_group_ = labels[solution.privileged]
+        self.harmed_group_ = labels[solution.harmed]
+        self.pca_group_errors_ = pca_errors
+        self.pca_reconstruction_error_ = float(measured.shares @ pca_errors)
+        self.alpha_ = solution.alpha
+        self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
+        self.status_ = str(solution.status)
+        self.n_eigensolves_ = solution.n_eigensolves
+        self.small_groups_ = settled.small
+        self.__dict__.update(solution.extras)
+        warn_of_result(solution, measured, self.disparity_, self.tol)
+        if isinstance(moments, GroupMoments):  # the other kind holds on to X
+            self.moments_ = moments
+            warn_of_data(moments, operand)
+        return self
+
+    def _forget(self) -> None:
+        """Drop earlier results."""
+        for name in [name for name in vars(self) if _is_result(name)]:
+            delattr(self, name)
+
+    def _ready(self) -> None:
+        """Refuse before a fit; compute what ``partial_fit`` has put off."""
+        check_is_fitted(self)
+        if "components_" not in vars(self):
+            self._check_params()
+            settled = self.settle(self.moments_)
+            self._publish(self.moments_, settled, self._solve(settled))
+
+    def __getattr__(self, name: str) -> Any:
+        """Compute the results when one is asked for after ``partial_fit``."""
+        pending = "moments_" in vars(self) and "components_" not in vars(self)
+        if pending and _is_result(name):
+            try:
+                self._ready()
+            except ValueError as error:  # hasattr must be able to say no
+                raise AttributeError(f"{name} cannot be computed: {error}") from error
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Fitted: there is a projection, or there are moments to compute it from."""
+        return "components_" in vars(self) or "moments_" in vars(self)
+
+    def __copy__(self) -> Self:
+        """A copy that ``partial_fit`` changes alone."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(vars(self))
+        if "moments_" in vars(self):
+            copied.moments_ = copy(self.moments_)
+        return copied
+
+    # -- what the user passed ----------------------------------------------------------------------
+
+    def _refuse_no_groups(self, sensitive_features: Any, method: str) -> None:
         if sensitive_features is None:
             name = type(self).__name__
             raise TypeError(FORGOTTEN_GROUPS.format(name=name, method=method, step=name.lower()))
-        return make(X, sensitive_features, sample_weight)
 
     def _check_features(self, X: Any) -> None:
         """Refuse other columns than before; quick for arrays, of which there may be thousands."""
@@ -271,165 +318,20 @@ class FairProjection(StreamingMixin, Projection):
         if moments.feature_names is not None:
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
 
-    def _restart(self, moments: GroupMoments | ImplicitMoments) -> Self:
-        """Forget earlier results; these moments are the state from now on."""
-        for name in self._results & vars(self).keys():
-            delattr(self, name)
-        self.moments_ = moments
-        return self
 
-    def _publish(self, settled: SettledGroups | None = None) -> Self:
-        """Solve, and set the fitted attributes."""
-        settled = settled or self._settle_groups(self.moments_)
-        moments, compared = settled.moments, settled.compared
-        shares = moments.weights / moments.weights.sum()
-        operand = operand_of(moments, compared=compared)
-        measured = operand.relative() if self.normalize else operand
-        solution, n_eigensolves = self._solve(measured, moments)
-        # Errors depend on the subspace alone: choose the basis with uncorrelated, ordered scores.
-        C_U = np.tensordot(shares, operand.products(solution.basis), axes=1)
-        captured = np.linalg.eigh(solution.basis.T @ C_U)
-        variances = np.maximum(captured.eigenvalues[::-1], 0.0)
-        r, d, n = len(variances), moments.n_features, int(moments.counts.sum())
-        total, unbiased = float(shares @ operand.traces), n / max(n - 1, 1)
-        left = max(total - float(variances.sum()), 0.0)
-        errors = np.maximum(solution.errors, 0.0)
-        labels = moments.groups.tolist()
-        if np.count_nonzero(compared) == 2:
-            D = solution.errors[solution.harmed] - solution.errors[solution.privileged]
-        else:
-            D = np.ptp(solution.errors[compared])
-
-        self.components_ = _fix_signs(captured.eigenvectors[:, ::-1].T @ solution.basis.T)
-        self.mean_ = moments.mean
-        self.n_components_ = r
-        self.explained_variance_ = variances * unbiased
-        self.explained_variance_ratio_ = _ratio(variances, total)
-        self.noise_variance_ = left * unbiased / (d - r) if r < d else 0.0
-        self.groups_ = moments.groups
-        self.group_sizes_ = moments.counts
-        self.group_errors_ = errors
-        self.group_explained_variance_ratio_ = 1.0 - _ratio(errors, measured.traces)
-        self.reconstruction_error_ = float(measured.shares @ errors)
-        self.disparity_ = float(D)
-        self.privileged_group_ = labels[solution.privileged]
-        self.harmed_group_ = labels[solution.harmed]
-        self.pca_group_errors_ = np.maximum(solution.pca.errors, 0.0)
-        self.pca_reconstruction_error_ = float(measured.shares @ self.pca_group_errors_)
-        self.alpha_ = solution.alpha
-        self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
-        self.status_ = str(solution.status)
-        self.n_eigensolves_ = n_eigensolves
-        self.small_groups_ = settled.small
-        self.__dict__.update(solution.extras)
-        self._warn(solution.status, measured)
-        if isinstance(moments, GroupMoments):
-            _warn_of_lost_digits(*moments._spreads())
-        if isinstance(operand, DenseOperand):
-            variances = np.einsum("g,gii->i", shares, operand.C)
-            _warn_of_drowned_features(variances, moments.feature_names)
-        return self
-
-    def _warn(self, status: Status, measured: Operand) -> None:
-        """Say aloud what a user must not overlook."""
-        r, R, gap = self.n_components_, self.reconstruction_error_, self.duality_gap_
-        largest = float(measured.traces.max())
-        if status is Status.INFEASIBLE:
-            warnings.warn(
-                f"no projection onto {r} components has the disparity asked for; this one has the "
-                f"least possible, {self.disparity_:.6g}. Pass more components.",
-                ParityInfeasibleWarning,
-                stacklevel=4,
-            )
-        if not isinstance(measured, DenseOperand) and len(measured.shares) == 2:
-            if gap > _GAP_WORTH_A_WARNING * R:
-                warnings.warn(
-                    f"with {measured.n_features} features the search ended before it had "
-                    f"converged: the least error may be lower by up to {gap:.3g} than {R:.6g}, "
-                    "that of the projection found. All figures about this projection are exact.",
-                    ConvergenceWarning,
-                    stacklevel=4,
-                )
-        elif status not in APPROXIMATE and gap > self.tol * largest:
-            warnings.warn(
-                f"the projection onto {r} components may be up to duality_gap_ = {gap:.3g} worse "
-                f"than the best one, which is more than tol = {self.tol:g} times the largest "
-                f"group's variance, {largest:.3g}: for more than two groups the bound is not "
-                "always attained. Another n_components may close the gap; a larger tol accepts it.",
-                DualityGapWarning,
-                stacklevel=4,
-            )
-
-    def _solve(
-        self, operand: Operand, moments: GroupMoments | ImplicitMoments
-    ) -> tuple[Solution, int]:
-        """Settle the rank and solve."""
-        n, d = int(moments.counts.sum()), moments.n_features
-        limit, wanted = min(n, d), self.n_components
-        if not isinstance(operand, DenseOperand) and not isinstance(wanted, Integral):
-            raise ValueError(
-                f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
-                "so many features pass an integer, for example n_components=20."
-            )
-        if wanted is None:
-            return self._solve_rank(operand, limit, moments)
-        if not isinstance(wanted, float):
-            if wanted > limit:
-                raise ValueError(
-                    f"n_components={wanted} is more than the data allow: with n_samples = {n} and "
-                    f"n_features = {d} pass an integer from 1 to {limit}, a fraction between 0 and "
-                    "1, or None."
-                )
-            return self._solve_rank(operand, int(wanted), moments)
-        rounding = 1e-14 * float(operand.traces.max())
-        may_lose = (1 - float(wanted)) * operand.traces + rounding
-        least = _least_rank(operand.C, float(wanted))
-        solution, n_eigensolves = self._solve_rank(operand, least, moments)
-        sieve = self._rank_sieve(operand, may_lose)
-        for r in range(least + 1, d + 1):  # all features keep everything
-            if (solution.errors <= may_lose).all():
-                break
-            if r == d or sieve is None or not sieve.excludes(r, solution.alpha):
-                solution, solves = self._solve_rank(operand, r, moments)
-                n_eigensolves += solves
-        return solution, n_eigensolves + (sieve.n_eigensolves if sieve else 0)
+def _is_result(name: str) -> bool:
+    """Whether an attribute is set by a solve: not a parameter, nor about the input."""
+    return name.endswith("_") and not (name.startswith("_") or name.endswith("_in_"))
 
 
-def _warn_of_lost_digits(within: float, between: float) -> None:
-    """Second moments about the overall mean cannot hold a spread far below that of the means."""
-    if between > _LOST_DIGITS * within > 0:
-        warnings.warn(
-            f"the groups' means are so far apart (mean square {between:.3g}) that the spread of "
-            f"the rows about them ({within:.3g}) is nearly lost in the rounding of float64: take "
-            f"errors and disparity as uncertain by about {1e-15 * between:.1g}. Drop the columns "
-            "that tell the groups apart, or subtract each group's mean first.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
+def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
+    """Components with uncorrelated, ordered scores, and the variances of these.
 
-
-def _warn_of_drowned_features(variances: Array, names: list[str] | None) -> None:
-    """A feature of far larger numbers leaves nothing of the others."""
-    total, largest = float(variances.sum()), int(variances.argmax())
-    others = float(np.delete(variances, largest).sum())
-    if 0 < others < _TIMES_ROUNDING * rounding_of(len(variances)) * total:
-        warnings.warn(
-            f"feature {names[largest] if names else largest!r} varies so much more (variance "
-            f"{variances[largest]:.3g}) than all others together ({others:.3g}) that these are "
-            "lost in the rounding of float64. Standardise the features first, for example with "
-            "StandardScaler, or leave this one out.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-
-
-def _least_rank(C: Array, fraction: float) -> int:
-    """The rank below which some group cannot keep its share even with a projection of its own."""
-    least = 1
-    for C_g in C:
-        kept = np.cumsum(top_eigenvectors(C_g, len(C_g))[0])
-        least = max(least, int(np.searchsorted(kept, fraction * kept[-1] * (1 - 1e-12))) + 1)
-    return least
+    Errors depend on the subspace alone, so this costs nothing.
+    """
+    C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
+    values, rotation = np.linalg.eigh(basis.T @ C_U)
+    return _fix_signs(rotation[:, ::-1].T @ basis.T), np.maximum(values[::-1], 0.0)
 
 
 def _fix_signs(components: Array) -> Array:

@@ -7,26 +7,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 from fairpca._estimators.base import FairProjection
-from fairpca._input.checks import (
-    check_two_groups,
-)
-from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
+from fairpca._input.checks import check_two_groups
 from fairpca._moments.small_groups import SmallGroups
-from fairpca._problems.fair import FairProblem, FixedAlpha
+from fairpca._problems.fair import FairProblem
 from fairpca._sklearn import Interval, StrOptions
-from fairpca._solvers.eigenspaces.choose import EigenSolver
-from fairpca._solvers.eigenspaces.operand import DenseFamily, DenseOperand, Operand
-from fairpca._solvers.many_groups.criteria import solve_spread
-from fairpca._solvers.two_groups.exact import (
-    Solution,
-    solve_exact,
-    solve_fixed,
-    solve_golden,
-    solve_pca,
-)
-from fairpca._solvers.two_groups.ranks import RankSieve
-from fairpca._typing import Array
 
 
 class FairPCA(FairProjection):
@@ -214,31 +198,6 @@ class FairPCA(FairProjection):
         if self.solver == "golden":
             check_two_groups(labels, "FairPCA(solver='golden')")
 
-    def _solve_rank(
-        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
-    ) -> tuple[Solution, int]:
-        solver = EigenSolver(operand, rank)
-        if len(operand.shares) == 2:
-            solution = solver.solve(self._solve_two)
-        elif self.alpha is not None:
-            solution = solver.solve(lambda family: solve_pca(family, operand.compared))
-        else:
-            solution = solver.solve_whole(
-                lambda family: solve_spread(family, self._problem, operand.compared, self.tol)
-            )
-        return solution, solver.n_eigensolves
-
-    def _rank_sieve(self, operand: DenseOperand, may_lose: Array) -> RankSieve | None:
-        if len(operand.shares) != 2 or self.alpha is not None or self.solver == "golden":
-            return None
-        return RankSieve(operand, self._problem, may_lose)
-
-    def _solve_two(self, family: DenseFamily) -> Solution:
-        if self.alpha is not None:
-            return solve_fixed(family, FixedAlpha(float(self.alpha)))
-        return (solve_golden if self.solver == "golden" else solve_exact)(family, self._problem)
-
-    @property
     def _problem(self) -> FairProblem:
         budgeted = self.max_disparity is not None or self.max_error_increase is not None
         return FairProblem(
@@ -247,4 +206,6 @@ class FairPCA(FairProjection):
             max_error_increase=(
                 inf if self.max_error_increase is None else float(self.max_error_increase)
             ),
+            alpha=None if self.alpha is None else float(self.alpha),
+            solver=self.solver,
         )

@@ -7,23 +7,14 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from fairpca._estimators.base import FairProjection
-from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments, operand_of
-from fairpca._moments.small_groups import SmallGroups
-from fairpca._problems.fair import Criterion
+from fairpca._moments.operand import Operand
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._problems.fair import PLAIN_PCA
+from fairpca._problems.solution import Solution
+from fairpca._problems.worst_off import Criterion, WorstOffProblem
 from fairpca._sklearn import Interval, StrOptions
-from fairpca._solvers.eigenspaces.choose import EigenSolver
-from fairpca._solvers.eigenspaces.operand import Operand, group_errors
-from fairpca._solvers.many_groups.criteria import solve_worst
-from fairpca._solvers.two_groups.exact import Solution, solve_pca
-from fairpca._solvers.two_groups.minmax import (
-    MinMaxSolution,
-    solve_minmax,
-    solve_multiplicative_weights,
-)
+from fairpca._solvers import solve
 from fairpca._typing import Array
 
 
@@ -126,11 +117,6 @@ class MinMaxPCA(FairProjection):
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
-    _results: ClassVar[frozenset[str]] = FairProjection._results | {
-        "group_losses_",
-        "group_weights_",
-    }
-
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -156,43 +142,28 @@ class MinMaxPCA(FairProjection):
         self.n_iter = n_iter
         self.tol = tol
 
-    def _solve_rank(
-        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
-    ) -> tuple[Solution, int]:
-        about_overall = EigenSolver(operand, rank)
-        pca = about_overall.solve(lambda family: solve_pca(family, operand.compared))
-        if self.center == "overall":
-            fair, n_eigensolves = self._solve_worst(about_overall), about_overall.n_eigensolves
-        else:
-            measured = operand_of(moments, "group", operand.compared)
-            about_own = EigenSolver(measured.relative() if self.normalize else measured, rank)
-            fair = self._solve_worst(about_own)
-            n_eigensolves = about_overall.n_eigensolves + about_own.n_eigensolves
-        solution = replace(
-            pca,
-            basis=fair.basis,
-            errors=group_errors(operand.traces, operand.products(fair.basis), fair.basis),
-            alpha=_alpha(operand.shares, fair.weights, pca.privileged),
-            status=fair.status,
-            gap=fair.gap,
-            extras={"group_losses_": np.maximum(fair.losses, 0.0), "group_weights_": fair.weights},
-        )
-        return solution, n_eigensolves
+    def _problem(self) -> WorstOffProblem:
+        eta, n_iter = float(self.eta), int(self.n_iter)
+        return WorstOffProblem(self.criterion, self.solver, eta, n_iter)
 
-    def _solve_worst(self, solver: EigenSolver) -> MinMaxSolution:
-        compared = solver.operand.compared
-        if self.solver == "multiplicative_weights":
-            eta, n_iter = float(self.eta), int(self.n_iter)
-            return solver.solve(
-                lambda family: solve_multiplicative_weights(
-                    family, self.criterion, compared, eta, n_iter
-                )
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        if self.center == "overall":
+            solution = super()._solve_rank(settled, operand, rank)
+        else:
+            pca = solve(PLAIN_PCA, operand, rank)
+            about_own_means = settled.moments.operand("group", settled.compared)
+            measured = about_own_means.relative() if self.normalize else about_own_means
+            solution = super()._solve_rank(settled, measured, rank)
+            solution = replace(
+                solution,
+                errors=operand.errors(solution.basis),
+                pca=pca.pca,
+                privileged=pca.privileged,
+                harmed=pca.harmed,
+                n_eigensolves=solution.n_eigensolves + pca.n_eigensolves,
             )
-        if len(compared) == 2:
-            return solver.solve(lambda family: solve_minmax(family, self.criterion))
-        return solver.solve_whole(
-            lambda family: solve_worst(family, self.criterion, compared, self.tol)
-        )
+        alpha = _alpha(operand.shares, solution.weights, solution.privileged)
+        return replace(solution, alpha=alpha)
 
 
 def _alpha(shares: Array, weights: Array, privileged: int) -> float:

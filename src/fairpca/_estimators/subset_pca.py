@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from fairpca._estimators.base import FairProjection
-from fairpca._input.checks import (
-    check_two_groups,
-)
-from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
-from fairpca._problems.fair import Status
+from fairpca._input.checks import check_two_groups
+from fairpca._problems.subset import Rule, SubsetProblem
 from fairpca._sklearn import StrOptions
-from fairpca._solvers.eigenspaces.operand import DenseOperand, Operand, Point, group_errors
-from fairpca._solvers.subset.front import EXACT_LIMIT, RULES, Rule, exact_front, select, spea2_front
-from fairpca._solvers.two_groups.exact import Solution
-from fairpca._threads import single_threaded_blas
 
 
 class SubsetFairPCA(FairProjection):
@@ -95,12 +86,10 @@ class SubsetFairPCA(FairProjection):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
-        "selection": [StrOptions(set(RULES))],
+        "selection": [StrOptions(set(get_args(Rule)))],
         "solver": [StrOptions({"auto", "exact", "spea2"})],
         "random_state": ["random_state"],
     }
-
-    _results: ClassVar[frozenset[str]] = FairProjection._results | {"subset_", "front_"}
 
     def __init__(
         self,
@@ -120,57 +109,5 @@ class SubsetFairPCA(FairProjection):
     def _check_groups(self, labels: list[Any]) -> None:
         check_two_groups(labels, "SubsetFairPCA")
 
-    def _solve_rank(
-        self, operand: Operand, rank: int, moments: GroupMoments | ImplicitMoments
-    ) -> tuple[Solution, int]:
-        if not isinstance(operand, DenseOperand):
-            raise ValueError(
-                f"SubsetFairPCA chooses among all principal components, too many to compute with "
-                f"{operand.n_features} features; use FairPCA({rank}), or fit to fewer features."
-            )
-        exact = self._enumerates(operand.n_features, rank)
-        with single_threaded_blas():
-            lambdas, V = np.linalg.eigh(np.tensordot(operand.shares, operand.C, axes=1))
-        lambdas, V = np.maximum(lambdas[::-1], 0.0), V[:, ::-1]
-        products = operand.products(V)
-        deltas = np.einsum("ij,ij->j", V, products[1] - products[0])
-        if exact:
-            front = exact_front(lambdas, deltas, rank)
-        else:
-            front = spea2_front(lambdas, deltas, rank, random_state=self.random_state)
-        first = exact_front(lambdas, deltas, 1) if self.selection == "weighted" else None
-        kept = front.subsets[select(front, self.selection, first=first)]
-
-        def errors(subset: Any) -> Any:
-            return group_errors(operand.traces, products[:, :, subset], V[:, subset])
-
-        pca = Point(
-            weights=operand.shares,
-            basis=V[:, :rank],
-            errors=errors(np.arange(rank)),
-            bound=float(lambdas[rank:].sum()),
-        )
-        privileged = int(pca.errors.argmin())
-        solution = Solution(
-            basis=V[:, kept],
-            errors=errors(kept),
-            alpha=math.nan,
-            status=Status.SELECTED,
-            gap=0.0 if exact else math.nan,
-            privileged=privileged,
-            harmed=1 - privileged,
-            pca=pca,
-            decisive=(pca,),
-            extras={"subset_": kept, "front_": front},
-        )
-        return solution, 1
-
-    def _enumerates(self, d: int, rank: int) -> bool:
-        """Whether all subsets are looked at; asking for too many is an error."""
-        count = math.comb(d, rank)
-        if self.solver == "exact" and count > EXACT_LIMIT:
-            raise ValueError(
-                f"solver='exact' would look at {count:.3g} ways to keep {rank} of {d} components, "
-                f"more than {EXACT_LIMIT}; pass SubsetFairPCA({rank}, solver='spea2')."
-            )
-        return self.solver != "spea2" and count <= EXACT_LIMIT
+    def _problem(self) -> SubsetProblem:
+        return SubsetProblem(self.selection, self.solver, self.random_state)

@@ -1,51 +1,17 @@
-"""What is minimised: problems as plain data, and the texts that say how they ended.
+"""Equal errors: how far to walk from PCA towards parity.
 
 With A the group that PCA favours, B the one it harms, ``D = R_B - R_A`` and ``R`` the overall
-error, every problem of :class:`FairPCA` asks how far to walk from PCA towards parity along the
-frontier of ``alpha R + (1 - alpha) D``, from ``alpha = 1`` down to 0. Each limit on the way is a
-*slack* that is non-negative at PCA and shrinks; the answer is where the first is used up.
+error, the walk follows the frontier of ``alpha R + (1 - alpha) D``, from ``alpha = 1`` (PCA) down
+to 0. Each limit on the way is a *slack* that is non-negative at PCA and shrinks. The answer is
+where the first of them is used up. For more than two groups the spread, largest minus smallest
+error, takes the place of D.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from math import inf
 from typing import Literal
-
-#: What is made small for the worse-off of the groups: its error less that of a projection of its
-#: own, its error, or (made large) the variance it keeps.
-Criterion = Literal["loss", "error", "variance"]
-
-
-class Status(StrEnum):
-    """How a fit ended: the texts of ``status_``."""
-
-    PARITY = "parity reached"
-    INFEASIBLE = "parity infeasible at this rank"
-    CAPPED = "capped"
-    ALREADY_FAIR = "already fair"
-    DISPARITY_BUDGET = "disparity budget met"
-    ERROR_BUDGET = "error budget spent"
-    UNPROVEN = "least disparity found, not proven"
-    FIXED = "fixed alpha"
-    SEARCHED = "golden section ended at its tolerance"
-    GROUPS_EQUAL = "groups equal"
-    WORST_EQUAL = "worst-off groups equal"
-    ONE_GROUP_DECIDES = "one group decides"
-    ITERATED = "multiplicative weights ended"
-    SELECTED = "selected from the front"
-
-
-#: Ends of searches that are run for comparison and claim to be no better than they are.
-APPROXIMATE = frozenset({Status.SEARCHED, Status.ITERATED, Status.SELECTED})
-
-
-@dataclass(frozen=True)
-class FixedAlpha:
-    """Minimise ``alpha R + (1 - alpha) D`` (theorem 1 of the paper, sign corrected)."""
-
-    alpha: float
 
 
 @dataclass(frozen=True)
@@ -60,8 +26,18 @@ class FairProblem:
         Stop at ``D = max_disparity``: the least R among projections that fair.
     max_error_increase : float
         Stop at ``R = (1 + max_error_increase) R(PCA)``: the least D at that price.
+    alpha : float, optional
+        Stop here, whatever the limits: theorem 1 of the paper, with its sign corrected. 1 is PCA.
+    solver : {"exact", "golden"}
+        ``"golden"`` searches for parity as the paper prints it.
     """
 
     no_worse: bool = False
     max_disparity: float = 0.0
     max_error_increase: float = inf
+    alpha: float | None = None
+    solver: Literal["exact", "golden"] = "exact"
+
+
+#: Plain PCA, for any number of groups.
+PLAIN_PCA = FairProblem(alpha=1.0)

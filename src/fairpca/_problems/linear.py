@@ -30,11 +30,9 @@ import numpy as np
 
 from fairpca._typing import Array, Mask
 
-__all__ = ["Problem", "least_error", "least_maximum", "least_spread"]
-
 
 @dataclass(frozen=True)
-class Problem:
+class LinearProblem:
     """A linear program in the group errors.
 
     A level must have at least one row in which it appears alone, and with the same sign in all of
@@ -100,12 +98,12 @@ class Problem:
         violation = np.where(self.equal, np.abs(excess), excess).max(initial=0.0)
         return float(self.cost @ errors + self.level_cost @ levels), float(violation)
 
-    def scaled(self, traces: Array) -> tuple[Problem, float, float]:
+    def scaled(self, traces: Array) -> tuple[LinearProblem, float, float]:
         """The same problem with errors, limits and objective of order one.
 
         Returns
         -------
-        problem : Problem
+        problem : LinearProblem
         row_scale, objective_scale : float
             What the rows and the objective were multiplied by.
         """
@@ -122,13 +120,13 @@ class Problem:
         return problem, row, objective
 
 
-Block = tuple[Array, list[float], Array, float]
+_Rows = tuple[Array, list[float], Array, float]
 
 
-def _build(cost: Array, level_cost: list[float], *blocks: Block) -> Problem:
+def _build(cost: Array, level_cost: list[float], *blocks: _Rows) -> LinearProblem:
     """Stack blocks of inequalities: rows, the levels in each of them, limits, starting price."""
     repeat = np.repeat(np.arange(len(blocks)), [len(limits) for _, _, limits, _ in blocks])
-    return Problem(
+    return LinearProblem(
         cost=cost,
         rows=np.vstack([rows for rows, _, _, _ in blocks]),
         levels=np.array([levels for _, levels, _, _ in blocks])[repeat],
@@ -139,25 +137,23 @@ def _build(cost: Array, level_cost: list[float], *blocks: Block) -> Problem:
     )
 
 
-def least_maximum(scales: Array, offsets: Array, compared: Mask) -> Problem:
-    """Minimise ``max_g (scales_g R_g - offsets_g)``.
+def least_maximum(offsets: Array, compared: Mask) -> LinearProblem:
+    """Minimise ``max_g (R_g - offsets_g)``.
 
     Parameters
     ----------
-    scales : ndarray of shape (k,)
-        Positive; ones for errors and losses, ``1 / tr C_g`` for the share of variance lost.
     offsets : ndarray of shape (k,)
         Zeros for errors, ``min_V R_g(V)`` for the losses of Samadi et al.
     compared : ndarray of bool, shape (k,)
         The groups that count.
     """
-    terms, n = np.diag(scales)[compared], np.count_nonzero(compared)
-    return _build(np.zeros(len(scales)), [1.0], (terms, [-1.0], offsets[compared], 1.0 / n))
+    errors, n = _errors_of(compared)
+    return _build(np.zeros(len(offsets)), [1.0], (errors, [-1.0], offsets[compared], 1.0 / n))
 
 
 def least_spread(
     shares: Array, compared: Mask, *, cap: float | None = None, max_error: float | None = None
-) -> Problem:
+) -> LinearProblem:
     """Minimise ``max_g R_g - min_g R_g`` over the groups compared.
 
     Parameters
@@ -172,7 +168,7 @@ def least_spread(
     """
     errors, n = _errors_of(compared)
     zero, free = np.zeros(n), [0.0, 0.0]
-    blocks: list[Block] = [
+    blocks: list[_Rows] = [
         (errors, [-1.0, 0.0], zero, 1.0 / n),
         (-errors, [0.0, 1.0], zero, 1.0 / n),
     ]
@@ -185,7 +181,7 @@ def least_spread(
 
 def least_error(
     shares: Array, compared: Mask, *, max_spread: float = 0.0, cap: float | None = None
-) -> Problem:
+) -> LinearProblem:
     """Minimise the overall error ``p'R`` subject to ``max_g R_g - min_g R_g <= max_spread``.
 
     Parameters
@@ -202,7 +198,7 @@ def least_error(
     errors, n = _errors_of(compared)
     zero = np.zeros(n)
     if max_spread == 0.0:
-        blocks: list[Block] = [(errors, [-1.0], zero, 0.0)]
+        blocks: list[_Rows] = [(errors, [-1.0], zero, 0.0)]
     else:
         blocks = [
             (errors, [-1.0, 0.0], zero, 1.0 / n),

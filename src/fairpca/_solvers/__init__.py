@@ -1,1 +1,75 @@
-"""How a problem is solved."""
+"""How a problem is solved: :func:`solve` is the only place where a problem meets a solver."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fairpca._moments.operand import Operand
+from fairpca._problems.fair import FairProblem
+from fairpca._problems.solution import Solution
+from fairpca._problems.subset import SubsetProblem
+from fairpca._problems.worst_off import WorstOffProblem
+from fairpca._solvers.eigenspaces.choose import eigenspaces, search_line
+from fairpca._solvers.many_groups.spread import solve_spread
+from fairpca._solvers.many_groups.worst import solve_worst
+from fairpca._solvers.multiplicative_weights import solve_multiplicative_weights
+from fairpca._solvers.pca import solve_pca
+from fairpca._solvers.subset.select import solve_subset
+from fairpca._solvers.two_groups.exact import solve_exact
+from fairpca._solvers.two_groups.frontier import solve_fixed
+from fairpca._solvers.two_groups.golden import solve_golden
+from fairpca._solvers.two_groups.minmax import solve_minmax
+from fairpca._threads import single_threaded_blas
+
+Problem = FairProblem | WorstOffProblem | SubsetProblem
+
+
+def solve(
+    problem: Problem,
+    operand: Operand,
+    rank: int,
+    tol: float = 1e-6,
+    start: Solution | None = None,
+) -> Solution:
+    """Find the best projection of one rank.
+
+    Parameters
+    ----------
+    problem : FairProblem, WorstOffProblem or SubsetProblem
+        What is minimised.
+    operand : Operand
+        The groups' second moments.
+    rank : int
+        Number of components.
+    tol : float
+        Gap at which the search may end for more than two groups, relative to the largest trace.
+        Two groups are solved to rounding.
+    start : Solution, optional
+        Of a similar problem with the same operand and rank; saves time.
+
+    Returns
+    -------
+    Solution
+    """
+    two = len(operand.shares) == 2
+    search_two = partial(search_line, operand=operand, rank=rank, start=start)
+    with single_threaded_blas():
+        match problem:
+            case SubsetProblem():
+                return solve_subset(problem, operand, rank)
+            case FairProblem(alpha=1.0):
+                return search_two(solve_pca)
+            case FairProblem(alpha=float(alpha)):
+                return search_two(partial(solve_fixed, alpha=alpha))
+            case FairProblem(solver="golden"):
+                return search_two(partial(solve_golden, no_worse=problem.no_worse))
+            case FairProblem() if two:
+                return search_two(partial(solve_exact, problem=problem))
+            case FairProblem():
+                return solve_spread(eigenspaces(operand, rank), problem, tol)
+            case WorstOffProblem(solver="multiplicative_weights"):
+                return search_two(partial(solve_multiplicative_weights, problem=problem))
+            case WorstOffProblem() if two:
+                return search_two(partial(solve_minmax, criterion=problem.criterion))
+            case WorstOffProblem():
+                return solve_worst(eigenspaces(operand, rank), problem.criterion, tol)

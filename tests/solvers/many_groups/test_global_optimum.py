@@ -6,6 +6,8 @@ and sequential quadratic programming (scipy's) from random subspaces.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers.families import CALLS, CASES, least_errors, relative_gap, sampled
@@ -23,11 +25,11 @@ def stated(fam, name, objective):
     """The linear program in the errors that the solution is said to solve."""
     k, pca = len(fam.traces), fam.top(fam.shares)
     everyone, error = np.ones(k, dtype=bool), float(fam.shares @ pca.errors)
-    if objective == "maximum":
-        scales = 1.0 / fam.traces if name == "variance" else np.ones(k)
-        return least_maximum(scales, least_errors(fam) if name == "loss" else np.zeros(k), everyone)
+    if objective == "worst":
+        problem = least_maximum(least_errors(fam) if name == "loss" else np.zeros(k), everyone)
+        return replace(problem, rows=problem.rows / fam.traces) if name == "variance" else problem
     cap = float(pca.errors.max()) if name == "no_worse" else None
-    if objective == "spread":
+    if objective == "disparity":
         max_error = 1.05 * error if name == "max_error" else None
         return least_spread(fam.shares, everyone, cap=cap, max_error=max_error)
     max_spread = 0.5 * float(np.ptp(pca.errors)) if name == "max_spread" else 0.0

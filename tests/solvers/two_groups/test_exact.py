@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from fairpca import GroupMoments
-from fairpca._problems.fair import FairProblem, FixedAlpha, Status
-from fairpca._solvers.eigenspaces import growing as _bases
-from fairpca._solvers.eigenspaces.choose import EigenSolver
-from fairpca._solvers.eigenspaces.growing import GrowingBasis, SnapshotBasis
-from fairpca._solvers.eigenspaces.operand import (
-    DenseFamily,
-    DenseOperand,
-    SubspacePath,
-    top_eigenvectors,
-)
-from fairpca._solvers.two_groups.exact import Frontier, solve_exact, solve_fixed, solve_golden
+from fairpca._moments.operand import Operand
+from fairpca._problems.fair import FairProblem
+from fairpca._problems.status import Status
+from fairpca._solvers import solve
+from fairpca._solvers.eigenspaces import choose
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top, top_eigenvectors
+from fairpca._solvers.eigenspaces.growing import GrowingBasis
+from fairpca._solvers.eigenspaces.snapshots import SnapshotBasis
+from fairpca._solvers.two_groups.exact import solve_exact
+from fairpca._solvers.two_groups.frontier import Frontier, solve_fixed
+from fairpca._solvers.two_groups.golden import solve_golden
+from fairpca._solvers.two_groups.subspace_path import SubspacePath
 
 
 def family_of(C, shares, rank):
-    C = np.asarray(C, dtype=float)
-    return DenseFamily(C, np.asarray(shares), np.trace(C, axis1=1, axis2=2), rank)
+    return Eigenspaces(Operand(np.asarray(C, dtype=float), np.asarray(shares)), rank)
 
 
 def random_family(seed, d=6, rank=2, alike=0.0):
@@ -40,7 +40,7 @@ def diagonal_family(a, b, shares=(0.5, 0.5), rank=1):
 
 def grid(family, n=501):
     """Errors along a dense grid of alpha, computed with numpy alone."""
-    C_A, C_B = family.C[[0, 1]]
+    C_A, C_B = family.matrices[[0, 1]]
     p = family.shares
     C = p[0] * C_A + p[1] * C_B
     U = np.linalg.eigh(C)[1][:, -family.rank :]
@@ -59,7 +59,7 @@ def check(family, solution, problem, gap_scale=1.0):
     scale = family.traces.max()
     U = solution.basis
     np.testing.assert_allclose(U.T @ U, np.eye(family.rank), atol=1e-12)
-    by_definition = family.traces - [np.trace(U.T @ C @ U) for C in family.C]
+    by_definition = family.traces - [np.trace(U.T @ C @ U) for C in family.matrices]
     np.testing.assert_allclose(solution.errors, by_definition, atol=1e-12 * scale)
     R, D = values(family, solution, solution.errors)
     R_pca, D_pca = values(family, solution, solution.pca.errors)
@@ -160,7 +160,7 @@ def test_exact_crossing_is_the_diagonal():
 
 def test_where_the_eigenspace_jumps_golden_section_fails():
     family = diagonal_family([4.0, 0, 0], [0, 1.0, 0])
-    searched = solve_golden(family, FairProblem())
+    searched = solve_golden(family)
     assert abs(searched.errors[0] - searched.errors[1]) > 0.5
     solution = solve_exact(family, FairProblem())
     assert abs(solution.errors[0] - solution.errors[1]) <= 1e-14
@@ -216,7 +216,7 @@ def test_fixed_alpha():
     family = random_family(1)
     alphas, errors = grid(family, 11)
     for alpha, expected in zip(alphas, errors, strict=True):
-        solution = solve_fixed(family, FixedAlpha(float(alpha)))
+        solution = solve_fixed(family, float(alpha))
         np.testing.assert_allclose(solution.errors, expected, atol=1e-10)
         assert abs(solution.gap) <= 1e-12
         assert solution.alpha == alpha
@@ -225,7 +225,7 @@ def test_fixed_alpha():
 def test_ties_at_alpha_zero_go_to_the_least_overall_error():
     # C_B - C_A is zero along e2 and e3 alike; e2 carries more variance.
     family = diagonal_family([1, 2, 1, 0], [3.0, 2, 1, 0], rank=2)
-    solution = solve_fixed(family, FixedAlpha(0.0))
+    solution = solve_fixed(family, 0.0)
     np.testing.assert_allclose(np.abs(solution.basis).sum(axis=1), [1, 1, 0, 0], atol=1e-12)
 
 
@@ -255,8 +255,8 @@ def test_equal_eigenvalues_of_the_harmed_group_leave_the_least_disparity(seed):
 def test_status_of_every_ending():
     family = random_family(0, rank=1)
     assert solve_exact(family, FairProblem(max_disparity=1e9)).status is Status.ALREADY_FAIR
-    assert solve_fixed(family, FixedAlpha(0.5)).status is Status.FIXED
-    assert solve_golden(family, FairProblem()).status is Status.SEARCHED
+    assert solve_fixed(family, 0.5).status is Status.FIXED
+    assert solve_golden(family).status is Status.SEARCHED
     infeasible = solve_exact(diagonal_family([1, 1, 1], [2, 3, 4.0]), FairProblem())
     assert infeasible.status is Status.INFEASIBLE
     assert infeasible.alpha == 0.0
@@ -285,19 +285,18 @@ def test_bases_agree_with_dense(rank, problem, kind):
     A = rng.normal(size=(400, d)) * decay
     B = rng.normal(size=(250, d)) * rng.permutation(decay[:40].tolist() + [0.01] * (d - 40))
     moments = GroupMoments.from_data(np.vstack([A, B + 0.1]), np.repeat(["a", "b"], [400, 250]))
-    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    operand = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
     basis = kind(operand, rank, limit=d)
     grown = basis.solve(lambda family: solve_exact(family, problem))
-    dense = DenseFamily(operand.C, operand.shares, operand.traces, rank)
+    dense = Eigenspaces(operand, rank)
     exact = solve_exact(dense, problem)
     check(dense, grown, problem, gap_scale=10 / max(exact.alpha, 1e-3))
     assert grown.status is exact.status
     np.testing.assert_allclose(grown.errors, exact.errors, atol=1e-10)
     assert grown.alpha == pytest.approx(exact.alpha, abs=1e-6)
-    solver = EigenSolver(operand, rank)
-    again = solver.solve(lambda family: solve_exact(family, problem))
+    again = solve(problem, operand, rank)
     np.testing.assert_allclose(again.errors, exact.errors, atol=1e-10)
-    assert solver.n_eigensolves > 0
+    assert again.n_eigensolves > 0
 
 
 def test_snapshots_take_few_decompositions_of_all_features(monkeypatch):
@@ -306,21 +305,21 @@ def test_snapshots_take_few_decompositions_of_all_features(monkeypatch):
     groups = np.arange(900) % 3 == 0
     X[groups] = 1.2 * X[groups][:, ::-1]
     moments = GroupMoments.from_data(X, groups)
-    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
-    snapshots = []
+    operand = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
+    decomposed = []
 
     def counted(M, r):
-        snapshots.append(M)
+        decomposed.append(M)
         return top_eigenvectors(M, r)
 
-    monkeypatch.setattr(_bases, "top_eigenvectors", counted)
+    monkeypatch.setattr(snapshots, "top_eigenvectors", counted)
     basis = SnapshotBasis(operand, 10, limit=150)
     solution = basis.solve(lambda family: solve_exact(family, FairProblem()))
     assert basis.converged
     assert solution.status is Status.PARITY
-    family = operand.family(10)
+    family = Eigenspaces(operand, 10)
     solve_exact(family, FairProblem())
-    assert len(snapshots) <= 5 < family.n_eigensolves
+    assert len(decomposed) <= 5 < family.n_eigensolves
 
 
 @pytest.mark.parametrize("rank", [3, 12])
@@ -336,11 +335,11 @@ def test_eigenvectors_outside_of_an_invariant_basis_are_not_overlooked(rank, kin
     if kind == "multiple":
         values = np.ceil(2 * values)
     C = np.stack([np.diag(v) for v in values])
-    operand = DenseOperand(C, np.array([0.6, 0.4]))
-    solver = EigenSolver(operand, rank)
-    solution = solver.solve(lambda family: solve_exact(family, problem))
-    assert isinstance(solver._basis, SnapshotBasis)
-    exact = solve_exact(operand.family(rank), problem)
+    operand = Operand(C, np.array([0.6, 0.4]))
+    first, *_ = choose._bases(operand, rank, None)
+    assert isinstance(first, SnapshotBasis)
+    solution = solve(problem, operand, rank)
+    exact = solve_exact(Eigenspaces(operand, rank), problem)
     assert solution.status is exact.status
     np.testing.assert_allclose(solution.pca.errors @ operand.shares, exact.pca.bound)
     if kind != "multiple":  # where subspaces are equally good, another one may be found
@@ -351,13 +350,13 @@ def test_eigenvectors_outside_of_an_invariant_basis_are_not_overlooked(rank, kin
 def test_first_eigenspace_is_told_from_others():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(50, 40))
-    operand = DenseOperand((A.T @ A / 50)[None], np.ones(1))
-    vectors = np.linalg.eigh(operand.C[0])[1][:, ::-1]
+    C = A.T @ A / 50
+    vectors = np.linalg.eigh(C)[1][:, ::-1]
     for sign in (1.0, -1.0):
         ordered = vectors if sign > 0 else vectors[:, ::-1]
-        assert operand.is_top(np.array([sign]), ordered[:, :6])
-        assert not operand.is_top(np.array([sign]), ordered[:, [0, 1, 2, 3, 4, 6]])
-        assert not operand.is_top(np.array([sign]), ordered[:, 1:7])
+        assert is_top(sign * C, ordered[:, :6])
+        assert not is_top(sign * C, ordered[:, [0, 1, 2, 3, 4, 6]])
+        assert not is_top(sign * C, ordered[:, 1:7])
 
 
 @pytest.mark.parametrize("kind", [GrowingBasis, SnapshotBasis])
@@ -365,12 +364,12 @@ def test_bases_give_up_where_dense_is_faster(kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 320))
     moments = GroupMoments.from_data(X, np.arange(700) % 3 == 0)
-    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    operand = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
     basis = kind(operand, 5, limit=30 if kind is GrowingBasis else 10)
     rough = basis.solve(lambda family: solve_exact(family, FairProblem()))
     assert not basis.converged
-    solution = EigenSolver(operand, 5).solve(lambda family: solve_exact(family, FairProblem()))
-    dense = DenseFamily(operand.C, operand.shares, operand.traces, 5)
+    solution = solve(FairProblem(), operand, 5)
+    dense = Eigenspaces(operand, 5)
     exact = solve_exact(dense, FairProblem())
     np.testing.assert_allclose(solution.errors, exact.errors, atol=1e-9)
     # The rough answer is as fair, its errors are exact, and its gap covers what it misses.
@@ -383,11 +382,11 @@ def test_growing_basis_restarts_within_its_capacity():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 310)) * np.arange(1, 311) ** -0.7
     moments = GroupMoments.from_data(X, np.arange(500) % 3 == 0)
-    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    operand = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
     basis = GrowingBasis(operand, 4, limit=2000, capacity=48)
     solution = basis.solve(lambda family: solve_exact(family, FairProblem()))
     assert basis.converged
-    exact = solve_exact(operand.family(4), FairProblem())
+    exact = solve_exact(Eigenspaces(operand, 4), FairProblem())
     np.testing.assert_allclose(solution.errors, exact.errors, atol=1e-10)
 
 
@@ -395,15 +394,18 @@ def test_growing_basis_needs_products_and_traces_only():
     """An operand without matrices, fed from X, gives the same answer."""
     X, groups = make_groups(n=(80, 50), d=400, seed=4)
     moments = GroupMoments.from_data(X, groups)
-    dense = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    dense = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
     centred = X - X.mean(axis=0)
 
-    class FromRows:
-        shares = dense.shares
-        n_features = 400
+    class FromRows(Operand):
+        matrices = None
+        shares, compared, n_features = dense.shares, dense.compared, 400
         traces = np.array(
             [np.mean(np.sum(centred[groups == g] ** 2, axis=1)) for g in moments.groups]
         )
+
+        def __init__(self):
+            pass
 
         def products(self, V):
             parts = [centred[groups == g] for g in moments.groups]

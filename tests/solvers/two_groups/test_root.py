@@ -76,7 +76,7 @@ def test_a_proven_jump_ends_the_search():
         return Sample(3.25, 2.0, "jump"), True
 
     found = find_crossing(f, Sample(3.0, -1.0, None), Sample(4.0, 2.0, None), 0.0, find_jump)
-    assert found.at.payload == "jump"
+    assert found.at.point == "jump"
     assert f.calls <= 3
     assert (found.below.value, found.above.value) == (-1.0, 2.0)
 

@@ -2,9 +2,9 @@
 
 Relax ``U U'`` to ``P`` with ``0 <= P <= I``, ``tr P = r``, inside the span of an orthonormal ``V``:
 ``P = V S V'``, with ``C_g`` standing for ``V' C_g V``. For prices ``y`` of the rows of a
-:class:`~fairpca._problems.linear.Problem` and ``W = sum_g w_g C_g``, ``w = c + A'y``, the dual
-function is ``min_S w'R(S) - b'y``. It is concave but has a kink wherever eigenvalues r and r + 1
-of ``W`` cross, which the optimum seeks out. Hence the barrier, of parameter ``mu``::
+``LinearProblem`` and ``W = sum_g w_g C_g``, ``w = c + A'y``, the dual function is ``min_S w'R(S) -
+b'y``. It is concave but has a kink wherever eigenvalues r and r + 1 of ``W`` cross, which the
+optimum seeks out. Hence the barrier, of parameter ``mu``::
 
     f(y) = min_S { w'R(S) - mu log det S - mu log det(I - S) } - b'y
            + mu sum_j log(y_j - l_j) + mu sum_j log(h - y_j)
@@ -37,10 +37,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from fairpca._problems.linear import Problem
+from fairpca._problems.linear import LinearProblem
 from fairpca._typing import Array
-
-__all__ = ["Centre", "SmoothedDual"]
 
 _MAX_PRICE = 1e6
 _CENTRED = 0.3  # Newton decrement below which the tangent can be trusted
@@ -103,7 +101,7 @@ class SmoothedDual:
 
     Parameters
     ----------
-    problem : Problem
+    problem : LinearProblem
         Scaled, so that errors and prices are of order one.
     matrices : ndarray of shape (k, m, m)
         ``V' C_g V``, with m > rank.
@@ -119,7 +117,7 @@ class SmoothedDual:
         Eigendecompositions so far.
     """
 
-    def __init__(self, problem: Problem, matrices: Array, traces: Array, rank: int) -> None:
+    def __init__(self, problem: LinearProblem, matrices: Array, traces: Array, rank: int) -> None:
         self.problem = problem
         self.matrices = matrices
         self.traces = traces

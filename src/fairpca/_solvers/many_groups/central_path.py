@@ -14,13 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._problems.linear import Problem
-from fairpca._solvers.eigenspaces.growing import bordered
-from fairpca._solvers.eigenspaces.operand import Family, Point
+from fairpca._problems.linear import LinearProblem
+from fairpca._problems.solution import Point
+from fairpca._solvers.eigenspaces.growing import Spaces, bordered
 from fairpca._solvers.many_groups.barrier import Centre, SmoothedDual
 from fairpca._typing import Array
-
-__all__ = ["PathEnd", "Workspace", "follow"]
 
 _WHOLE_SPACE = 64  # up to this many features the span is everything from the start
 _FIRST_MU, _LAST_MU = 0.1, 1e-9
@@ -31,21 +29,20 @@ _PACE = (0.1, 0.1, 0.3, 1.0, 3.0)  # change of pace after so many Newton steps
 class Workspace:
     """The span of the eigenvectors met so far, and the count of the work done."""
 
-    def __init__(self, family: Family) -> None:
-        self.family = family
-        self.traces = family.traces
-        self.rank = family.rank
-        self.n_eigensolves = 0
+    def __init__(self, spaces: Spaces, pca: Point) -> None:
+        self.spaces = spaces
+        self.pca = pca
+        self.traces = spaces.traces
+        self.rank = spaces.rank
         self.iterations = 0
-        d = family.n_features
+        d = spaces.n_features
         self.closed = d <= _WHOLE_SPACE
         self.basis = np.eye(d, d if self.closed else 0)
-        self.matrices = self.basis.T @ family.products(self.basis)
-
-    def top(self, weights: Array) -> Point:
-        """Solve the eigenproblem in the whole space."""
-        self.n_eigensolves += 1
-        return self.family.top(weights)
+        self.matrices = self.basis.T @ spaces.products(self.basis)
+        if not self.closed:
+            self.grow(pca.basis)
+            if self.basis.shape[1] <= self.rank:
+                self.grow(np.eye(d, self.rank + 1))
 
     def grow(self, block: Array) -> bool:
         """Add the columns of a block to the span; false if they were in it."""
@@ -54,7 +51,7 @@ class Workspace:
             left, sizes, _ = np.linalg.svd(block, full_matrices=False)
             block = left[:, sizes > 1e-9]
         if block.shape[1]:
-            products = self.family.products(block)
+            products = self.spaces.products(block)
             self.matrices = bordered(self.matrices, self.basis, block, products)
             self.basis = np.hstack([self.basis, block])
         return bool(block.shape[1])
@@ -74,7 +71,7 @@ class Workspace:
 class PathEnd:
     """Where the central path was left: its last centre, the prices it leads to, their bound."""
 
-    problem: Problem  # scaled
+    problem: LinearProblem  # scaled
     row_scale: float
     objective_scale: float
     centre: Centre
@@ -82,23 +79,9 @@ class PathEnd:
     bound: float
 
 
-def follow(
-    work: Workspace,
-    problem: Problem,
-    weights: Array | None,
-    tol: float,
-    ceiling: float = np.inf,
-) -> PathEnd:
+def follow(work: Workspace, problem: LinearProblem, tol: float, ceiling: float = np.inf) -> PathEnd:
     """Follow the central path to its end, or until the bound passes a ceiling."""
-    family = work.family
     scaled, row_scale, objective_scale = problem.scaled(work.traces)
-    if not work.closed:
-        if not work.basis.size:
-            work.grow(work.top(family.shares).basis)
-        if weights is not None:
-            work.grow(work.top(weights).basis)
-        if work.basis.shape[1] <= family.rank:
-            work.grow(np.eye(family.n_features, family.rank + 1))
 
     def smoothed() -> SmoothedDual:
         return SmoothedDual(scaled, work.matrices, work.traces, work.rank)
@@ -116,7 +99,7 @@ def follow(
         if work.closed:
             bound = max(bound, here)
         else:
-            point = work.top(scaled.weights(prices))
+            point = work.spaces.top(scaled.weights(prices))
             true = point.bound - float(scaled.limits @ prices)
             bound = max(bound, true)
             allowed = 1e-3 * tol if last else max(1e-3 * tol, 0.1 * mu * dual.n_terms)
@@ -128,5 +111,5 @@ def follow(
         shrink = float(np.clip(shrink * _PACE[min(centre.steps, 4)], 1e-3, 0.5))
         prices, mu = dual.predict(centre, max(mu * shrink, last_mu))
     if work.closed:
-        work.n_eigensolves += dual.n_evaluations
+        work.spaces.n_eigensolves += dual.n_evaluations
     return PathEnd(scaled, row_scale, objective_scale, centre, prices, bound / objective_scale)

@@ -34,11 +34,9 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.optimize import nnls
 
-from fairpca._problems.linear import Problem
+from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.many_groups.barrier import Centre
 from fairpca._typing import Array, Mask
-
-__all__ = ["Candidate", "recover"]
 
 _WHOLE = 1e-4  # an occupation this near to 0 or 1 is whole
 _MAX_DESCENT = 60
@@ -75,7 +73,7 @@ def recover(
     matrices: Array,
     traces: Array,
     rank: int,
-    problem: Problem,
+    problem: LinearProblem,
     target: float,
 ) -> Candidate:
     """Find a rank-r projection near the relaxed solution.
@@ -90,7 +88,7 @@ def recover(
         ``V' C_g V``.
     traces : ndarray of shape (k,)
     rank : int
-    problem : Problem
+    problem : LinearProblem
         Scaled.
     target : float
         Objective at which to stop trying other starts.
@@ -121,7 +119,9 @@ def recover(
     return best
 
 
-def _purify(centre: Centre, block: Array, matrices: Array, problem: Problem, active: Mask) -> Array:
+def _purify(
+    centre: Centre, block: Array, matrices: Array, problem: LinearProblem, active: Mask
+) -> Array:
     """Walk in the optimal face to a relaxed solution with fewer fractional occupations."""
     vectors, s = centre.vectors, centre.occupations
     rows, levels = problem.rows[active], problem.levels[active]
@@ -174,7 +174,7 @@ def _face_step(s: Array, E: Array, slack: Array, used: Array) -> float:
 
 
 def _descend(
-    basis: Array, matrices: Array, traces: Array, problem: Problem, prices: Array
+    basis: Array, matrices: Array, traces: Array, problem: LinearProblem, prices: Array
 ) -> Candidate:
     """Sequential quadratic programming over subspaces, with an exact penalty as merit."""
     rank = basis.shape[1]
@@ -211,13 +211,13 @@ def _descend(
 
 
 def _candidate(
-    basis: Array, matrices: Array, traces: Array, problem: Problem, prices: Array
+    basis: Array, matrices: Array, traces: Array, problem: LinearProblem, prices: Array
 ) -> Candidate:
     errors = traces - np.einsum("gai,ai->g", matrices @ basis, basis)
     return Candidate(basis, errors, *problem.measure(errors), prices)
 
 
-def _multipliers(G: Array, errors: Array, problem: Problem, prices: Array) -> Array:
+def _multipliers(G: Array, errors: Array, problem: LinearProblem, prices: Array) -> Array:
     """Prices of the quadratic program in which the errors are ``R - G w``.
 
     They minimise ``w'Gw / 2 - w'R + b'y`` subject to ``y >= 0`` and ``B'y = -q``: nonnegative least

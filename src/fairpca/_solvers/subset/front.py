@@ -9,7 +9,7 @@ Keeping a set S of PCA eigenvectors v_j leaves out the others, and both objectiv
 
 So the Pareto front of (R, F) is a subset problem on 2 d numbers. :func:`exact_front` solves it by
 enumeration, at a few nanoseconds per subset; :func:`spea2_front` is the authors' evolutionary
-search for when there are too many subsets; :func:`select` picks one point of a front.
+search for when there are too many subsets.
 
 Where the same sum can be reached in two ways, rounding decides which is smaller. Differences below
 the rounding error of a sum of d terms therefore count as ties, and ties go to the subset met first,
@@ -22,20 +22,14 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-__all__ = ["EXACT_LIMIT", "RULES", "Front", "exact_front", "select", "spea2_front"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Rule = Literal["balanced", "weighted", "least_error", "fairest"]
+from fairpca._typing import Array, Codes
 
 EXACT_LIMIT = 1_000_000
-RULES: tuple[Rule, ...] = ("balanced", "weighted", "least_error", "fairest")
 _BLOCK = 1 << 17
 
 
@@ -53,9 +47,9 @@ class Front:
         Fairness measure F, strictly descending.
     """
 
-    subsets: Ints
-    errors: Floats
-    fairness: Floats
+    subsets: Codes
+    errors: Array
+    fairness: Array
 
     def __len__(self) -> int:
         return len(self.errors)
@@ -191,64 +185,7 @@ def spea2_front(
     return _front(lambdas, deltas, np.vstack([pca, found]))
 
 
-def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None) -> int:
-    """Pick one point of a front; ties go to the smaller error.
-
-    Parameters
-    ----------
-    front : Front
-        The front for the r in question.
-    rule : {"balanced", "weighted", "least_error", "fairest"}
-        ``"balanced"`` (the authors' M2): both objectives scaled to [0, 1] over this front, least
-        sum. ``"weighted"`` (M1): scaled by their ranges over the front for r = 1, least sum; where
-        that front is one point, by its values. ``"least_error"`` (M3), which is PCA up to ties.
-        ``"fairest"`` (M4): least F.
-    first : Front, optional
-        The front for r = 1; wanted by ``"weighted"`` only.
-
-    Returns
-    -------
-    int
-        Row of the front.
-
-    Examples
-    --------
-    >>> from fairpca._solvers.subset.front import exact_front, select
-    >>> front = exact_front([4.0, 3.0, 1.0], [0.5, 2.0, 3.0], 1)
-    >>> front.errors.tolist(), front.fairness.tolist()
-    ([4.0, 5.0, 7.0], [25.0, 12.25, 6.25])
-    >>> [select(front, rule) for rule in ("balanced", "least_error", "fairest")]
-    [1, 0, 2]
-    """
-    if rule == "least_error":
-        return 0
-    if rule == "fairest":
-        return len(front) - 1
-    if rule == "balanced":
-        scales = _scales(front)
-    elif rule == "weighted":
-        if first is None:
-            raise ValueError(
-                "rule='weighted' takes its weights from the front for r = 1: pass "
-                "first=exact_front(lambdas, deltas, 1)."
-            )
-        scales = _scales(first)
-    else:
-        raise ValueError(f"rule={rule!r} is not known: pass one of {', '.join(map(repr, RULES))}.")
-    # R / a + F / b, multiplied by a b: a scale of zero then decides alone instead of dividing.
-    a, b = scales
-    score = b * (front.errors - front.errors[0]) + a * (front.fairness - front.fairness[-1])
-    return int(np.flatnonzero(score <= score.min() + 1e-12 * score.max())[0])
-
-
-def _scales(front: Front) -> tuple[float, float]:
-    """Ranges of R and F over a front; its values where it is one point, as the authors do."""
-    if len(front) == 1:
-        return float(front.errors[0]), float(front.fairness[0])
-    return float(np.ptp(front.errors)), float(np.ptp(front.fairness))
-
-
-def _checked(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> tuple[Floats, Floats]:
+def _checked(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> tuple[Array, Array]:
     lam, delta = np.asarray(lambdas, dtype=float), np.asarray(deltas, dtype=float)
     if lam.ndim != 1 or lam.shape != delta.shape or not len(lam):
         raise ValueError(
@@ -262,24 +199,24 @@ def _checked(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> tuple[Floats, Flo
     return lam, delta
 
 
-def _ranking(lambdas: Floats) -> Ints:
+def _ranking(lambdas: Array) -> Codes:
     """Eigenvectors by descending eigenvalue, PCA's order."""
     return np.argsort(-lambdas, kind="stable")
 
 
-def _tolerance(terms: Floats) -> float:
+def _tolerance(terms: Array) -> float:
     """Bound on the rounding error of a sum of some of the terms."""
     return float(4 * len(terms) * np.finfo(float).eps * np.abs(terms).sum())
 
 
-def _combinations(items: Ints, k: int) -> Ints:
+def _combinations(items: Codes, k: int) -> Codes:
     """All k-subsets of the items, one per row, in lexicographic order of position."""
     n = math.comb(len(items), k)
     flat = itertools.chain.from_iterable(itertools.combinations(items.tolist(), k))
     return np.fromiter(flat, dtype=np.intp, count=n * k).reshape(n, k)
 
 
-def _blocks(order: Ints, k: int) -> Iterator[tuple[Ints, Ints]]:
+def _blocks(order: Codes, k: int) -> Iterator[tuple[Codes, Codes]]:
     """Pairs of lists whose rows, joined in all ways, are each k-subset exactly once."""
     front, back = order[: len(order) // 2], order[len(order) // 2 :]
     for j in range(min(k, len(front)), max(0, k - len(back)) - 1, -1):
@@ -289,21 +226,21 @@ def _blocks(order: Ints, k: int) -> Iterator[tuple[Ints, Ints]]:
             yield rows[start : start + step], columns
 
 
-def _sums(terms: Floats, subsets: Ints) -> Floats:
-    sums: Floats = terms[subsets].sum(axis=1)
+def _sums(terms: Array, subsets: Codes) -> Array:
+    sums: Array = terms[subsets].sum(axis=1)
     return sums
 
 
 def _undominated(
-    R: Floats, D: Floats, front_R: Floats, front_D: Floats, tolerance: tuple[float, float]
-) -> Ints:
+    R: Array, D: Array, front_R: Array, front_D: Array, tolerance: tuple[float, float]
+) -> Codes:
     """Candidates that the front so far does not dominate; the front is sorted by R."""
     position = np.searchsorted(front_R, R + tolerance[0], side="right")
     bound = np.concatenate([[np.inf], front_D])[position]
     return np.flatnonzero(bound - tolerance[1] > D)
 
 
-def _pareto(R: Floats, D: Floats, tolerance: tuple[float, float]) -> Ints:
+def _pareto(R: Array, D: Array, tolerance: tuple[float, float]) -> Codes:
     """Indices of the points that none dominates, by ascending R; ties go to the lower index."""
     order = np.lexsort((D, R))
     least = np.minimum.accumulate(D[order])
@@ -323,13 +260,13 @@ def _pareto(R: Floats, D: Floats, tolerance: tuple[float, float]) -> Ints:
     return np.array(kept, dtype=np.intp)
 
 
-def _complements(subsets: Ints, d: int) -> Ints:
+def _complements(subsets: Codes, d: int) -> Codes:
     left = np.ones((len(subsets), d), dtype=bool)
     np.put_along_axis(left, subsets, False, axis=1)
     return np.nonzero(left)[1].reshape(len(subsets), d - subsets.shape[1])
 
 
-def _front(lambdas: Floats, deltas: Floats, subsets: Ints) -> Front:
+def _front(lambdas: Array, deltas: Array, subsets: Codes) -> Front:
     """Evaluate subsets afresh, without cancellation, and keep those that none dominates."""
     subsets = np.sort(subsets, axis=1)
     left = _complements(subsets, len(lambdas))

@@ -1,44 +1,56 @@
-"""Where a monotone function of one variable crosses zero, jumps included."""
+"""The optimal projection at which a slack is used up, along a line of group weights.
+
+Weights ``w(x)``, affine in x, have an optimal projection ``U(x)`` each. A slack of its errors that
+is monotone in x is zero at a root, or changes sign where U jumps: the r-th and (r+1)-th eigenvalues
+of ``M(w(x))`` meet there, and every subspace on the shortest path between both sides is optimal for
+that x. One of them has zero slack.
+
+The bracket is shrunk by hand, not by scipy, because the function may jump over zero.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
 
-P = TypeVar("P")
+from scipy.optimize import brentq
+
+from fairpca._problems.solution import Point
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.two_groups.subspace_path import SubspacePath
+from fairpca._typing import Array
 
 
 @dataclass(frozen=True)
-class Sample(Generic[P]):
+class Sample:
     """A function value, with whatever was computed on the way to it."""
 
     x: float
     value: float
-    payload: P
+    point: Point
 
 
 @dataclass(frozen=True)
-class Crossing(Generic[P]):
+class Crossing:
     """The root: ``below.value <= 0 <= above.value``, and ``at`` the best known place of it.
 
     All three are the same sample when its value is zero to rounding. Otherwise the function jumps
     there: ``below`` and ``above`` are the two sides of the jump.
     """
 
-    below: Sample[P]
-    above: Sample[P]
-    at: Sample[P]
+    below: Sample
+    above: Sample
+    at: Sample
 
 
 def find_crossing(
-    evaluate: Callable[[float], Sample[P]],
-    below: Sample[P],
-    above: Sample[P],
+    evaluate: Callable[[float], Sample],
+    below: Sample,
+    above: Sample,
     ftol: float,
-    find_jump: Callable[[Sample[P], Sample[P]], tuple[Sample[P], bool] | None] | None = None,
+    find_jump: Callable[[Sample, Sample], tuple[Sample, bool] | None] | None = None,
     guess: float | None = None,
-) -> Crossing[P]:
+) -> Crossing:
     """Shrink a bracket by inverse quadratic interpolation guarded by bisection (Chandrupatla 1997).
 
     Parameters
@@ -68,7 +80,7 @@ def find_crossing(
             "on the two sides of zero."
         )
     new, opposite = above, below
-    previous: Sample[P] | None = None
+    previous: Sample | None = None
     if guess is not None and min(below.x, above.x) < guess < max(below.x, above.x):
         new = evaluate(guess)
         if abs(new.value) <= ftol:
@@ -104,7 +116,7 @@ def find_crossing(
             return Crossing(lo, hi, hi)
 
 
-def _interpolate(new: Sample[P], opposite: Sample[P], previous: Sample[P] | None) -> float:
+def _interpolate(new: Sample, opposite: Sample, previous: Sample | None) -> float:
     """The fraction of the way from ``new`` to ``opposite`` at which to look next."""
     if previous is None:
         return 0.5
@@ -119,3 +131,70 @@ def _interpolate(new: Sample[P], opposite: Sample[P], previous: Sample[P] | None
     width = abs(x2 - x1)
     least = 2e-16 * max(abs(x1), abs(x2)) / width
     return min(max(t, least), 1 - least)
+
+
+def cross_slack(
+    spaces: Eigenspaces,
+    at: Callable[[float], Point],
+    slack: Callable[[Array], float],
+    below: Sample,
+    above: Sample,
+) -> tuple[Point, Crossing]:
+    """Find the projection of zero slack, and the root it was found at.
+
+    Parameters
+    ----------
+    spaces : Eigenspaces
+    at : callable
+        ``U(x)``, with its weights.
+    slack : callable
+        What is left of a limit, given the group errors; monotone in x.
+    below, above : Sample
+        Ends of negative and of positive slack.
+
+    Returns
+    -------
+    point : Point
+        Zero slack up to rounding; at a jump its errors and basis are those between both sides.
+    crossing : Crossing
+        Its ends are the eigenspaces that ``point`` rests on.
+    """
+
+    def sample(x: float) -> Sample:
+        point = at(x)
+        return Sample(x, slack(point.errors), point)
+
+    def jump(lo: Sample, hi: Sample) -> tuple[Sample, bool] | None:
+        # min_U w(x) @ R is the lower envelope of lines in x, one per projection: where the lines
+        # of both ends meet on the envelope itself, both ends are optimal and U jumps there.
+        x = _meeting_point(lo, hi)
+        if x is None:
+            return None
+        middle = sample(x)
+        excess = float(middle.point.weights @ lo.point.errors) - middle.point.bound
+        return middle, excess <= spaces.rounding
+
+    crossing = find_crossing(sample, below, above, spaces.rounding, jump, spaces.guess)
+    return _resolve(spaces, crossing, slack), crossing
+
+
+def _meeting_point(lo: Sample, hi: Sample) -> float | None:
+    """The x at which the projections of both ends are equally good, if inside the bracket."""
+    change = lo.point.errors - hi.point.errors
+    at_lo, at_hi = float(lo.point.weights @ change), float(hi.point.weights @ change)
+    if at_lo == at_hi:
+        return None
+    x = lo.x + at_lo / (at_lo - at_hi) * (hi.x - lo.x)
+    return x if min(lo.x, hi.x) < x < max(lo.x, hi.x) else None
+
+
+def _resolve(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], float]) -> Point:
+    """The sample at the root, or the point of zero slack between the two sides of a jump."""
+    if crossing.below is crossing.above:
+        return crossing.at.point
+    path = SubspacePath(spaces, crossing.below.point.basis, crossing.above.point.basis)
+    if slack(path.errors(0.0)) < 0 < slack(path.errors(1.0)):
+        s = brentq(lambda s: slack(path.errors(s)), 0.0, 1.0, xtol=1e-16, rtol=1e-15)
+        basis = path.basis(s)
+        return replace(crossing.at.point, basis=basis, errors=spaces.errors(basis))
+    return crossing.above.point

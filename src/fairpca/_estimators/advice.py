@@ -1,0 +1,84 @@
+"""What a user must not overlook about a fit, as warnings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.operand import Operand
+from fairpca._problems.solution import Solution
+from fairpca._problems.status import APPROXIMATE, Status
+from fairpca._solvers.eigenspaces.dense import rounding_of
+from fairpca._typing import Array
+from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
+
+_PACKAGE = str(Path(__file__).parent.parent)
+_LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
+_DROWNED = 10  # times rounding: variances that are smaller are lost in it
+_GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn where the user's code called this library."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level - 1)
+
+
+def warn_of_result(solution: Solution, measured: Operand, disparity: float, tol: float) -> None:
+    """Say that parity is out of reach, or that the projection is not proven to be the best."""
+    r, gap = solution.basis.shape[1], solution.gap
+    if solution.status is Status.INFEASIBLE:
+        warn(
+            f"no projection onto {r} components has the disparity asked for; this one has the "
+            f"least possible, {disparity:.6g}. Pass more components.",
+            ParityInfeasibleWarning,
+        )
+    largest, R = float(measured.traces.max()), float(measured.shares @ solution.errors)
+    if measured.matrices is None and len(measured.shares) == 2:
+        if gap > _GAP_WORTH_A_WARNING * R:
+            warn(
+                f"with {measured.n_features} features the search ended before it had converged: "
+                f"the least error may be lower by up to {gap:.3g} than {R:.6g}, that of the "
+                "projection found. All figures about this projection are exact.",
+                ConvergenceWarning,
+            )
+    elif solution.status not in APPROXIMATE and gap > tol * largest:
+        warn(
+            f"the projection onto {r} components may be up to duality_gap_ = {gap:.3g} worse "
+            f"than the best one, which is more than tol = {tol:g} times the largest group's "
+            f"variance, {largest:.3g}: for more than two groups the bound is not always attained. "
+            "Another n_components may close the gap; a larger tol accepts it.",
+            DualityGapWarning,
+        )
+
+
+def warn_of_data(moments: GroupMoments, operand: Operand) -> None:
+    """Say that some of the data are lost in the rounding of float64."""
+    within, between = moments.spreads()
+    if between > _LOST_DIGITS * within > 0:
+        warn(
+            f"the groups' means are so far apart (mean square {between:.3g}) that the spread of "
+            f"the rows about them ({within:.3g}) is nearly lost in the rounding of float64: take "
+            f"errors and disparity as uncertain by about {1e-15 * between:.1g}. Drop the columns "
+            "that tell the groups apart, or subtract each group's mean first.",
+            RuntimeWarning,
+        )
+    variances: Array = np.einsum("g,gii->i", operand.shares, operand.matrices)
+    total, largest = float(variances.sum()), int(variances.argmax())
+    others = float(np.delete(variances, largest).sum())
+    if 0 < others < _DROWNED * rounding_of(len(variances)) * total:
+        names = moments.feature_names
+        warn(
+            f"feature {names[largest] if names else largest!r} varies so much more (variance "
+            f"{variances[largest]:.3g}) than all others together ({others:.3g}) that these are "
+            "lost in the rounding of float64. Standardise the features first, for example with "
+            "StandardScaler, or leave this one out.",
+            RuntimeWarning,
+        )

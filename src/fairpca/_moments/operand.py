@@ -1,0 +1,93 @@
+"""The groups' second moments as a solver sees them.
+
+========  ==================================================================
+symbol    meaning
+========  ==================================================================
+C_g       second moments of group g, d x d
+p_g       share of group g in the total weight, so ``C = sum_g p_g C_g``
+U         d x r, orthonormal columns: a projection of rank r
+R_g(U)    ``tr C_g - tr U' C_g U``, the error of group g
+========  ==================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from fairpca._typing import Array, Mask
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class Operand:
+    """Second moments of k groups, as matrices.
+
+    A subclass for very many features offers products with thin matrices only: its ``matrices`` are
+    None.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (k, d, d)
+        ``C_g``.
+    shares : ndarray of shape (k,)
+        ``p_g``.
+    compared : ndarray of bool, shape (k,), optional
+        The groups that are to be treated alike, by default all. The others count in ``C`` only.
+
+    Attributes
+    ----------
+    traces : ndarray of shape (k,)
+        ``tr C_g``, the total variance of each group.
+    n_features : int
+    """
+
+    matrices: Array | None
+    shares: Array
+    traces: Array
+    compared: Mask
+    n_features: int
+
+    def __init__(self, matrices: Array, shares: Array, compared: Mask | None = None) -> None:
+        self.matrices = matrices
+        self.shares = shares
+        self.traces = np.trace(matrices, axis1=1, axis2=2)
+        self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
+        self.n_features = matrices.shape[1]
+
+    def relative(self) -> Self:
+        """The same groups, with each error a share of the group's own total variance."""
+        units, shares = relative_units(self.shares, self.traces)
+        assert self.matrices is not None
+        return type(self)(self.matrices / units[:, None, None], shares, self.compared)
+
+    def inside(self, matrices: Array) -> Operand:
+        """The same groups within a span V, given ``V' C_g V``; what lies outside is always lost."""
+        small = Operand(matrices, self.shares, self.compared)
+        small.traces = self.traces
+        return small
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
+        return np.asarray(self.matrices @ V)
+
+    def errors(self, basis: Array) -> Array:
+        """``R_g(U)`` of every group."""
+        return group_errors(self.traces, self.products(basis), basis)
+
+
+def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
+    """What to divide the groups' matrices by so that errors become shares, and their new weights.
+
+    ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add up to
+    ``C / tr C``. So plain PCA stays the best overall, and the overall error becomes the share of
+    all variance that is lost. A group without variance loses nothing.
+    """
+    total = max(float(shares @ traces), _TINY)
+    return np.where(traces > 0, traces, 1.0), shares * traces / total
+
+
+def group_errors(traces: Array, products: Array, basis: Array) -> Array:
+    """``R_g(U)`` of every group, from ``tr C_g`` and ``C_g U``."""
+    return np.asarray(traces - np.einsum("kij,ij->k", products, basis))

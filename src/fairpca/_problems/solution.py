@@ -1,0 +1,113 @@
+"""The one form in which every solver returns its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import nan
+from typing import Any, Literal
+
+import numpy as np
+
+from fairpca._problems.status import Status
+from fairpca._typing import Array, Mask
+
+#: What a solver made small: the overall error R; the disparity D, or the spread of more than two
+#: groups; the harmed group's error; the largest value of a group; the weighted sum of R and D; or
+#: the paper's ``F = D^2``.
+Objective = Literal["error", "disparity", "harmed", "worst", "weighted", "fairness"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """The optimal projection for one vector of group weights.
+
+    ``bound`` is the least value of ``sum_g w_g R_g`` over all projections of rank r, taken from the
+    eigenvalues alone; ``errors`` are measured on the basis.
+    """
+
+    weights: Array
+    basis: Array
+    errors: Array
+    bound: float
+
+    def lift(self, V: Array) -> Point:
+        """The same point after ``x -> V x``."""
+        return replace(self, basis=V @ self.basis)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A projection, what it costs each group, and the proof of how good it is.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (d, r)
+        Orthonormal ``U``, in no particular rotation.
+    errors : ndarray of shape (k,)
+        ``R_g(U)``.
+    status : Status
+    objective : str
+        What ``value`` and ``bound`` measure.
+    value, bound : float
+        The objective at ``U``, and a proven lower bound of it over all projections that keep to the
+        limits. NaN where nothing was proven.
+    weights : ndarray of shape (k,)
+        Group weights of the eigenproblem behind ``bound``.
+    pca : Point
+        Plain PCA of the same rank.
+    privileged, harmed : int
+        The groups that PCA treats best and worst, of those compared.
+    alpha : float
+        The weights of two groups as the paper writes them.
+    violation : float
+        Largest amount by which a limit is exceeded, in units of error.
+    rests_on : tuple of Point
+        The eigenspaces that must be right for the solution to be right.
+    n_eigensolves, n_iterations : int
+        Eigendecompositions, and Newton steps where there were any.
+    extras : mapping
+        Fitted attributes that only some estimators have.
+    """
+
+    basis: Array
+    errors: Array
+    status: Status
+    objective: Objective
+    value: float
+    bound: float
+    weights: Array
+    pca: Point
+    privileged: int
+    harmed: int
+    alpha: float = nan
+    violation: float = 0.0
+    rests_on: tuple[Point, ...] = ()
+    n_eigensolves: int = 0
+    n_iterations: int = 0
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """How far the projection can be from the best one."""
+        return self.value - self.bound
+
+    def lift(self, V: Array, slack: float) -> Solution:
+        """The same solution after ``x -> V x``.
+
+        Outside of V there may be projections that are better by ``slack``.
+        """
+        return replace(
+            self,
+            basis=V @ self.basis,
+            bound=self.bound - slack,
+            pca=self.pca.lift(V),
+            rests_on=tuple(point.lift(V) for point in self.rests_on),
+        )
+
+
+def best_and_worst(errors: Array, compared: Mask) -> tuple[int, int]:
+    """The groups of least and of largest error, of those compared; two different ones."""
+    members, errors = np.flatnonzero(compared), errors[compared]
+    # The last one on a tie, so that it is not the same group.
+    return int(members[errors.argmin()]), int(members[::-1][errors[::-1].argmax()])

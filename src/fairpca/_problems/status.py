@@ -1,0 +1,28 @@
+"""How a fit ended: the texts of ``status_``, all in one place."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """How a fit ended."""
+
+    PARITY = "parity reached"
+    INFEASIBLE = "parity infeasible at this rank"
+    CAPPED = "capped"
+    ALREADY_FAIR = "already fair"
+    DISPARITY_BUDGET = "disparity budget met"
+    ERROR_BUDGET = "error budget spent"
+    UNPROVEN = "least disparity found, not proven"
+    FIXED = "fixed alpha"
+    SEARCHED = "golden section ended at its tolerance"
+    GROUPS_EQUAL = "groups equal"
+    WORST_EQUAL = "worst-off groups equal"
+    ONE_GROUP_DECIDES = "one group decides"
+    ITERATED = "multiplicative weights ended"
+    SELECTED = "selected from the front"
+
+
+#: Ends of searches that are run for comparison. They claim to be no better than they are.
+APPROXIMATE = frozenset({Status.SEARCHED, Status.ITERATED, Status.SELECTED})

@@ -1,0 +1,114 @@
+"""Top-r eigenspaces of weighted sums of the groups' second moments, by dense decomposition.
+
+For weights w of any sign let ``M(w) = sum_g w_g C_g``. Its top-r eigenspace ``U(w)`` minimises
+``sum_g w_g R_g(U)`` over all projections of rank r (Ky Fan). Every solver of this library works by
+asking for ``U(w)``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh
+
+from fairpca._moments.operand import Operand, group_errors
+from fairpca._problems.solution import Point
+from fairpca._typing import Array
+
+_FULL_DRIVER_UP_TO = 128  # below, computing all eigenvectors is as fast as computing some
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Eigenspaces:
+    """All ``U(w)`` of one rank; counts the decompositions in ``n_eigensolves``.
+
+    Parameters
+    ----------
+    operand : Operand
+        With matrices.
+    rank : int
+    precision : float
+        How rough an answer is good enough, relative to the largest trace.
+    guess : float, optional
+        On a line of weights, where the answer is expected.
+    """
+
+    def __init__(
+        self, operand: Operand, rank: int, precision: float = 0.0, guess: float | None = None
+    ) -> None:
+        assert operand.matrices is not None
+        self.matrices = operand.matrices
+        self.shares = operand.shares
+        self.traces = operand.traces
+        self.compared = operand.compared
+        self.rank = rank
+        self.n_features = self.matrices.shape[1]
+        self.n_eigensolves = 0
+        self.guess = guess
+        #: Differences between errors below this count as zero: noise of the arithmetic, or more
+        #: where a rough answer is good enough.
+        self.rounding = max(rounding_of(self.n_features), precision) * float(self.traces.max())
+
+    def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
+        """``U(w)``; among equally good subspaces the best for the weights ``tiebreak``."""
+        self.n_eigensolves += 1
+        M = np.tensordot(weights, self.matrices, axes=1)
+        if tiebreak is None:
+            values, basis = top_eigenvectors(M, self.rank)
+        else:
+            other = np.tensordot(tiebreak, self.matrices, axes=1)
+            values, basis = _top_with_tiebreak(M, other, self.rank)
+        bound = float(weights @ self.traces - values.sum())
+        return Point(weights, basis, self.errors(basis), bound)
+
+    def errors(self, basis: Array) -> Array:
+        """``R_g(U)`` of every group."""
+        return group_errors(self.traces, self.matrices @ basis, basis)
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+        return np.asarray(self.matrices @ V)
+
+
+def rounding_of(d: int) -> float:
+    """What arithmetic with d x d matrices leaves of one, relative to the norm of the matrices."""
+    return 2.0 * _EPS * max(1.0, float(np.sqrt(d)) / 4)
+
+
+def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
+    """The r largest eigenvalues, descending, and their eigenvectors as columns."""
+    d = len(M)
+    if d > _FULL_DRIVER_UP_TO and r <= d // 2:
+        values, vectors = eigh(M, subset_by_index=[d - r, d - 1], check_finite=False)
+        if vectors.shape[1] == r:  # LAPACK may find fewer inside a cluster of equal eigenvalues
+            return values[::-1], vectors[:, ::-1]
+    values, vectors = np.linalg.eigh(M)
+    return values[: -r - 1 : -1], vectors[:, : -r - 1 : -1]
+
+
+def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eigh(M)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    tolerance = 64 * _EPS * np.abs(values).max()
+    sure = int(np.count_nonzero(values > values[r - 1] + tolerance))
+    tied = vectors[:, np.abs(values - values[r - 1]) <= tolerance]
+    _, rotation = top_eigenvectors(tied.T @ M2 @ tied, r - sure)
+    return values[:r], np.hstack([vectors[:, :sure], tied @ rotation])
+
+
+def is_top(M: Array, basis: Array) -> bool:
+    """Whether these eigenvectors of M are the first ones, to a billionth of the error.
+
+    They are if M has no eigenvalue above the least of theirs once they are moved out of the way,
+    which Cholesky decides at a tenth of the cost of a decomposition.
+    """
+    size = float(np.linalg.norm(M))
+    captured = np.einsum("ij,ij->j", basis, M @ basis)
+    lowest, left = captured.min(), np.trace(M) - captured.sum()
+    others_below = 2 * size * basis @ basis.T - M
+    margin = max(4e-9 * abs(lowest), 4e-9 * left, 4 * _EPS * len(M) * size)
+    others_below.flat[:: len(M) + 1] += lowest + margin
+    try:
+        np.linalg.cholesky(others_below)
+    except np.linalg.LinAlgError:
+        return False
+    return True
