@@ -1,0 +1,38 @@
+"""The pages for developers name files and functions that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "fairpca"
+PAGES = ["architecture", "contributing", "recipes", "releasing"]
+IS_PATH = re.compile(r"[\w.*/-]+(/|\.(py|rst|md|txt|toml|cff|yml|csv))")
+
+
+def literals(page: str) -> set[str]:
+    text = (ROOT / "docs" / f"{page}.rst").read_text(encoding="utf-8")
+    return {" ".join(found.split()) for found in re.findall(r"``([^`]+)``", text)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_exist(page):
+    paths = [name for name in literals(page) if IS_PATH.fullmatch(name)]
+    missing = [p for p in paths if not any(ROOT.glob(p)) and not any(PACKAGE.glob(p))]
+    assert paths
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", ["architecture", "recipes"])
+def test_names_are_in_the_code(page):
+    words = set()
+    for file in PACKAGE.rglob("*.py"):
+        words |= set(re.findall(r"\w+", file.read_text(encoding="utf-8")))
+    others = [name for name in literals(page) if not IS_PATH.fullmatch(name)]
+    dotted = [name for name in others if re.fullmatch(r"\w+(\.\w+)*", name)]
+    names = {part for name in dotted for part in name.split(".")}
+    assert {"solve", "Solution"} <= names
+    assert names - words == set()
