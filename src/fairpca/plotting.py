@@ -22,9 +22,12 @@ from fairpca._input.labels import encode_groups
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
 from fairpca.path import TradeoffPath, tradeoff_path
-from fairpca.report._palette import GROUP_COLORS, GROUP_MARKERS
 
 __all__ = ["GroupErrorDisplay", "LoadingsDisplay", "ScoresDisplay", "TradeoffDisplay"]
+
+# Of the groups: readable with any colour vision (Okabe and Ito), and in grey by the markers.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+_MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 
 
 class TradeoffDisplay:
@@ -52,7 +55,7 @@ class TradeoffDisplay:
     @classmethod
     def from_estimator(cls, estimator: FairProjection, *, n_points: int = 41) -> Self:
         """Frontier at the rank of a fitted estimator, with the estimator marked on it."""
-        moments = _moments_of(estimator)
+        moments = _kept_moments(estimator)
         if estimator.small_groups == "ignore" and estimator.small_groups_:
             raise ValueError(
                 f"the frontier compares all groups, but {estimator!r} left out "
@@ -85,8 +88,8 @@ class TradeoffDisplay:
             at = path.disparity[i], path.reconstruction_error[i]
             ax.plot(*at, marker, color="black", label=name)
         if self.chosen is not None:
-            ax.plot(*self.chosen, "*", markersize=13, color=GROUP_COLORS[1], label="this fit")
-        apart = f"error of {_text(path.harmed_group)} minus {_text(path.privileged_group)}"
+            ax.plot(*self.chosen, "*", markersize=13, color=_COLORS[1], label="this fit")
+        apart = f"error of {_escaped(path.harmed_group)} minus {_escaped(path.privileged_group)}"
         apart = apart if len(path.groups) == 2 else "largest minus smallest group error"
         ax.set_xlabel(f"disparity: {apart}")
         ax.set_ylabel("overall error")
@@ -122,7 +125,7 @@ class GroupErrorDisplay:
         cls, estimator: FairProjection, *, ranks: Sequence[int] | None = None
     ) -> Self:
         """Refit a fitted estimator at many ranks, from its moments."""
-        moments = _moments_of(estimator)
+        moments = _kept_moments(estimator)
         return cls(rank_curve(moments, estimator, ranks), moments.groups.tolist())
 
     @classmethod
@@ -143,7 +146,7 @@ class GroupErrorDisplay:
         """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
         self.ax_ = ax = _axes(ax)
         r = self.curve.n_components
-        for g, label in enumerate(map(_text, self.groups)):
+        for g, label in enumerate(map(_escaped, self.groups)):
             color, marker = _style(g)
             ax.plot(r, self.curve.pca[:, g], marker, ls="--", mfc="none", color=color,
                     label=f"{label}, PCA")  # fmt: skip
@@ -196,7 +199,7 @@ class LoadingsDisplay:
         cls, estimator: FairProjection, *, feature_names: Sequence[str] | None = None
     ) -> Self:
         """Loadings of a fitted estimator beside those of PCA on the same rows."""
-        pca = FairPCA(estimator.n_components_, alpha=1.0).fit_moments(_moments_of(estimator))
+        pca = FairPCA(estimator.n_components_, alpha=1.0).fit_moments(_kept_moments(estimator))
         if feature_names is None:
             d = estimator.n_features_in_
             feature_names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(d)])
@@ -215,8 +218,8 @@ class LoadingsDisplay:
         ax.axvline(0, color="0.7", lw=0.8)
         for i, (name, values) in enumerate(weights.items()):
             ax.plot(values[shown], range(len(shown)), _style(i)[1], color=_style(i)[0],
-                    label=_text(name))  # fmt: skip
-        ax.set_yticks(range(len(shown)), [_text(self.feature_names[j]) for j in shown])
+                    label=_escaped(name))  # fmt: skip
+        ax.set_yticks(range(len(shown)), [_escaped(self.feature_names[j]) for j in shown])
         ax.set_xlabel(f"weight in component {component + 1}")
         ax.legend(frameon=False)
         return self
@@ -267,7 +270,7 @@ class ScoresDisplay:
         self.ax_ = ax = _axes(ax)
         above = np.argsort(np.argsort(-np.bincount(self.codes), kind="stable"))
         rng = np.random.default_rng(0)
-        for g, label in enumerate(map(_text, self.groups.tolist())):
+        for g, label in enumerate(map(_escaped, self.groups.tolist())):
             color, marker = _style(g)
             rows = self.scores[self.codes == g][:, list(components)]
             if len(rows) > max_rows:
@@ -292,17 +295,17 @@ def _axes(ax: Any) -> Any:
     return plt.subplots()[1]
 
 
-def _text(name: Any) -> str:
+def _escaped(name: Any) -> str:
     """A name as matplotlib shows it: it hides labels that start with _ and reads $ as formulas."""
     text = str(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
 def _style(i: int) -> tuple[str, str]:
-    return GROUP_COLORS[i % len(GROUP_COLORS)], GROUP_MARKERS[i % len(GROUP_MARKERS)]
+    return _COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)]
 
 
-def _moments_of(estimator: FairProjection) -> GroupMoments:
+def _kept_moments(estimator: FairProjection) -> GroupMoments:
     moments = getattr(estimator, "moments_", None)
     if moments is None:
         raise ValueError(
@@ -314,6 +317,6 @@ def _moments_of(estimator: FairProjection) -> GroupMoments:
 
 def _settled(estimator: FairProjection, moments: GroupMoments) -> GroupMoments:
     """The groups as the estimator sees them, small ones merged if it does so."""
-    settled = estimator._settle_groups(moments).moments
+    settled = estimator.settle(moments).moments
     assert isinstance(settled, GroupMoments)
     return settled

@@ -152,7 +152,7 @@ def run_audit(
     progress("fitting")
     fits = _fit_both(estimator, moments)
     progress("following the trade-off")
-    path = _frontier(fits, settings.n_points)
+    path = _trace_path(fits, settings.n_points)
     curve = rank_curve(moments, fits.fair, settings.ranks, progress)
     cross_validation, bootstrap = _held_out(rows, fits, settings, rng, progress)
     sample = rows.sample(fits.settled, settings.n_scores, rng, progress)
@@ -181,7 +181,7 @@ def run_audit(
         ranks=curve,
         path=path,
         loadings=Loadings(fits.pca.components_ * fits.signs[:, None], fair.components_),
-        scores=_scores(fits, sample, scale),
+        scores=_score_sample(fits, sample, scale),
         feature_errors=FeatureErrors(fits.feature_errors(fits.pca), fits.feature_errors(fair)),
         cross_validation=cross_validation,
         bootstrap=bootstrap,
@@ -209,15 +209,14 @@ class _Fits:
 
     @property
     def group_variances(self) -> Array:
-        """Average squared distance from the overall mean, of each group."""
-        return np.trace(self.settled.moments.second_moments(), axis1=1, axis2=2)
+        """Average squared distance of each group from the overall mean."""
+        return self.settled.operand.traces
 
     @property
     def divisors(self) -> Array:
         """What group errors are divided by: the group's variance where errors are relative."""
-        variances = self.group_variances
-        relative = self.fair.normalize and variances > 0
-        return np.where(relative, variances, 1.0)
+        relative = self.fair.normalize & (self.group_variances > 0)
+        return np.where(relative, self.group_variances, 1.0)
 
     def errors(self, group_errors: Array, overall: float) -> Errors:
         """Group errors with their disparity."""
@@ -226,7 +225,8 @@ class _Fits:
 
     def feature_errors(self, fitted: FairProjection) -> Array:
         """``diag((I - P) C_g (I - P))`` for the projection P."""
-        U, C = fitted.components_, self.settled.moments.second_moments()
+        U, C = fitted.components_, self.settled.operand.matrices
+        assert C is not None  # they come from moments
         C_U = C @ U.T
         once = np.einsum("kjr,rj->kj", C_U, U)
         twice = np.einsum("rj,krs,sj->kj", U, U @ C_U, U)
@@ -254,7 +254,7 @@ def _fit_both(estimator: FairProjection | None, moments: GroupMoments) -> _Fits:
             "fairpca.metrics.group_reconstruction_errors."
         )
     fair = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
-    settled = fair._settle_groups(moments)
+    settled = fair.settle(moments)
     with quietly():
         fair.fit_moments(moments)
     r = fair.n_components_
@@ -274,8 +274,8 @@ def _small_groups(estimator: FairProjection) -> dict[str, Any]:
     return {"min_group_size": estimator.min_group_size, "small_groups": estimator.small_groups}
 
 
-def _frontier(fits: _Fits, n_points: int) -> TradeoffPath:
-    """The trade-off path at the rank of the audit."""
+def _trace_path(fits: _Fits, n_points: int) -> TradeoffPath:
+    """The frontier at the rank of the audit."""
     fair = fits.fair
     with quietly():
         return tradeoff_path(
@@ -321,7 +321,7 @@ def _possible_folds(settled: SettledGroups, n_folds: int, r: int) -> int:
     return folds if enough else 0
 
 
-def _scores(fits: _Fits, sample: SampledRows, scale: Array) -> Scores:
+def _score_sample(fits: _Fits, sample: SampledRows, scale: Array) -> Scores:
     """Scores of sampled rows on the first two components."""
     X, pca, fair = sample.values / scale, fits.pca, fits.fair
     return Scores(

@@ -80,7 +80,8 @@ class FoldFit:
     def errors(self, X: Any) -> Array:
         """Squared errors of rows of the fold, of shape (n_estimators + 1, n_rows)."""
         if self.scale is not None:
-            X = X @ sp.diags_array(1.0 / self.scale) if sp.issparse(X) else X / self.scale
+            is_sparse: bool = sp.issparse(X)
+            X = X @ sp.diags_array(1.0 / self.scale) if is_sparse else X / self.scale
         return np.array([row_reconstruction_errors(fitted, X) for fitted in self.projections])
 
 
@@ -117,7 +118,7 @@ def fit_folds(
         projections = []
         for estimator in estimators:
             with quietly():
-                estimator._fit_settled(moments, SettledGroups(moments, present, []))
+                estimator.fit_settled(moments, SettledGroups(moments, present, []))
             projections.append(
                 SimpleNamespace(components_=estimator.components_, mean_=estimator.mean_)
             )

@@ -11,7 +11,6 @@ from fairpca._audit.result import RankCurve
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
-from fairpca._solvers.eigenspaces.operand import DenseOperand
 from fairpca._typing import Array
 from fairpca.exceptions import quietly
 
@@ -43,14 +42,15 @@ def rank_curve(
 
 def pca_errors_by_rank(moments: GroupMoments, normalize: bool = False) -> Array:
     """Group errors of plain PCA with 1, 2, ... components, of shape (n_ranks, k)."""
-    operand = DenseOperand(moments.second_moments(), moments.weights / moments.weights.sum())
+    operand = moments.operand()
     operand = operand.relative() if normalize else operand
-    C, p = operand.C, operand.shares
-    V = np.linalg.eigh(np.tensordot(p, C, axes=1)).eigenvectors[:, ::-1]
-    captured = np.einsum("ji,kji->ik", V, C @ V).cumsum(axis=0)
+    assert operand.matrices is not None  # they come from moments
+    C = np.tensordot(operand.shares, operand.matrices, axes=1)
+    V = np.linalg.eigh(C).eigenvectors[:, ::-1]
+    captured = np.einsum("ji,kji->ik", V, operand.products(V)).cumsum(axis=0)
     n_ranks = int(min(moments.n_features, moments.counts.sum()))
     errors = operand.traces - captured
-    # What is left of a group's variance when nothing is left is rounding.
+    # Errors this small are rounding errors of zero.
     return np.where(errors > 1e-12 * operand.traces, errors, 0.0)[:n_ranks]
 
 

@@ -1,4 +1,4 @@
-"""What an audit found: figures in frozen dataclasses, and all of them as a plain dict."""
+"""The figures of an audit, in frozen dataclasses and as a plain dict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._typing import Array
+from fairpca._typing import Array, Codes
 from fairpca.path import TradeoffPath
 
 
@@ -25,7 +25,7 @@ class Errors:
     overall : float
         ``R``, over all rows.
     disparity : float
-        Error of the harmed group minus that of the privileged one; of more than two groups the
+        Error of the harmed group minus that of the privileged one; with more than two groups, the
         largest error minus the smallest. Groups that are not compared do not count.
     """
 
@@ -81,8 +81,8 @@ class Scores:
     pca, fair : ndarray of shape (m, 2) or (m, 1)
     """
 
-    rows: NDArray[np.intp]
-    group: NDArray[np.intp]
+    rows: Codes
+    group: Codes
     pca: Array
     fair: Array
 
@@ -112,7 +112,7 @@ class Bootstrap:
     """Confidence intervals of the disparity on new rows of the same population.
 
     Bootstrap-t intervals from the held-out errors; see the user guide, "The report's statistics".
-    For more than two groups the level is the least that they have.
+    With more than two groups they hold the disparity at least as often as the level says.
 
     Attributes
     ----------
@@ -144,18 +144,18 @@ class Audit:
         Group labels, sorted.
     group_sizes : list of int
     group_variances : ndarray of shape (k,)
-        Average squared distance from the overall mean: the error of a projection onto nothing. 1
+        Average squared distance from the overall mean: the error when no component is kept. 1
         where errors are relative.
     normalized : bool
         Whether errors are relative: divided by the group's own variance.
     weighted : bool
-        Whether rows had weights; ``group_sizes`` count rows all the same.
+        Whether rows had weights; ``group_sizes`` counts rows regardless.
     compared : list of bool
         False for groups that were left out of the comparison for being small.
     small_groups : list
         Labels of the groups that were merged into "rest", or left out of the comparison.
     privileged_group, harmed_group : label
-        As plain PCA treats them.
+        The groups that plain PCA treats best and worst.
     pca, fair : Errors
         On the rows fitted to.
     cost : float
@@ -213,7 +213,7 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists, numbers, strings and None, ready for ``json.dump``."""
-        plain: dict[str, Any] = _plain(self)
+        plain: dict[str, Any] = _as_json(self)
         return plain
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
@@ -225,13 +225,13 @@ class Audit:
             page.write_text(render(self), encoding="utf-8")
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: _as_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return _as_json(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_as_json(item) for item in value]
     if isinstance(value, float) and not isfinite(value):
-        return None  # JSON has no word for it
+        return None  # JSON has no NaN and no infinity
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

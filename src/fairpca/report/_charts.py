@@ -82,7 +82,7 @@ def _position(audit: Audit) -> Any:
 
 
 def _disparity_axis() -> Any:
-    return alt.X(**_number("disparity", "disparity left", sort="descending"))
+    return alt.X(**_number("disparity", "remaining disparity", sort="descending"))
 
 
 def _frontier(audit: Audit) -> Any:

@@ -63,7 +63,7 @@ class Stops:
         )
         if not (apart and between and audit.certified):
             return cls(*points, int(distances.argmin()), size)
-        chosen = (audit.alpha, fair.disparity, fair.overall, fair.group_errors)
+        chosen: tuple[Any, ...] = (audit.alpha, fair.disparity, fair.overall, fair.group_errors)
         alpha, disparity, overall, errors = (
             np.insert(values, i, value, axis=0)
             for values, value in zip(points, chosen, strict=True)

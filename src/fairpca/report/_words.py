@@ -1,16 +1,16 @@
-"""What the page says in sentences: the verdict, who pays for it, and whether it holds."""
+"""What the page says in sentences: the verdict, who pays for it, and whether it holds elsewhere."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fairpca._audit.result import Audit
-from fairpca._problems.fair import Status
+from fairpca._problems.status import Status
 from fairpca.report._text import figure, percent
 
 
 def verdict(audit: Audit, harmed: str, privileged: str) -> dict[str, str]:
-    """The answer: what PCA does, what fair PCA makes of it, and who gains nothing by that."""
+    """What PCA does, what fair PCA changes, and whether the harmed group gains by it."""
     under = f"Under PCA with {_components(audit)}"
     if audit.status == Status.ALREADY_FAIR and audit.pca.disparity <= 1e-9 * audit.pca.overall:
         return {
@@ -33,24 +33,24 @@ def verdict(audit: Audit, harmed: str, privileged: str) -> dict[str, str]:
 
 def _after(audit: Audit, harmed: str) -> str:
     cost = f"at a cost of {percent(audit.cost)} in overall error"
-    left = _worse(audit, audit.fair.disparity, audit.fair.group_errors)
+    remaining = _worse(audit, audit.fair.disparity, audit.fair.group_errors)
     if audit.status == Status.PARITY:
         return f"For these rows, fair PCA removes the difference {cost}."
     if audit.status == Status.CAPPED:
         return (
-            f"Fair PCA narrows this to {left} {cost}: as far as is possible without making any "
-            f"group worse off than “{harmed}” was."
+            f"Fair PCA narrows this to {remaining} {cost}: as far as is possible without making "
+            f"any group worse off than “{harmed}” was."
         )
     if audit.status == Status.INFEASIBLE:
         return (
             f"No projection onto {_components(audit)} treats the groups alike; the fairest one "
-            f"leaves {left}, {cost}."
+            f"leaves {remaining}, {cost}."
         )
-    return f"Fair PCA leaves {left} {cost} ({audit.status})."
+    return f"Fair PCA leaves {remaining} {cost} ({audit.status})."
 
 
 def _note(audit: Audit, harmed: str, privileged: str) -> str:
-    """Fairness by making others worse off is named for what it is."""
+    """Say so where fairness does not help the harmed group but only makes others worse off."""
     g = audit.groups.index(audit.harmed_group)
     before, after = audit.pca.group_errors[g], audit.fair.group_errors[g]
     closed = audit.pca.disparity - audit.fair.disparity
@@ -58,10 +58,10 @@ def _note(audit: Audit, harmed: str, privileged: str) -> str:
         return ""
     others = f"“{privileged}” is" if sum(audit.compared) == 2 else "the others are"
     if after - before <= 0.05 * closed:
-        own = f"“{harmed}” gains nothing by this"
+        effect = f"“{harmed}” gains nothing by this"
     else:
-        own = f"“{harmed}” is reconstructed {percent(after / before - 1)} worse than under PCA"
-    return f"{own}: the difference shrinks because {others} reconstructed worse."
+        effect = f"“{harmed}” is reconstructed {percent(after / before - 1)} worse than under PCA"
+    return f"{effect}: the difference shrinks because {others} reconstructed worse."
 
 
 def evidence(audit: Audit, unit: float) -> str:
@@ -79,26 +79,26 @@ def evidence(audit: Audit, unit: float) -> str:
 
     before, after = (low > 0 or high < 0 for low, high in (interval.pca, interval.fair))
     conclusion = {
-        (True, False): "The first is beyond chance, the second is not.",
-        (True, True): "Both are beyond chance.",
-        (False, False): "Neither is beyond chance with this many rows.",
-        (False, True): "The second is beyond chance, the first is not.",
+        (True, False): "The first is more than chance can explain, the second is not.",
+        (True, True): "Both are more than chance can explain.",
+        (False, False): "With this many rows, chance can explain both.",
+        (False, True): "The second is more than chance can explain, the first is not.",
     }[before, after]
     return (
         "On rows not used for fitting, the disparity is "
         f"{measured('PCA', held_out.pca.disparity, interval.pca)} and "
-        f"{measured('fair PCA', held_out.fair.disparity, interval.fair)}; in brackets "
-        f"{interval.level * 100:.0f} % intervals. {conclusion}"
+        f"{measured('fair PCA', held_out.fair.disparity, interval.fair)}; "
+        f"{interval.level * 100:.0f} % intervals are in brackets. {conclusion}"
     )
 
 
 def all_groups(audit: Audit) -> str:
-    """All of them, or both of two."""
+    """The word for all groups: "both" if there are two."""
     return "both" if sum(audit.compared) == 2 else "all"
 
 
 def small_groups(names: list[str], compared: list[bool]) -> str:
-    """What became of groups too small to be compared, in a sentence; empty without any."""
+    """A sentence about groups that were too small to compare; empty if there are none."""
     if not names:
         return ""
     listed = ", ".join(f"“{name}”" for name in names)

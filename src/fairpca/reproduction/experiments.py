@@ -30,12 +30,12 @@ class Dataset:
     ranks: tuple[int, ...]
     load: Callable[..., Bunch]
 
-    def variant(self, name: str) -> Data:
+    def variant(self, name: str) -> DatasetVariant:
         """The rows of one variant, loaded when asked for."""
-        return Data(self.name, name, lambda: self.load(balanced=name == "balanced"))
+        return DatasetVariant(self.name, name, lambda: self.load(balanced=name == "balanced"))
 
 
-class Data:
+class DatasetVariant:
     """A dataset in one variant; rows and moments are computed once, when first needed."""
 
     def __init__(self, dataset: str, variant: str, load: Callable[[], Bunch]) -> None:
@@ -60,16 +60,16 @@ class Method:
 
     name: str
     title: str
-    fit: Callable[[Method, Data, Iterable[int]], Iterator[Result]]
+    fit: Callable[[Method, DatasetVariant, Iterable[int]], Iterator[Result]]
     estimator: Callable[[int], Any] | None = None
     shown: bool = True
 
-    def run(self, data: Data, ranks: Iterable[int]) -> Iterator[Result]:
+    def run(self, data: DatasetVariant, ranks: Iterable[int]) -> Iterator[Result]:
         """Fit for every number of components, one result at a time."""
         return self.fit(self, data, ranks)
 
 
-def _fit_pca(method: Method, data: Data, ranks: Iterable[int]) -> Iterator[Result]:
+def _fit_pca(method: Method, data: DatasetVariant, ranks: Iterable[int]) -> Iterator[Result]:
     """scikit-learn's PCA, fitted once: fewer components are the first of these."""
     ranks = list(ranks)
     X, groups = data.rows.data, data.rows.sensitive_features
@@ -103,7 +103,7 @@ def _fit_pca(method: Method, data: Data, ranks: Iterable[int]) -> Iterator[Resul
         )
 
 
-def _fit_estimator(method: Method, data: Data, ranks: Iterable[int]) -> Iterator[Result]:
+def _fit_estimator(method: Method, data: DatasetVariant, ranks: Iterable[int]) -> Iterator[Result]:
     """One of our estimators, from the moments."""
     assert method.estimator is not None
     moments = data.moments
