@@ -89,9 +89,11 @@ class TradeoffDisplay:
             ax.plot(*at, marker, color="black", label=name)
         if self.chosen is not None:
             ax.plot(*self.chosen, "*", markersize=13, color=_COLORS[1], label="this fit")
-        apart = f"error of {_escaped(path.harmed_group)} minus {_escaped(path.privileged_group)}"
-        apart = apart if len(path.groups) == 2 else "largest minus smallest group error"
-        ax.set_xlabel(f"disparity: {apart}")
+        difference = "largest minus smallest group error"
+        if len(path.groups) == 2:
+            sides = path.harmed_group, path.privileged_group
+            difference = "error of {} minus {}".format(*map(_escaped, sides))
+        ax.set_xlabel(f"disparity: {difference}")
         ax.set_ylabel("overall error")
         ax.legend(frameon=False)
         return self

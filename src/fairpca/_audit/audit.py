@@ -332,6 +332,6 @@ def _score_sample(fits: _Fits, sample: SampledRows, scale: Array) -> Scores:
     )
 
 
-def agreeing_signs(components: Array, like: Array) -> Array:
+def agreeing_signs(components: Array, reference: Array) -> Array:
     """What to multiply each component by, so that it points the same way as its counterpart."""
-    return np.where(np.einsum("ij,ij->i", components, like) < 0, -1.0, 1.0)
+    return np.where(np.einsum("ij,ij->i", components, reference) < 0, -1.0, 1.0)

@@ -46,8 +46,8 @@ def group_ratios(errors: Array, totals: Array, codes: Codes) -> tuple[Array, Arr
     """
     sums, mean = np.bincount(codes, totals), np.bincount(codes, totals) / np.bincount(codes)
     ratios = np.divide(np.bincount(codes, errors), sums, out=np.zeros(len(sums)), where=sums > 0)
-    rest = errors - ratios[codes] * totals
-    shares = np.divide(rest, mean[codes], out=np.zeros(len(rest)), where=mean[codes] > 0)
+    residuals = errors - ratios[codes] * totals
+    shares = np.divide(residuals, mean[codes], out=np.zeros(len(residuals)), where=mean[codes] > 0)
     return ratios, ratios[codes] + shares
 
 
@@ -139,5 +139,5 @@ def _quantile(means: Sequence[_ResampledMean], level: float) -> float:
         valid = variances > 1e-12 * (first.variance + second.variance)
         t = np.abs(first.departures - second.departures)[valid] / np.sqrt(variances[valid])
         largest[valid] = np.maximum(largest[valid], t)
-    known = largest[largest >= 0]
-    return float(np.quantile(known, level)) if len(known) else 0.0
+    t_values = largest[largest >= 0]
+    return float(np.quantile(t_values, level)) if len(t_values) else 0.0

@@ -168,12 +168,12 @@ def digest_of_members(path: Path) -> str:
 def problem_with(path: Path, file: PaperFile) -> str:
     """Say how a file differs from the one of the table; the empty string if it does not."""
     with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found == file.sha256:
+        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    if actual == file.sha256:
         return ""
     if file.members_sha256 and digest_of_members(path) == file.members_sha256:
         return ""
-    return f"its sha256 is {found}, expected {file.sha256}"
+    return f"its sha256 is {actual}, expected {file.sha256}"
 
 
 def _checked_path(path: Path, file: PaperFile) -> Path:
