@@ -83,7 +83,7 @@ def _fit_all(lfw: Bunch) -> Iterator[GroupResult]:
                     rows=int(rows),
                     error=float(error),
                     overall_error=fit.reconstruction_error_,
-                    spread=float(np.ptp(fit.group_errors_)),
+                    spread=fit.disparity_,
                     duality_gap=fit.duality_gap_,
                     status=fit.status_,
                 )
