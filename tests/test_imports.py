@@ -1,4 +1,4 @@
-"""What importing the package loads, and where optional libraries may be named."""
+"""What importing the package loads, and where libraries may be named; import-linter does layers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PACKAGE = Path(fairpca.__file__).parent
 CORE = {"numpy", "scipy", "sklearn", "threadpoolctl", "narwhals"}
 
 
-def imported_by(file: Path) -> set[str]:
-    """Top-level names of the libraries a file imports, at the top or inside functions."""
+def modules_of(file: Path) -> set[str]:
+    """Names of the modules that a file imports, at the top or inside functions."""
     names = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names.add(node.module.split(".")[0])
+            names.add(node.module)
     return names
 
 
@@ -50,7 +50,8 @@ TOGETHER = {
 def test_each_optional_library_is_imported_in_one_place():
     where: dict[str, set[str]] = {}
     for file in PACKAGE.rglob("*.py"):
-        for name in imported_by(file) - set(sys.stdlib_module_names) - CORE - {"fairpca"}:
+        libraries = {module.split(".")[0] for module in modules_of(file)}
+        for name in libraries - set(sys.stdlib_module_names) - CORE - {"fairpca"}:
             place = file.relative_to(PACKAGE).as_posix()
             place = "cli" if place.startswith("cli/") else TOGETHER.get(place, place)
             where.setdefault(name, set()).add(place)
@@ -58,31 +59,22 @@ def test_each_optional_library_is_imported_in_one_place():
     assert {name: files for name, files in where.items() if len(files) > 1} == {}
 
 
-LAYERS = [
-    {"exceptions", "_threads", "_gram", "_intersections", "_validation", "sources"},
-    {"_accumulation"},
-    {"_pending"},
-    {"_moments", "_roots", "_problems", "_group_problems"},
-    {"_spectral", "_barrier"},
-    {"_bases"},
-    {"_eigensolver", "_crossings", "_recovery", "_central_path", "_implicit", "_streaming"},
-    {"_solvers", "_minmax", "_dual", "_small_groups"},
-    {"_many_groups", "_ranks"},
-    {"_projection"},
-    {"_base"},
-]
+def test_private_modules_of_scikit_learn_are_imported_in_one_place():
+    def private(module: str) -> bool:
+        return module.startswith("sklearn.") and "._" in module
+
+    found = {file.name for file in PACKAGE.rglob("*.py") if any(map(private, modules_of(file)))}
+    assert found == {"_sklearn.py"}
 
 
-def test_data_flow_one_way():
-    """A layer imports from the layers before it only; methods may hand over to later ones."""
-    rank = {name: i for i, layer in enumerate(LAYERS) for name in layer}
-    for name, i in rank.items():
-        files = [PACKAGE / f"{name}.py"] if (PACKAGE / f"{name}.py").exists() else []
-        for file in files:
-            for node in ast.parse(file.read_text()).body:
-                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fairpca."):
-                    other = node.module.split(".")[1]
-                    assert rank.get(other, 99) <= i, f"{name} imports {other}"
+def test_no_name_is_defined_twice():
+    """A class or function of the package has its name to itself, whichever file it is in."""
+    where: dict[str, list[str]] = {}
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                where.setdefault(node.name, []).append(file.relative_to(PACKAGE).as_posix())
+    assert {name: files for name, files in where.items() if len(set(files)) > 1} == {}
 
 
 @pytest.mark.parametrize("name", fairpca.__all__)
