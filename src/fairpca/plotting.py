@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fairpca._audit.audit import agreeing_signs
+from fairpca._audit.fits import agreeing_signs
 from fairpca._audit.rank_curve import rank_curve
 from fairpca._audit.result import RankCurve
 from fairpca._estimators.base import FairProjection

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from fairpca._audit.fits import Fits, fit_both, small_group_parameters
 from fairpca._audit.intervals import disparity_interval, group_ratios, spread_interval
 from fairpca._audit.rank_curve import rank_curve
 from fairpca._audit.result import (
     Audit,
     Bootstrap,
     CrossValidation,
-    Errors,
     FeatureErrors,
     Loadings,
     Scores,
@@ -25,9 +25,7 @@ from fairpca._audit.rows import AuditedRows, RowsInMemory, SampledRows
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
-from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._problems.disparity import disparity
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
@@ -150,7 +148,7 @@ def run_audit(
     if settings.standardize:
         moments, scale = moments.standardize()
     progress("fitting")
-    fits = _fit_both(estimator, moments)
+    fits = fit_both(estimator, moments)
     progress("following the trade-off")
     path = _trace_path(fits, settings.n_points)
     curve = rank_curve(moments, fits.fair, settings.ranks, progress)
@@ -164,7 +162,7 @@ def run_audit(
         feature_names=rows.feature_names,
         groups=settled.moments.groups.tolist(),
         group_sizes=fair.group_sizes_.tolist(),
-        group_variances=fits.group_variances / fits.divisors,
+        group_variances=settled.operand.traces / fits.divisors,
         normalized=fair.normalize,
         weighted=rows.weighted,
         compared=settled.compared.tolist(),
@@ -189,92 +187,7 @@ def run_audit(
     )
 
 
-@dataclass(frozen=True)
-class _Fits:
-    """PCA and the fair projection of the same moments, and the groups that they are compared for.
-
-    ``privileged`` and ``harmed`` are the groups that PCA treats best and worst.
-    """
-
-    settled: SettledGroups
-    pca: FairProjection
-    fair: FairProjection
-    privileged: int
-    harmed: int
-
-    @property
-    def signs(self) -> Array:
-        """What to multiply PCA's components by, so that they point the same way as the fair."""
-        return agreeing_signs(self.pca.components_, self.fair.components_)
-
-    @property
-    def group_variances(self) -> Array:
-        """Average squared distance of each group from the overall mean."""
-        return self.settled.operand.traces
-
-    @property
-    def divisors(self) -> Array:
-        """What group errors are divided by: the group's variance where errors are relative."""
-        relative = self.fair.normalize & (self.group_variances > 0)
-        return np.where(relative, self.group_variances, 1.0)
-
-    def errors(self, group_errors: Array, overall: float) -> Errors:
-        """Group errors with their disparity."""
-        D = disparity(group_errors, self.settled.compared, self.harmed, self.privileged)
-        return Errors(group_errors, float(overall), float(D))
-
-    def feature_errors(self, fitted: FairProjection) -> Array:
-        """``diag((I - P) C_g (I - P))`` for the projection P."""
-        U, C = fitted.components_, self.settled.operand.matrices
-        assert C is not None  # they come from moments
-        C_U = C @ U.T
-        once = np.einsum("kjr,rj->kj", C_U, U)
-        twice = np.einsum("rj,krs,sj->kj", U, U @ C_U, U)
-        errors = np.maximum(np.diagonal(C, axis1=1, axis2=2) - 2 * once + twice, 0.0)
-        return np.asarray(errors / self.divisors[:, None])
-
-    def interval(
-        self, errors: Array, codes: Codes, settings: AuditSettings, rng: np.random.Generator
-    ) -> tuple[float, float]:
-        """Interval of the disparity, from one held-out error of each row."""
-        level, n_resamples = settings.level, settings.n_resamples
-        compared = np.flatnonzero(self.settled.compared)
-        if len(compared) == 2:
-            sides = errors[codes == self.privileged], errors[codes == self.harmed]
-            return disparity_interval(*sides, level, n_resamples, rng)
-        return spread_interval([errors[codes == g] for g in compared], level, n_resamples, rng)
-
-
-def _fit_both(estimator: FairProjection | None, moments: GroupMoments) -> _Fits:
-    """Fit the fair projection, and PCA with as many components."""
-    if not isinstance(estimator, FairProjection | None):
-        raise TypeError(
-            f"audit compares PCA with an estimator of fairpca, got {type(estimator).__name__}; "
-            "pass FairPCA(r), for example, and measure other projections with "
-            "fairpca.metrics.group_reconstruction_errors."
-        )
-    fair = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
-    settled = fair.settle(moments)
-    with quietly():
-        fair.fit_moments(moments)
-    r = fair.n_components_
-    fair.set_params(n_components=r)
-    pca = FairPCA(r, alpha=1.0, **_small_groups(fair)).fit_moments(moments)
-    if fair.group_errors_.sum() == 0 and not moments.second_moments().any():
-        raise ValueError(
-            "no column of X varies, so there is nothing to reconstruct; pass columns that do."
-        )
-    labels = settled.moments.groups.tolist()
-    sides = labels.index(fair.privileged_group_), labels.index(fair.harmed_group_)
-    return _Fits(settled, pca, fair, *sides)
-
-
-def _small_groups(estimator: FairProjection) -> dict[str, Any]:
-    """What the estimator does with small groups, as parameters."""
-    return {"min_group_size": estimator.min_group_size, "small_groups": estimator.small_groups}
-
-
-def _trace_path(fits: _Fits, n_points: int) -> TradeoffPath:
+def _trace_path(fits: Fits, n_points: int) -> TradeoffPath:
     """The frontier at the rank of the audit."""
     fair = fits.fair
     with quietly():
@@ -283,13 +196,13 @@ def _trace_path(fits: _Fits, n_points: int) -> TradeoffPath:
             n_components=fair.n_components_,
             n_points=n_points,
             normalize=fair.normalize,
-            **_small_groups(fair),
+            **small_group_parameters(fair),
         )
 
 
 def _held_out(
     rows: AuditedRows,
-    fits: _Fits,
+    fits: Fits,
     settings: AuditSettings,
     rng: np.random.Generator,
     progress: Progress,
@@ -308,9 +221,21 @@ def _held_out(
         progress("resampling", i / len(held_out.errors))
         of_groups, shares = group_ratios(of_rows, totals, held_out.codes)
         errors.append(fits.errors(of_groups, float(of_rows.sum() / totals.sum())))
-        intervals.append(fits.interval(shares, held_out.codes, settings, rng))
+        intervals.append(_interval(shares, held_out.codes, fits, settings, rng))
     bootstrap = Bootstrap(settings.level, settings.n_resamples, *intervals)
     return CrossValidation(n_folds, *errors), bootstrap
+
+
+def _interval(
+    errors: Array, codes: Codes, fits: Fits, settings: AuditSettings, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Interval of the disparity, from one held-out error of each row."""
+    level, n_resamples = settings.level, settings.n_resamples
+    compared = np.flatnonzero(fits.settled.compared)
+    if len(compared) == 2:
+        sides = errors[codes == fits.privileged], errors[codes == fits.harmed]
+        return disparity_interval(*sides, level, n_resamples, rng)
+    return spread_interval([errors[codes == g] for g in compared], level, n_resamples, rng)
 
 
 def _possible_folds(settled: SettledGroups, n_folds: int, r: int) -> int:
@@ -321,7 +246,7 @@ def _possible_folds(settled: SettledGroups, n_folds: int, r: int) -> int:
     return folds if enough else 0
 
 
-def _score_sample(fits: _Fits, sample: SampledRows, scale: Array) -> Scores:
+def _score_sample(fits: Fits, sample: SampledRows, scale: Array) -> Scores:
     """Scores of sampled rows on the first two components."""
     X, pca, fair = sample.values / scale, fits.pca, fits.fair
     return Scores(
@@ -330,8 +255,3 @@ def _score_sample(fits: _Fits, sample: SampledRows, scale: Array) -> Scores:
         ((X - pca.mean_) @ pca.components_[:2].T) * fits.signs[:2],
         (X - fair.mean_) @ fair.components_[:2].T,
     )
-
-
-def agreeing_signs(components: Array, reference: Array) -> Array:
-    """What to multiply each component by, so that it points the same way as its counterpart."""
-    return np.where(np.einsum("ij,ij->i", components, reference) < 0, -1.0, 1.0)

@@ -31,10 +31,7 @@ from fairpca.metrics import row_reconstruction_errors
 
 
 def assign_folds(
-    codes: Codes,
-    n_folds: int | Codes,
-    rng: np.random.Generator,
-    before: Codes | None = None,
+    codes: Codes, n_folds: int | Codes, rng: np.random.Generator, before: Codes | None = None
 ) -> Codes:
     """A fold for each row, at random, every group spread as evenly as it can be.
 
@@ -94,18 +91,9 @@ def fit_folds(
 ) -> list[FoldFit]:
     """Fit to the moments of all folds but one, for each fold.
 
-    Parameters
-    ----------
-    parts : sequence of GroupMoments
-        Of each fold; the groups are called by their codes.
-    estimators : sequence of FairProjection
-        Refitted in place.
-    standardize : bool
-        Divide columns by their standard deviation over the rows fitted to.
-    compared : ndarray of bool, shape (k,), optional
-        Which groups are compared, in every fold; by default all. A group that is large enough may
-        be too small in a fold.
-    progress : Progress
+    ``parts`` are the moments of each fold, with codes for groups. The estimators are refitted in
+    place. All folds have the same groups ``compared`` (by default all groups), although a group
+    that is large enough may be too small in a fold.
     """
     fits = []
     for k in range(len(parts)):

@@ -1,0 +1,92 @@
+"""PCA and a fair projection, fitted to the same moments, and what is compared between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from fairpca._audit.result import Errors
+from fairpca._estimators.base import FairProjection
+from fairpca._estimators.fair_pca import FairPCA
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.small_groups import SettledGroups
+from fairpca._problems.disparity import disparity
+from fairpca._typing import Array
+from fairpca.exceptions import quietly
+
+
+@dataclass(frozen=True)
+class Fits:
+    """PCA and the fair projection of the same moments, and the groups that they are compared for.
+
+    ``privileged`` and ``harmed`` are the groups that PCA treats best and worst.
+    """
+
+    settled: SettledGroups
+    pca: FairProjection
+    fair: FairProjection
+    privileged: int
+    harmed: int
+
+    @property
+    def signs(self) -> Array:
+        """What to multiply PCA's components by, so that they point the same way as the fair."""
+        return agreeing_signs(self.pca.components_, self.fair.components_)
+
+    @property
+    def divisors(self) -> Array:
+        """What group errors are divided by: the group's variance where errors are relative."""
+        variances = self.settled.operand.traces
+        return np.where(self.fair.normalize & (variances > 0), variances, 1.0)
+
+    def errors(self, group_errors: Array, overall: float) -> Errors:
+        """Group errors with their disparity."""
+        D = disparity(group_errors, self.settled.compared, self.harmed, self.privileged)
+        return Errors(group_errors, float(overall), float(D))
+
+    def feature_errors(self, fitted: FairProjection) -> Array:
+        """``diag((I - P) C_g (I - P))`` for the projection P."""
+        U, C = fitted.components_, self.settled.operand.matrices
+        assert C is not None  # they come from moments
+        C_U = C @ U.T
+        once = np.einsum("kjr,rj->kj", C_U, U)
+        twice = np.einsum("rj,krs,sj->kj", U, U @ C_U, U)
+        errors = np.maximum(np.diagonal(C, axis1=1, axis2=2) - 2 * once + twice, 0.0)
+        return np.asarray(errors / self.divisors[:, None])
+
+
+def fit_both(estimator: FairProjection | None, moments: GroupMoments) -> Fits:
+    """Fit the fair projection, and PCA with as many components."""
+    if not isinstance(estimator, FairProjection | None):
+        raise TypeError(
+            f"audit compares PCA with an estimator of fairpca, got {type(estimator).__name__}; "
+            "pass FairPCA(r), for example, and measure other projections with "
+            "fairpca.metrics.group_reconstruction_errors."
+        )
+    fair = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
+    settled = fair.settle(moments)
+    with quietly():
+        fair.fit_moments(moments)
+    r = fair.n_components_
+    fair.set_params(n_components=r)
+    pca = FairPCA(r, alpha=1.0, **small_group_parameters(fair)).fit_moments(moments)
+    if fair.group_errors_.sum() == 0 and not moments.second_moments().any():
+        raise ValueError(
+            "no column of X varies, so there is nothing to reconstruct; pass columns that do."
+        )
+    labels = settled.moments.groups.tolist()
+    sides = labels.index(fair.privileged_group_), labels.index(fair.harmed_group_)
+    return Fits(settled, pca, fair, *sides)
+
+
+def small_group_parameters(estimator: FairProjection) -> dict[str, Any]:
+    """What the estimator does with small groups, as parameters."""
+    return {"min_group_size": estimator.min_group_size, "small_groups": estimator.small_groups}
+
+
+def agreeing_signs(components: Array, reference: Array) -> Array:
+    """What to multiply each component by, so that it points the same way as its counterpart."""
+    return np.where(np.einsum("ij,ij->i", components, reference) < 0, -1.0, 1.0)
