@@ -15,6 +15,8 @@ pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 from fairpca.report import Provenance, render
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"n_points": 11, "n_folds": 3, "n_resamples": 100}
 ATTACK = "</script><script>document.title='pwned'</script>"
 HOSTILE = [
@@ -63,7 +65,8 @@ def visit(browser, tmp_path):
         page.on("dialog", lambda dialog: page.troubles.append("dialog"))
         page.on("request", lambda request: page.troubles.append(request.url))
         page.goto(path.as_uri())
-        page.wait_for_selector("html[data-drawn=true]", timeout=60_000)
+        page.set_default_timeout(300_000)
+        page.wait_for_selector("html[data-drawn=true]")
         assert page.troubles == [path.as_uri()]
         return page
 
@@ -117,21 +120,17 @@ def test_slider_moves_the_numbers_and_the_marks(visit, page_source, diabetes):
         }
         return cells | {g: page.text_content(f"[data-group='{g}']") for g in range(2)}
 
-    def place():
-        page.wait_for_timeout(200)
-        mark = page.query_selector("#frontier .mark-symbol.role-mark path")
-        return mark.get_attribute("transform")
-
-    seen = []
-    for i in (0, 5, 10):
+    place = """() => document.querySelector("#frontier .mark-symbol.role-mark path")
+      .getAttribute("transform")"""
+    for i in (5, 0, 10):
+        before = page.evaluate(place)
         page.fill("#position", str(i))
         shown = numbers()
         assert float(shown["disparity"]) == pytest.approx(path.disparity[i], rel=1e-3, abs=1e-9)
         assert float(shown["overall"]) == pytest.approx(path.reconstruction_error[i], rel=1e-3)
         for g in range(2):
             assert float(shown[g]) == pytest.approx(path.group_errors[i, g], rel=1e-3)
-        seen.append(place())
-    assert len(set(seen)) == 3
+        page.wait_for_function(f"(before) => ({place})() !== before", arg=before)
     page.focus("#position")
     page.keyboard.press("ArrowLeft")
     assert float(numbers()["disparity"]) == pytest.approx(path.disparity[9], rel=1e-3)
@@ -155,16 +154,14 @@ def test_a_group_chosen_in_one_legend_stands_out_everywhere(visit, page_source):
     keys = page.locator("button.key:has-text('male')").filter(has_not_text="female")
     assert keys.count() == 3
     keys.nth(0).click()
-    page.wait_for_timeout(300)
     pale = """(id) => [...document.querySelectorAll(`#${id} .mark-symbol.role-mark path`)]
       .filter((mark) => Number(mark.getAttribute("opacity") ?? 1) < 0.5).length"""
     for id in ("ranks", "scores-pca", "scores-fair"):
-        total = page.locator(f"#{id} .mark-symbol.role-mark path").count()
-        assert 0 < page.evaluate(pale, id) < total
+        page.wait_for_function(f"(id) => ({pale})(id) > 0", arg=id)
+        assert page.evaluate(pale, id) < page.locator(f"#{id} .mark-symbol.role-mark path").count()
     assert keys.nth(2).get_attribute("aria-pressed") == "true"
     keys.nth(1).click()
-    page.wait_for_timeout(300)
-    assert page.evaluate(pale, "scores-pca") == 0
+    page.wait_for_function(f"({pale})('scores-pca') === 0")
 
 
 def test_every_group_is_named_beside_the_charts_on_a_phone(visit, hostile):
@@ -187,8 +184,9 @@ def test_choosing_a_component_changes_the_loadings(visit, page_source):
     page = visit(page_source)
     before = page.inner_html("#loadings")
     page.select_option("#component", "3")
-    page.wait_for_timeout(300)
-    assert page.inner_html("#loadings") != before
+    page.wait_for_function(
+        "(before) => document.querySelector('#loadings').innerHTML !== before", arg=before
+    )
 
 
 @pytest.mark.parametrize("width", [390, 1200])
@@ -246,7 +244,7 @@ def test_hostile_names_stay_text(visit, hostile):
     assert "7*7" in page.inner_text("#loadings") or "7*7" in page.inner_text("body")
     assert page.evaluate("document.documentElement.scrollWidth") <= 1200
     page.hover("#scores-pca .mark-symbol.role-mark path")
-    page.wait_for_timeout(300)
+    page.wait_for_selector("#vg-tooltip-element.visible")
     assert page.evaluate("document.images.length") == 0
     assert len(page.troubles) == 1
 
