@@ -19,9 +19,11 @@ def least_rank(operand: Operand, fraction: float) -> int:
     """
     assert operand.matrices is not None
     varies = operand.traces > 0
+    if not varies.any():
+        return 1
     matrices = operand.matrices[varies] / ((1 - fraction) * operand.traces[varies, None, None])
     k, whole, least = len(matrices), 1 / (1 - fraction), 1
-    weights = np.full(k, 1 / max(k, 1))
+    weights = np.full(k, 1 / k)
     for w in [*np.eye(k), *[None] * _ROUNDS]:
         values, V = np.linalg.eigh(np.tensordot(weights if w is None else w, matrices, axes=1))
         lost = whole - np.cumsum(values[::-1])[:-1]  # by projections of rank 1, ..., d - 1
@@ -31,4 +33,4 @@ def least_rank(operand: Operand, fraction: float) -> int:
             errors = whole - np.einsum("kij,ij->k", matrices @ U, U)
             weights = weights * np.exp(np.maximum(errors - errors.max(), -1.0))
             weights /= weights.sum()
-    return least if k else 1
+    return least
