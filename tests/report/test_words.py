@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -154,3 +155,10 @@ def test_page_claims_no_certificate_it_does_not_have(page_source):
 def test_audit_writes_the_page(diabetes, tmp_path):
     diabetes.to_html(tmp_path / "r.html")
     assert "4.7 % worse" in (tmp_path / "r.html").read_text("utf-8")
+
+
+def test_without_its_libraries_the_page_says_what_to_install(diabetes, monkeypatch):
+    monkeypatch.delitem(sys.modules, "fairpca.report._page", raising=False)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r'needs jinja2; .* pip install "fairpca\[cli\]"'):
+        render(diabetes)

@@ -1,0 +1,61 @@
+"""Cross-fitting: each row is measured under a projection fitted without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fairpca import FairPCA, MinMaxPCA
+from fairpca._audit.held_out import assign_folds, cross_fit
+from fairpca.datasets import make_two_groups
+
+
+def test_held_out_errors_come_from_fits_without_the_row():
+    made = make_two_groups((40, 20), 4, random_state=3)
+    codes = (made.sensitive_features == "minority").astype(np.intp)
+    fold = assign_folds(codes, 5, np.random.default_rng(0))
+    assert np.bincount(fold[codes == 1]).tolist() == [4] * 5
+    errors = cross_fit(made.data, codes, fold, [FairPCA(2)], standardize=True).errors[0]
+    for k in range(5):
+        rest = made.data[fold != k]
+        scale = rest.std(axis=0, ddof=1)
+        fit = FairPCA(2).fit(rest / scale, sensitive_features=codes[fold != k])
+        Z = made.data[fold == k] / scale
+        back = fit.inverse_transform(fit.transform(Z))
+        assert errors[fold == k] == pytest.approx(((Z - back) ** 2).sum(axis=1))
+
+
+def test_folds_are_as_even_as_can_be_within_each_group_and_over_blocks():
+    codes = np.repeat([0, 1, 2], [23, 11, 4])
+    before = np.array([3, 0, 5])
+    fold = assign_folds(codes, 4, np.random.default_rng(0), before)
+    for g in range(3):
+        counts = np.bincount((np.arange(before[g])) % 4, minlength=4)
+        counts += np.bincount(fold[codes == g], minlength=4)
+        assert np.ptp(counts) <= 1
+    own = assign_folds(codes, np.array([5, 2, 3]), np.random.default_rng(0))
+    assert [own[codes == g].max() + 1 for g in range(3)] == [5, 2, 3]
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_weights_repeat_rows_and_sparse_rows_are_rows(standardize):
+    made = make_two_groups((40, 20), 4, random_state=3)
+    X = np.where(np.abs(made.data) > 0.3, made.data, 0.0)
+    codes = (made.sensitive_features == "minority").astype(np.intp)
+    fold = assign_folds(codes, 4, np.random.default_rng(0))
+    weights = 1.0 + np.arange(60) % 2
+    estimators = [FairPCA(2), MinMaxPCA(2)]
+    held_out = cross_fit(X, codes, fold, estimators, False, sample_weight=weights)
+    twice = np.repeat(np.arange(60), weights.astype(int))
+    repeated = cross_fit(X[twice], codes[twice], fold[twice], estimators, False)
+    for g in range(2):
+        expected = repeated.errors[:, codes[twice] == g].sum(axis=1)
+        assert held_out.errors[:, codes == g].sum(axis=1) == pytest.approx(expected)
+    dense, sparse = (
+        cross_fit(rows, codes, fold, estimators, standardize, sample_weight=weights)
+        for rows in (X, sp.csr_array(X))
+    )
+    np.testing.assert_allclose(sparse.errors, dense.errors, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(sparse.distances, dense.distances, rtol=1e-8)
+    assert (dense.distances >= dense.errors - 1e-9).all()
