@@ -1,6 +1,13 @@
 PYTHON ?= python
 
-.PHONY: install lint types test doctest docs bench reproduce dist
+# Scripts of the environment that PYTHON is in.
+BIN = $(shell $(PYTHON) -c "import os, sys; print(os.path.dirname(sys.executable))")
+
+NUMERICAL = $(wildcard tests/moments tests/problems tests/solvers tests/estimators)
+KERNELS = Haswell Sandybridge Prescott
+
+.PHONY: install lint types test test-slow test-rounding test-order test-bare test-oldest coverage \
+  doctest docs bench reproduce dist
 
 install:
 	$(PYTHON) -m pip install -e ".[test,lint,docs]"
@@ -8,12 +15,36 @@ install:
 lint:
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	$(BIN)/lint-imports
 
 types:
 	$(PYTHON) -m mypy
 
 test:
 	$(PYTHON) -m pytest -n 2
+
+test-slow:
+	$(PYTHON) -m pytest -n 2 -m slow
+
+# As other processors compute: OpenBLAS has a kernel for each, and they round differently.
+test-rounding:
+	set -e; for kernel in $(KERNELS); do \
+	  OPENBLAS_CORETYPE=$$kernel $(PYTHON) -m pytest -n 2 -q $(NUMERICAL); done
+
+# More workers than cores, and no test where another has prepared the ground.
+test-order:
+	$(PYTHON) -m pytest -n 4 -q --random-order-bucket=global --random-order-seed=$$(date +%s)
+
+test-bare:
+	$(PYTHON) -m pytest tests/test_bare.py
+
+test-oldest:
+	$(PYTHON) -m pytest $(NUMERICAL) tests/test_metrics.py tests/test_path.py
+
+coverage:
+	$(PYTHON) -m pytest -n 2 -m "slow or not slow" --cov --cov-report=term-missing:skip-covered \
+	  --cov-report=json:coverage.json
+	$(PYTHON) .ci/every_module_is_reached.py coverage.json
 
 doctest:
 	$(PYTHON) -m pytest --doctest-modules src -p no:xdist --ignore=src/fairpca/_tables/spark.py

@@ -16,6 +16,14 @@ from fairpca import GroupMoments
 from fairpca.datasets import load_diabetes_by_sex, load_tcred
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A worker that has no tests left takes some of another's."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 @pytest.fixture
 def two_groups():
     return make_groups()
