@@ -37,10 +37,20 @@ class Supplied(FairPCA):
             return method(X, sensitive_features=groups, sample_weight=sample_weight)
 
 
-@parametrize_with_checks(
-    [Supplied(1), Supplied(1, constraint=None), Supplied(0.9), Supplied(1, solver="golden")]
-)
+@parametrize_with_checks([Supplied(1)])
 def test_common_checks(estimator, check):
+    pass_check(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [Supplied(1, constraint=None), Supplied(0.9), Supplied(1, solver="golden")]
+)
+def test_common_checks_of_other_configurations(estimator, check):
+    pass_check(estimator, check)
+
+
+def pass_check(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ParityInfeasibleWarning)
         check(estimator)
