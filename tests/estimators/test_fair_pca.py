@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
 from fairpca._estimators import base
-from fairpca._moments import implicit as _implicit
+from fairpca._moments import learn as learning
 from fairpca._solvers import solve
 from fairpca._solvers.eigenspaces import choose as _eigensolver
 from fairpca.metrics import group_reconstruction_errors
@@ -434,6 +434,9 @@ def test_infeasible_parity_warns_once():
         fair = FairPCA(1, constraint=None).fit(X, sensitive_features=groups)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+    with pytest.warns(ParityInfeasibleWarning) as caught:
+        FairPCA(1, constraint=None).fit_moments(fair.moments_)
+    assert caught[0].filename == __file__
     assert fair.status_ == "parity infeasible at this rank"
     assert fair.alpha_ == 0
     assert_certified(fair)
@@ -565,7 +568,7 @@ def test_one_feature_of_far_larger_variance_hides_no_other(spread, kind, monkeyp
         patch.setattr(_eigensolver, "_SNAPSHOTS_FROM", 10**6)
         whole = FairPCA(4).fit(X, sensitive_features=groups)
     if kind != "matrices":
-        monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+        monkeypatch.setattr(learning, "_GRAMS_UP_TO", 0)
     fair = FairPCA(4).fit(sp.csr_array(X) if kind == "sparse" else X, sensitive_features=groups)
     Z = X - X.mean(axis=0)
     values = np.linalg.svd(Z, compute_uv=False)

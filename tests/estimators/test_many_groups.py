@@ -19,7 +19,7 @@ from fairpca import (
     SubsetFairPCA,
     tradeoff_path,
 )
-from fairpca._moments import implicit as _implicit
+from fairpca._moments import learn as learning
 from fairpca._problems.fair import FairProblem
 from fairpca._solvers.eigenspaces import choose as _eigensolver
 from fairpca._solvers.many_groups.spread import solve_spread
@@ -371,7 +371,7 @@ def test_many_features_as_few(name, monkeypatch):
     dense = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
     monkeypatch.setattr(_eigensolver, "_GROWING_BASIS_FROM", 50)
     thin = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 50)
+    monkeypatch.setattr(learning, "_GRAMS_UP_TO", 50)
     implicit = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
     assert "moments_" not in vars(implicit)
     for other in (thin, implicit):
@@ -386,7 +386,7 @@ def test_small_groups_without_matrices(small_groups, monkeypatch):
     X, groups = several(d=40)
     fair = FairPCA(2, min_group_size=50, small_groups=small_groups)
     errors = fair.fit(X, sensitive_features=groups).group_errors_
-    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 30)
+    monkeypatch.setattr(learning, "_GRAMS_UP_TO", 30)
     fair.fit(X, sensitive_features=groups)
     assert fair.small_groups_ == ["g2", "g3"]
     np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-6)

@@ -14,7 +14,6 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import APPROXIMATE, Status
 from fairpca._solvers.eigenspaces.dense import rounding_of
-from fairpca._typing import Array
 from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
 
 _PACKAGE = str(Path(__file__).parent.parent)
@@ -28,7 +27,7 @@ def warn(message: str, category: type[Warning]) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def warn_of_result(solution: Solution, measured: Operand, disparity: float, tol: float) -> None:
@@ -70,7 +69,8 @@ def warn_of_data(moments: GroupMoments, operand: Operand) -> None:
             "that tell the groups apart, or subtract each group's mean first.",
             RuntimeWarning,
         )
-    variances: Array = np.einsum("g,gii->i", operand.shares, operand.matrices)
+    assert operand.matrices is not None
+    variances = operand.shares @ np.diagonal(operand.matrices, axis1=1, axis2=2)
     total, largest = float(variances.sum()), int(variances.argmax())
     others = float(np.delete(variances, largest).sum())
     if 0 < others < _DROWNED * rounding_of(len(variances)) * total:

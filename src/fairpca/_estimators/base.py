@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairpca._estimators.advice import warn_of_data, warn_of_result
 from fairpca._estimators.projection import Projection
 from fairpca._estimators.streaming import StreamingMixin
-from fairpca._input.checks import FORGOTTEN_GROUPS, check_several_groups
+from fairpca._input.checks import check_several_groups, forgotten_groups
 from fairpca._input.device import is_dask
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
@@ -81,7 +81,8 @@ class FairProjection(StreamingMixin, Projection):
         self
         """
         self._check_params()
-        self._refuse_no_groups(sensitive_features, "fit")
+        if sensitive_features is None:
+            raise forgotten_groups(type(self).__name__, "fit")
         moments = learn(X, sensitive_features, sample_weight)
         settled = self.settle(moments)
         solution = self._solve(settled)
@@ -106,7 +107,8 @@ class FairProjection(StreamingMixin, Projection):
             )
         else:
             self._check_features(X)
-        self._refuse_no_groups(sensitive_features, "partial_fit")
+        if sensitive_features is None:
+            raise forgotten_groups(type(self).__name__, "partial_fit")
         moments = GroupMoments() if first else self.moments_
         moments.update(X, sensitive_features, sample_weight)
         if first:
@@ -294,11 +296,6 @@ class FairProjection(StreamingMixin, Projection):
 
     # -- what the user passed ----------------------------------------------------------------------
 
-    def _refuse_no_groups(self, sensitive_features: Any, method: str) -> None:
-        if sensitive_features is None:
-            name = type(self).__name__
-            raise TypeError(FORGOTTEN_GROUPS.format(name=name, method=method, step=name.lower()))
-
     def _check_features(self, X: Any) -> None:
         """Refuse other columns than before; quick for arrays, of which there may be thousands."""
         if isinstance(X, np.ndarray) and "feature_names_in_" not in vars(self):
@@ -310,7 +307,7 @@ class FairProjection(StreamingMixin, Projection):
 
     def _remember_features(self, X: Any, moments: GroupMoments | ImplicitMoments) -> None:
         """Number and names of the columns, as scikit-learn sees X or, X unseen, by the moments."""
-        if X is not None and not is_dask(X):
+        if not (X is None or isinstance(X, np.ndarray) or is_dask(X)):
             validate_data(self, X, reset=True, skip_check_array=True)
             return
         self.n_features_in_ = moments.n_features
@@ -325,22 +322,18 @@ def _is_result(name: str) -> bool:
 
 
 def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
-    """Components with uncorrelated, ordered scores, and the variances of these.
+    """Components with uncorrelated scores ordered by variance, and these variances.
 
-    Errors depend on the subspace alone, so this costs nothing.
+    Errors depend on the subspace alone, so the rotation costs nothing. The entry of largest
+    magnitude of each component is positive, the first one on a tie.
     """
     C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
     values, rotation = np.linalg.eigh(basis.T @ C_U)
-    return _fix_signs(rotation[:, ::-1].T @ basis.T), np.maximum(values[::-1], 0.0)
-
-
-def _fix_signs(components: Array) -> Array:
-    """Make the entry of largest magnitude of each component positive, the first one on a tie."""
+    components = rotation[:, ::-1].T @ basis.T
     magnitudes = np.abs(components)
     near_largest = magnitudes >= magnitudes.max(axis=1, keepdims=True) * (1 - 1e-7)
-    decisive = near_largest.argmax(axis=1)
-    signs = np.sign(components[np.arange(len(components)), decisive])
-    return np.asarray(components * signs[:, None])
+    decisive = components[np.arange(len(components)), near_largest.argmax(axis=1)]
+    return components * np.sign(decisive)[:, None], np.maximum(values[::-1], 0.0)
 
 
 def _ratio(part: Array, whole: Any) -> Array:

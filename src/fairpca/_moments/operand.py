@@ -70,6 +70,7 @@ class Operand:
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
+        assert self.matrices is not None
         return np.asarray(self.matrices @ V)
 
     def errors(self, basis: Array) -> Array:

@@ -44,8 +44,14 @@ def search_line(
     return replace(solution, n_eigensolves=n_eigensolves + spaces.n_eigensolves)
 
 
+def search_freely(search: Callable[[Spaces], Solution], operand: Operand, rank: int) -> Solution:
+    """What ``search`` finds among the eigenspaces for weights anywhere."""
+    spaces = eigenspaces(operand, rank)
+    return replace(search(spaces), n_eigensolves=spaces.n_eigensolves)
+
+
 def eigenspaces(operand: Operand, rank: int) -> Spaces:
-    """All eigenspaces of one rank, for solvers that move about freely among the weights."""
+    """All eigenspaces of one rank."""
     if _is_thin(operand, rank):
         return _growing_basis(operand, rank, capacity=16 * rank + 64)
     return Eigenspaces(operand, rank)

@@ -57,8 +57,8 @@ class Eigenspaces:
         else:
             other = np.tensordot(tiebreak, self.matrices, axes=1)
             values, basis = _top_with_tiebreak(M, other, self.rank)
-        bound = float(weights @ self.traces - values.sum())
-        return Point(weights, basis, self.errors(basis), bound)
+        errors = group_errors(self.traces, self.matrices @ basis, basis)
+        return Point(weights, basis, errors, float(weights @ self.traces - values.sum()))
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""

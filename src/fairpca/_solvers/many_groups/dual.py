@@ -86,7 +86,6 @@ def minimise(
         privileged=privileged,
         harmed=harmed,
         violation=found.violation / end.row_scale,
-        n_eigensolves=work.spaces.n_eigensolves,
         n_iterations=work.iterations,
     )
 

@@ -32,7 +32,7 @@ _TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
 def solve_spread(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
     """Least spread, then least overall error, within the limits of the problem."""
-    pca = replace(solve_pca(spaces), alpha=nan, n_eigensolves=spaces.n_eigensolves)
+    pca = replace(solve_pca(spaces), alpha=nan)
     limits = _Limits(spaces, problem, pca.errors)
     if limits.spread(pca.errors) <= limits.max_spread + limits.rounding:
         return replace(pca, status=Status.ALREADY_FAIR)

@@ -21,7 +21,8 @@ The gap is how far the projection found lies above that bound: zero up to roundi
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, isinf
+from functools import partial
+from math import inf, isfinite
 
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.solution import Objective, Point, Solution
@@ -39,9 +40,8 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     """Walk the frontier to the first limit that binds, by root finding."""
     frontier = Frontier(spaces)
     limits = Limits(frontier, problem)
-    pca = Sample(1.0, limits.slack(frontier.pca.errors, capped=False), frontier.pca)
     negligible = max(spaces.rounding, _NEGLIGIBLE * float(spaces.traces.max()))
-    if frontier.disparity(frontier.pca.errors) - problem.max_disparity <= negligible:
+    if limits.pca_disparity - problem.max_disparity <= negligible:
         bound = frontier.pca.bound
         return frontier.solution(frontier.pca, 1.0, Status.ALREADY_FAIR, "error", bound)
 
@@ -49,7 +49,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         point = frontier.at(alpha)
         return Sample(alpha, limits.slack(point.errors, capped), point)
 
-    capped, above, end = False, pca, 0.0
+    capped, above, end = False, sample(1.0, capped=False), 0.0
     if problem.no_worse:
         # Above alpha_B the cap holds by itself, below it the cap is one more shrinking slack.
         best_for_B = sample(frontier.alpha_B, capped=False)
@@ -74,7 +74,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         return limits.certify(above.point, above, capped)
 
     point, crossing = cross_slack(
-        spaces, frontier.at, lambda errors: limits.slack(errors, capped), below, above
+        spaces, frontier.at, partial(limits.slack, capped=capped), below, above
     )
     ends = (crossing.below.point, crossing.above.point) if crossing.below.x else ()
     return limits.certify(point, crossing.at, capped, *ends)
@@ -87,30 +87,28 @@ class Limits:
         self.frontier = frontier
         self.max_disparity = problem.max_disparity
         self.cap = float(frontier.pca.errors[frontier.harmed])
-        self.error_limit = inf
-        if not isinf(problem.max_error_increase):
-            R = frontier.overall(frontier.pca.errors)
-            self.error_limit = R * (1 + problem.max_error_increase)
-
-    def slacks(self, errors: Array, capped: bool) -> dict[Status, float]:
-        """What is left of each limit; ``capped`` includes the cap on the harmed group."""
-        met = Status.DISPARITY_BUDGET if self.max_disparity > 0 else Status.PARITY
-        left = {met: self.frontier.disparity(errors) - self.max_disparity}
-        if capped:
-            left[Status.CAPPED] = self.cap - float(errors[self.frontier.harmed])
-        if not isinf(self.error_limit):
-            left[Status.ERROR_BUDGET] = self.error_limit - self.frontier.overall(errors)
-        return left
+        R, self.pca_disparity = frontier.error_and_disparity(frontier.pca.errors)
+        limited = isfinite(problem.max_error_increase)
+        self.error_limit = R * (1 + problem.max_error_increase) if limited else inf
 
     def slack(self, errors: Array, capped: bool) -> float:
-        """The least of the slacks."""
-        return min(self.slacks(errors, capped).values())
+        """What is left of the tightest limit; ``capped`` includes the cap on the harmed group."""
+        R, D = self.frontier.error_and_disparity(errors)
+        left = min(D - self.max_disparity, self.error_limit - R)
+        return min(left, self.cap - float(errors[self.frontier.harmed])) if capped else left
 
     def certify(self, point: Point, at: Sample, capped: bool, *ends: Point) -> Solution:
         """The solution with its bound, by the limit that binds."""
-        left = self.slacks(point.errors, capped)
-        status = min(left, key=lambda limit: left[limit])
         frontier, alpha, phi = self.frontier, at.x, at.point.bound
+        R, D = frontier.error_and_disparity(point.errors)
+        left = {
+            Status.DISPARITY_BUDGET if self.max_disparity else Status.PARITY: (
+                D - self.max_disparity
+            ),
+            Status.CAPPED: self.cap - point.errors[frontier.harmed] if capped else inf,
+            Status.ERROR_BUDGET: self.error_limit - R,
+        }
+        status = min(left, key=lambda limit: float(left[limit]))
         objective: Objective = "disparity"
         if status is Status.CAPPED and alpha < frontier.alpha_B:
             bound = (phi - alpha * self.cap) / (1 - alpha / frontier.alpha_B)

@@ -38,13 +38,10 @@ class Frontier:
             return self.pca
         return self.spaces.top(self.weights(alpha), self.spaces.shares if alpha == 0.0 else None)
 
-    def overall(self, errors: Array) -> float:
-        """``R``."""
-        return float(self.spaces.shares @ errors)
-
-    def disparity(self, errors: Array) -> float:
-        """``D``."""
-        return float(self._towards_parity @ errors)
+    def error_and_disparity(self, errors: Array) -> tuple[float, float]:
+        """``R`` and ``D``."""
+        D = errors[self.harmed] - errors[self.privileged]
+        return float(self.spaces.shares @ errors), float(D)
 
     def solution(
         self,
@@ -56,7 +53,7 @@ class Frontier:
         *others: Point,
     ) -> Solution:
         """Package a projection; it rests on itself, on PCA and on the ``others``."""
-        R, D = self.overall(point.errors), self.disparity(point.errors)
+        R, D = self.error_and_disparity(point.errors)
         values = {
             "error": R,
             "disparity": D,

@@ -28,7 +28,7 @@ def solve_golden(spaces: Eigenspaces, no_worse: bool = False) -> Solution:
         alpha_0a = alpha_1 - (alpha_1 - alpha_0) / g_ratio
         errors_1 = frontier.at(alpha_1a).errors
         errors_0 = frontier.at(alpha_0a).errors
-        F_1, F_0 = frontier.disparity(errors_1) ** 2, frontier.disparity(errors_0) ** 2
+        F_1, F_0 = (frontier.error_and_disparity(e)[1] ** 2 for e in (errors_1, errors_0))
         within_cap = not no_worse or errors_0.max() <= cap + _CAP_SLACK
         if F_0 <= F_1 and within_cap:
             alpha_1 = alpha_1a
