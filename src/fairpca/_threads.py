@@ -1,8 +1,8 @@
-"""BLAS threads: how many there are, and how to do with one.
+"""Threads: ours share the blocks of rows, and BLAS uses a single one meanwhile.
 
-Many small products on several BLAS threads spend their time waiting for each other, and on a busy
-machine a hundred times as much. Block loops and small eigenproblems therefore run on one, and
-blocks are spread over Python threads instead.
+Many small products on several BLAS threads spend their time waiting for each other; on a busy
+machine they take a hundred times as long. So block loops and small eigenproblems run with one BLAS
+thread, and blocks are spread over Python threads instead.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -21,66 +21,63 @@ from threadpoolctl import ThreadpoolController
 T = TypeVar("T")
 R = TypeVar("R")
 
+_lock = Lock()
+_holders: list[int] = []  # threads that need the limit, once for each time they asked for it
+_before: list[int] = []  # the number of threads of each BLAS library without the limit
+
 
 @cache
 def _libraries() -> list[Any]:
-    """The BLAS libraries in this process, asked directly: a block must not wait for the answer."""
+    """The BLAS libraries in this process; looking for them takes too long to do for every block."""
     controllers: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
     return controllers
 
 
-class _SharedLimit:
-    """Limit BLAS to one thread while anybody holds this.
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Limit BLAS to one thread.
 
-    The limit belongs to the whole process: the first thread that enters sets it and the last that
-    leaves lifts it, otherwise one would restore what another had limited.
+    The limit belongs to the whole process. The first thread that asks for it sets it and the last
+    one lifts it; threadpoolctl's own limits would be lifted by whichever thread ends first.
     """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._holders = 0
-        self._before: list[int] = []
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._holders == 0:
-                self._before = [library.num_threads for library in _libraries()]
-                self._set([1] * len(self._before))
-            self._holders += 1
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
-                self._set(self._before)
-
-    def _set(self, numbers: list[int]) -> None:
-        for library, before, number in zip(_libraries(), self._before, numbers, strict=True):
-            if before != 1:
-                library.set_num_threads(number)
+    thread = get_ident()
+    with _lock:
+        if not _holders:
+            _before[:] = [library.num_threads for library in _libraries()]
+            _set_threads([1] * len(_before))
+        _holders.append(thread)
+    try:
+        yield
+    finally:
+        with _lock:
+            _holders.remove(thread)
+            if not _holders:
+                _set_threads(_before)
 
 
-_shared_limit = _SharedLimit()
+def _set_threads(numbers: list[int]) -> None:
+    for library, number in zip(_libraries(), numbers, strict=True):
+        library.set_num_threads(number)
 
 
-def single_threaded_blas() -> AbstractContextManager[None]:
-    """A context in which BLAS uses one thread."""
-    return _shared_limit
+def _after_fork() -> None:
+    """Only the thread that forked lives on in the child: the others hold neither lock nor limit."""
+    global _lock
+    _lock = Lock()
+    gone = [thread for thread in _holders if thread != get_ident()]
+    for thread in gone:
+        _holders.remove(thread)
+    if gone and not _holders:
+        _set_threads(_before)
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def blas_threads() -> int:
     """As many threads as BLAS would use now, so that the usual limits on it hold here too."""
     return max([library.num_threads for library in _libraries()], default=1)
-
-
-def shared_pool(n_threads: int) -> ThreadPoolExecutor:
-    """Threads that wait for work, so that a block need not start its own; one pool per process."""
-    return _pool_of(os.getpid(), n_threads)
-
-
-@cache
-def _pool_of(process: int, n_threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="fairpca")
 
 
 def ordered_map(

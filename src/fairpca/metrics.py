@@ -1,8 +1,8 @@
 """How well a linear projection reconstructs each group, on any data.
 
 All functions take any fitted object with orthonormal ``components_`` and a ``mean_``: the
-estimators of this library and scikit-learn's ``PCA`` and ``IncrementalPCA`` alike. Data may be held
-out.
+estimators of this library as well as scikit-learn's ``PCA`` and ``IncrementalPCA``. The data may be
+other rows than those fitted to.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairpca._input.checks import (
     check_feature_names,
+    check_group_weights,
     check_sample_weight,
 )
-from fairpca._input.labels import (
-    encode_groups,
-)
+from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
+from fairpca._typing import Array
 
 __all__ = [
     "fairness_measure",
@@ -30,7 +29,7 @@ __all__ = [
 ]
 
 
-def row_reconstruction_errors(estimator: Any, X: Any) -> NDArray[np.float64]:
+def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
     """Squared reconstruction error of each row.
 
     Parameters
@@ -90,8 +89,8 @@ def group_reconstruction_errors(
         The group of each row, any number of groups; several columns are crossed.
     sample_weight : array-like of shape (n_samples,), optional
     normalize : bool, default=False
-        Divide each group's error by the group's own average squared distance from ``mean_``, that
-        is by the error of keeping nothing; 0 for a group without any.
+        Divide each group's error by the group's average squared distance from ``mean_``, which is
+        its error when no component is kept. A group at ``mean_`` has the error 0.
 
     Returns
     -------
@@ -116,18 +115,14 @@ def group_reconstruction_errors(
     weights = np.ones(len(squares)) if weights is None else weights
     errors = np.bincount(codes, weights * squares, minlength=len(labels))
     totals = np.bincount(codes, weights, minlength=len(labels))
-    if not totals.all():
-        raise ValueError(
-            f"groups {labels[totals == 0].tolist()} have total weight zero; leave their rows out, "
-            "or give at least one of them a positive sample_weight."
-        )
+    check_group_weights(labels, totals)
     averages: dict[Any, float] = dict(zip(labels.tolist(), (errors / totals).tolist(), strict=True))
     if normalize:
-        nothing = SimpleNamespace(components_=estimator.components_[:0], mean_=estimator.mean_)
-        most = group_reconstruction_errors(
-            nothing, X, sensitive_features, sample_weight=sample_weight
+        empty = SimpleNamespace(components_=estimator.components_[:0], mean_=estimator.mean_)
+        distances = group_reconstruction_errors(
+            empty, X, sensitive_features, sample_weight=sample_weight
         )
-        averages = {g: error / most[g] if most[g] else 0.0 for g, error in averages.items()}
+        averages = {g: e / distances[g] if distances[g] else 0.0 for g, e in averages.items()}
     return averages
 
 

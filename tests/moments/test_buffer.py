@@ -1,17 +1,12 @@
-"""Small blocks added one by one, whose sums wait for the next block."""
+"""Small blocks added one by one, which are gathered and multiplied together."""
 
 from __future__ import annotations
 
 import copy
-import itertools
-import os
 import pickle
-import subprocess
 import sys
-import time
-import warnings
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, current_thread
+from threading import Barrier
 
 import numpy as np
 import pandas as pd
@@ -21,22 +16,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca import FairPCA, GroupMoments
-from fairpca._moments import buffer as pending
+from fairpca._moments import buffer
 
-CAPACITY = 40
-
-
-WAYS = {"in the call": 1, "in the background": 2}  # by the number of threads
+ROOM, SMALL = 160, 40  # rows
 
 
-def use_small_buffers(patch, way):
-    patch.setattr(pending, "_room", lambda k, d: CAPACITY)
-    patch.setattr(pending, "blas_threads", lambda: WAYS[way])
+def use_small_buffers(patch, d=3):
+    patch.setattr(buffer, "_BUFFER_ENTRIES", ROOM * d)
 
 
-@pytest.fixture(params=WAYS)
-def small_buffers(request, monkeypatch):
-    use_small_buffers(monkeypatch, request.param)
+@pytest.fixture
+def small_buffers(monkeypatch):
+    use_small_buffers(monkeypatch)
+
+
+def waiting(moments):
+    return moments._gathered.n_rows
 
 
 ACTIONS = ["nothing", "read", "pickle", "copy", "deepcopy", "merge", "refused"]
@@ -46,19 +41,18 @@ ACTIONS = ["nothing", "read", "pickle", "copy", "deepcopy", "merge", "refused"]
 @given(
     seed=st.integers(0, 2**32 - 1),
     steps=st.lists(
-        st.tuples(st.integers(1, CAPACITY + 10), st.sampled_from(ACTIONS)), min_size=1, max_size=12
+        st.tuples(st.integers(1, SMALL + 10), st.sampled_from(ACTIONS)), min_size=1, max_size=12
     ),
     weighted=st.booleans(),
-    way=st.sampled_from(list(WAYS)),
 )
-def test_whatever_comes_between_blocks(seed, steps, weighted, way):
+def test_whatever_comes_between_blocks(seed, steps, weighted):
     rng = np.random.default_rng(seed)
     n = sum(size for size, _ in steps)
     X = rng.normal(size=(n, 3)) * [1, 10, 0.1] + [1e4, 0, -5]
     groups = rng.integers(0, 3, n)
     w = rng.uniform(0.5, 2, n) if weighted else None
     with pytest.MonkeyPatch.context() as patch:
-        use_small_buffers(patch, way)
+        use_small_buffers(patch)
         moments, start = GroupMoments(), 0
         for size, action in steps:
             rows = slice(start, start + size)
@@ -82,25 +76,50 @@ def test_whatever_comes_between_blocks(seed, steps, weighted, way):
         assert_same(moments, GroupMoments.from_data(X, groups, w), rtol=1e-9)
 
 
-def test_copy_and_original_part_ways(small_buffers):
+@pytest.mark.usefixtures("small_buffers")
+def test_rows_wait_until_there_are_enough_or_a_result_is_asked_for():
+    X, groups = make_groups(n=(240, 160), d=3)
+    moments = GroupMoments.from_data(X[:50], groups[:50])
+    counts = []
+    for start in range(50, 400, 35):
+        moments.update(X[start : start + 35], groups[start : start + 35])
+        counts.append(waiting(moments))
+    assert counts == [35, 70, 105, 140, 35, 70, 105, 140, 35, 70]
+    assert_same(moments, GroupMoments.from_data(X, groups))
+    assert waiting(moments) == 0
+
+
+@pytest.mark.usefixtures("small_buffers")
+def test_copy_and_original_part_ways():
     X, groups = make_groups(n=(60, 40), d=3)
     moments = GroupMoments.from_data(X[:50], groups[:50]).update(X[50:60], groups[50:60])
-    merged = moments.merge(GroupMoments())
+    merged, copied = moments.merge(GroupMoments()), copy.copy(moments)
     moments.update(X[60:], groups[60:])
-    assert_same(merged, GroupMoments.from_data(X[:60], groups[:60]))
+    for other in (merged, copied):
+        assert_same(other, GroupMoments.from_data(X[:60], groups[:60]))
     assert_same(moments, GroupMoments.from_data(X, groups))
 
 
+def test_no_rows_are_pickled():
+    X, groups = make_groups(n=(60, 40), d=3)
+    moments = GroupMoments.from_data(X[:20], groups[:20]).update(X[20:], groups[20:])
+    assert waiting(moments)
+    assert len(pickle.dumps(moments)) < X.nbytes
+
+
+@pytest.mark.usefixtures("small_buffers")
 @pytest.mark.parametrize("weight", [None, 1.0])
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         (np.nan, "NaN in column 1, first in row 2"),
         (np.inf, "infinity in column 1, first in row 2"),
+        (-np.inf, "infinity in column 1, first in row 2"),
         (1e200, "squares overflow"),
+        (-1e200, "squares overflow"),
     ],
 )
-def test_refused_at_once(small_buffers, value, message, weight):
+def test_refused_at_once(value, message, weight):
     X, groups = make_groups(n=(30, 30), d=3)
     moments = GroupMoments.from_data(X, groups).update(X[:30], groups[:30])
     bad = X[:20].copy()
@@ -112,7 +131,20 @@ def test_refused_at_once(small_buffers, value, message, weight):
     assert_same(moments, GroupMoments.from_data(*together))
 
 
-def test_a_new_group_and_a_large_block(small_buffers):
+@pytest.mark.usefixtures("small_buffers")
+@pytest.mark.parametrize(("value", "weight"), [(1e180, 1e-40), (-1e180, 1e-40), (1e90, 1e200)])
+def test_squares_of_weighted_rows_that_overflow(value, weight):
+    X, groups = make_groups(n=(20, 15), d=3)
+    moments = GroupMoments.from_data(X, groups)
+    bad, weights = X.copy(), np.ones(len(X))
+    bad[3, 1], weights[3] = value, weight
+    with pytest.raises(ValueError, match="squares overflow"):
+        moments.update(bad, groups, weights)
+    assert_same(moments, GroupMoments.from_data(X, groups))
+
+
+@pytest.mark.usefixtures("small_buffers")
+def test_a_new_group_and_a_large_block():
     X, groups = make_groups(n=(100, 80, 20), d=3)
     order = np.argsort(groups, kind="stable")
     X, groups = X[order], groups[order]
@@ -122,7 +154,8 @@ def test_a_new_group_and_a_large_block(small_buffers):
     assert_same(moments, GroupMoments.from_data(X, groups))
 
 
-def test_kinds_of_rows(small_buffers):
+@pytest.mark.usefixtures("small_buffers")
+def test_kinds_of_rows():
     X, groups = make_groups(n=(60, 40), d=3)
     X = np.round(X * 8).astype(np.float32)
     moments = GroupMoments.from_data(X[:20], groups[:20])
@@ -134,7 +167,18 @@ def test_kinds_of_rows(small_buffers):
     assert_same(moments, GroupMoments.from_data(X, groups))
 
 
-def test_the_first_results_are_asked_for_by_several_threads(small_buffers):
+@pytest.mark.usefixtures("small_buffers")
+def test_some_blocks_are_weighted_and_some_are_not():
+    X, groups = make_groups(n=(60, 40), d=3)
+    weights = np.ones(100)
+    weights[40:60] = np.arange(20) / 8
+    moments = GroupMoments.from_data(X[:20], groups[:20]).update(X[20:40], groups[20:40])
+    moments.update(X[40:60], groups[40:60], weights[40:60]).update(X[60:], groups[60:])
+    assert_same(moments, GroupMoments.from_data(X, groups, weights))
+
+
+@pytest.mark.usefixtures("small_buffers")
+def test_the_first_results_are_asked_for_by_several_threads():
     X, groups = make_groups(n=(60, 40), d=3)
     moments = GroupMoments.from_data(X[:50], groups[:50])
     for start in range(50, 100, 10):
@@ -152,57 +196,17 @@ def test_the_first_results_are_asked_for_by_several_threads(small_buffers):
     assert_same(moments, GroupMoments.from_data(X, groups))
 
 
-def test_results_repeat(small_buffers):
+@pytest.mark.usefixtures("small_buffers")
+def test_results_repeat():
     X, groups = make_groups(n=(300, 200), d=6)
 
     def in_blocks():
         moments = GroupMoments()
-        for start in range(0, 500, 30):
-            moments.update(X[start : start + 30], groups[start : start + 30])
+        for start in range(0, 500, 15):
+            moments.update(X[start : start + 15], groups[start : start + 15])
         return moments.second_moments()
 
     np.testing.assert_array_equal(in_blocks(), in_blocks())
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
-def test_a_process_forked_in_between_has_all_rows(monkeypatch):
-    """A child has no threads of its parent, so it must not inherit their unfinished work."""
-    use_small_buffers(monkeypatch, "in the background")
-    multiply = pending.add_gram
-    monkeypatch.setattr(pending, "add_gram", lambda G, Z: (time.sleep(0.3), multiply(G, Z)))
-    X, groups = make_groups(n=(60, 40), d=3)
-    moments = GroupMoments.from_data(X[:30], groups[:30])
-    moments.update(X[30:65], groups[30:65]).update(X[65:], groups[65:])
-    assert not pending._latest.done()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: threads and fork
-        child = os.fork()
-    if child == 0:  # pragma: no cover
-        same = np.allclose(
-            moments.second_moments(), GroupMoments.from_data(X, groups).second_moments()
-        )
-        os._exit(0 if same else 1)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert_same(moments, GroupMoments.from_data(X, groups))
-
-
-def test_blocks_of_usual_size_are_multiplied_in_the_background(monkeypatch):
-    X, groups = make_groups(n=(60_000, 20_000), d=50)
-    monkeypatch.setattr(pending, "blas_threads", lambda: 2)
-    multiply, threads = pending.add_gram, set()
-
-    def spy(G, Z):
-        threads.add(current_thread().name)
-        multiply(G, Z)
-
-    monkeypatch.setattr(pending, "add_gram", spy)
-    fair = FairPCA(5)
-    for start in range(0, len(X), 4000):
-        fair.partial_fit(X[start : start + 4000], sensitive_features=groups[start : start + 4000])
-    assert threads == {"fairpca_0"}
-    whole = FairPCA(5).fit(X, sensitive_features=groups)
-    np.testing.assert_allclose(fair.components_, whole.components_, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -218,99 +222,84 @@ def test_blocks_of_usual_size_are_multiplied_in_the_background(monkeypatch):
     ids=str,
 )
 @pytest.mark.parametrize("wrap", [np.asarray, list, pd.Series], ids=["array", "list", "Series"])
-def test_labels_of_all_kinds(small_buffers, labels, wrap):
+@pytest.mark.usefixtures("small_buffers")
+def test_labels_of_all_kinds(labels, wrap):
     X, _ = make_groups(n=(70, 30), d=3)
     groups = np.tile(labels, 50)[:100]
     moments = GroupMoments.from_data(X[:40], wrap(groups[:40]))
     for start in range(40, 100, 20):
         moments.update(X[start : start + 20], wrap(groups[start : start + 20]))
-    assert moments._pending._buffers
+    assert waiting(moments) == 60
     assert_same(moments, GroupMoments.from_data(X, wrap(groups)))
     with pytest.raises(ValueError, match="2 labels but X has 3 rows"):
         moments.update(X[:3], wrap(groups[:2]))
     assert moments.counts.sum() == 100
 
 
-def test_an_interrupt_leaves_whole_blocks(small_buffers, monkeypatch):
-    X, groups = make_groups(n=(60, 40), d=3)
-    moments, finish = GroupMoments.from_data(X[:20], groups[:20]), pending._finish
-    calls = itertools.count()
+class InterruptAtLine:
+    """Ctrl-C at the n-th line of our own code that runs."""
 
-    def interrupted(buffer):
-        if next(calls) % 2 == 0:
+    def __init__(self, n):
+        self.left = n
+
+    def __call__(self, frame, event, arg):
+        if "_moments" not in frame.f_code.co_filename:
+            return None
+        self.left -= event == "line"
+        if self.left == 0:
             raise KeyboardInterrupt
-        finish(buffer)
+        return self
 
-    monkeypatch.setattr(pending, "_finish", interrupted)
-    n_interrupts = 0
-    for start in range(20, 100, 10):
-        rows = slice(start, start + 10)
-        for _ in range(5):
-            try:
-                moments.update(X[rows], groups[rows])
-                break
-            except KeyboardInterrupt:
-                n_interrupts += 1  # the block was not taken: try again
-    monkeypatch.setattr(pending, "_finish", finish)
-    assert n_interrupts
-    assert_same(moments, GroupMoments.from_data(X, groups))
+    def stops(self, work, *args):
+        """Whether the work was interrupted."""
+        before = sys.gettrace()
+        sys.settrace(self)
+        try:
+            work(*args)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
 
 
-def test_another_thread_reads_and_writes_meanwhile(small_buffers):
-    X, groups = make_groups(n=(20, 15), d=6)
-    moments, n_rounds = GroupMoments.from_data(X, groups), 300
-
-    def write():
-        for _ in range(n_rounds):
-            moments.update(X, groups)
-
-    with ThreadPoolExecutor(2) as pool:
-        writers = [pool.submit(write) for _ in range(2)]
-        while not all(writer.done() for writer in writers):
-            assert moments.counts.sum() % len(X) == 0
-        for writer in writers:
-            writer.result()
-    assert moments.counts.sum() == (2 * n_rounds + 1) * len(X)
-    expected = GroupMoments.from_data(X, groups).second_moments()
-    np.testing.assert_allclose(moments.second_moments(), expected, atol=1e-9)
-
-
-def test_a_thread_that_outlives_the_main_one():
-    code = """
-import threading, time
-import numpy as np
-from fairpca import GroupMoments
-from fairpca._moments import buffer as _pending
-_pending.blas_threads = lambda: 2
-_pending._room = lambda k, d: 40
-X, groups = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
-def work():
-    moments = GroupMoments()
-    for _ in range(40):
-        moments.update(X, groups)
-        time.sleep(0.01)
-    print(moments.counts.sum())
-threading.Thread(target=work).start()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "1200\n", done.stderr
+@pytest.mark.usefixtures("small_buffers")
+@pytest.mark.parametrize(
+    "rows",
+    [slice(140, 150), slice(140, 175), slice(140, 200)],
+    ids=["gathered", "the buffer is full", "added at once"],
+)
+def test_an_interrupt_leaves_whole_blocks(rows):
+    X, groups = make_groups(n=(120, 80), d=3)
+    without = GroupMoments.from_data(X[:140], groups[:140])
+    with_rows = GroupMoments.from_data(X[: rows.stop], groups[: rows.stop])
+    outcomes, interrupted, n = set(), True, 0
+    while interrupted:
+        n += 1
+        moments = GroupMoments.from_data(X[:20], groups[:20])
+        for start in range(20, 140, 40):
+            moments.update(X[start : start + 40], groups[start : start + 40])
+        interrupted = InterruptAtLine(n).stops(moments.update, X[rows], groups[rows])
+        added = moments.counts.sum() != 140
+        outcomes.add((interrupted, added))
+        assert_same(moments, with_rows if added else without)
+    assert {(True, False), (False, True)} <= outcomes
 
 
-@pytest.mark.parametrize("value", [1e180, -1e180])
-def test_squares_of_weighted_rows_that_overflow(small_buffers, value):
-    X, groups = make_groups(n=(20, 15), d=3)
-    moments = GroupMoments.from_data(X, groups)
-    bad, weights = X.copy(), np.ones(len(X))
-    bad[3, 1], weights[3] = value, 1e-40
-    with pytest.raises(ValueError, match="squares overflow"):
-        moments.update(bad, groups, weights)
-    assert_same(moments, GroupMoments.from_data(X, groups))
-
-
-def test_a_block_without_weight_adds_nothing(small_buffers):
+@pytest.mark.usefixtures("small_buffers")
+def test_a_block_without_weight_adds_nothing():
     X, groups = make_groups(n=(20, 15), d=3)
     moments = GroupMoments.from_data(X, groups)
     moments.update(X, groups, np.zeros(len(X)))
     assert_same(moments, GroupMoments.from_data(X, groups))
     with pytest.raises(ValueError, match="zero in every row"):
         GroupMoments.from_data(X, groups, np.zeros(len(X)))
+
+
+def test_partial_fit_of_blocks_of_usual_size():
+    X, groups = make_groups(n=(60_000, 20_000), d=50)
+    fair = FairPCA(5)
+    for start in range(0, len(X), 4000):
+        fair.partial_fit(X[start : start + 4000], sensitive_features=groups[start : start + 4000])
+    whole = FairPCA(5).fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(fair.components_, whole.components_, atol=1e-9)

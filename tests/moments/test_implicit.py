@@ -17,10 +17,10 @@ from fairpca import (
     MinMaxPCA,
     tradeoff_path,
 )
-from fairpca._estimators import base as _base
+from fairpca._estimators import advice
 from fairpca._input.rows import FrameRows, as_rows
-from fairpca._moments import implicit as _implicit
-from fairpca._moments.implicit import ImplicitMoments, operand_of
+from fairpca._moments import learn, products
+from fairpca._moments.implicit import ImplicitMoments
 from fairpca._solvers.eigenspaces import choose as _eigensolver
 
 D = 60
@@ -37,7 +37,7 @@ def data():
 
 @pytest.fixture
 def no_matrices(monkeypatch):
-    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
 
 
 def in_a_file(X, folder):
@@ -60,9 +60,9 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("center", ["overall", "group"])
 def test_products_and_traces(center, kind, weighted, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(_implicit, "_BLOCK_ENTRIES", 64 * D)
-    monkeypatch.setattr(_implicit, "_SLICE_COLUMNS", D // 3)
-    monkeypatch.setattr(_implicit, "_ENTRIES_PER_SLICE", 2)
+    monkeypatch.setattr(products, "_ENTRIES_PER_BLOCK", 64 * D)
+    monkeypatch.setattr(products, "_SLICE_COLUMNS", D // 3)
+    monkeypatch.setattr(products, "_ENTRIES_PER_SLICE", 2)
     X, groups = data
     weights = np.arange(len(X)) % 4 * 0.5 if weighted else None
     expected = GroupMoments.from_data(X, groups, weights)
@@ -74,7 +74,7 @@ def test_products_and_traces(center, kind, weighted, data, tmp_path, monkeypatch
     np.testing.assert_array_equal(implicit.counts, expected.counts)
     np.testing.assert_allclose(implicit.weights, expected.weights)
     assert implicit.groups.tolist() == expected.groups.tolist()
-    operand, dense = operand_of(implicit, center), operand_of(expected, center)
+    operand, dense = implicit.operand(center), expected.operand(center)
     V = np.random.default_rng(0).normal(size=(D, 5))
     np.testing.assert_allclose(operand.traces, dense.traces, rtol=1e-12)
     np.testing.assert_allclose(operand.products(V), dense.products(V), atol=1e-10)
@@ -87,7 +87,7 @@ def test_fit_equals_the_fit_with_matrices(kind, constraint, data, tmp_path, monk
     X, groups = data
     given = KINDS[kind](X, tmp_path)
     expected = FairPCA(3, constraint=constraint).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
     fair = FairPCA(3, constraint=constraint).fit(given, sensitive_features=groups)
     assert fair.status_ == expected.status_
     assert fair.alpha_ == pytest.approx(expected.alpha_, abs=1e-6)
@@ -119,7 +119,7 @@ def test_several_groups(name, make, monkeypatch):
     X, groups = make_groups((190, 120, 80, 50), d=80)
     X *= np.arange(1, 81) ** -0.8
     expected = clone(SEVERAL[name]).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
     fair = clone(SEVERAL[name]).fit(make(X), sensitive_features=groups)
     near = 1e-6 * (1.0 if expected.normalize else X.var(axis=0).sum())
     assert fair.status_ == expected.status_
@@ -132,7 +132,7 @@ def test_several_groups(name, make, monkeypatch):
 def test_relative_errors_of_two_groups(normalize, data, monkeypatch):
     X, groups = data
     expected = FairPCA(3, normalize=normalize).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
     fair = FairPCA(3, normalize=normalize).fit(sp.csr_array(X), sensitive_features=groups)
     np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
     assert fair.reconstruction_error_ == pytest.approx(expected.reconstruction_error_)
@@ -149,7 +149,7 @@ def test_large_offsets_lose_no_digits(data):
 def test_tradeoff_path(data, monkeypatch):
     X, groups = data
     expected = tradeoff_path(X, groups, n_components=2, n_points=5)
-    monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
     path = tradeoff_path(sp.csr_array(X), groups, n_components=2, n_points=5)
     np.testing.assert_allclose(path.group_errors, expected.group_errors, rtol=1e-9)
 
@@ -204,7 +204,7 @@ def test_what_is_refused(make, data):
 
 @pytest.mark.usefixtures("no_matrices")
 def test_search_that_does_not_converge_says_so(monkeypatch):
-    monkeypatch.setattr(_base, "_GAP_WORTH_A_WARNING", 1e-5)
+    monkeypatch.setattr(advice, "_GAP_WORTH_A_WARNING", 1e-5)
     monkeypatch.setattr(_eigensolver, "_BASIS_PER_RANK", 2)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 900)) * np.linspace(1, 1.05, 900)
@@ -239,7 +239,7 @@ def test_sparse_columns_far_from_zero(mean, spread):
 @pytest.mark.parametrize("wide", [False, True])
 def test_entries_of_a_sparse_matrix_that_stand_twice(wide, monkeypatch):
     if wide:
-        monkeypatch.setattr(_implicit, "_GRAMS_UP_TO", 0)
+        monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
     X = sp.random_array((200, 40), density=0.2, rng=np.random.default_rng(0), format="csr")
     twice = sp.csr_array(
         (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
+from scipy.sparse import issparse
 
 from fairpca._audit.held_out import HeldOut, assign_folds, cross_fit, fit_folds
 from fairpca._audit.intervals import MOST_UNITS
 from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_sample_weight
-from fairpca._input.crossing import cell_text
 from fairpca._input.labels import CodedLabels, encode_groups
 from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import GroupMoments, block_moments
 from fairpca._moments.small_groups import REST, SettledGroups
-from fairpca._progress import Progress, silent
-from fairpca._tables.decode import Block
+from fairpca._progress import Progress
+from fairpca._tables.decode import TableBlock
 from fairpca._typing import Array, Codes
 
 if TYPE_CHECKING:
@@ -34,43 +34,6 @@ class SampledRows:
     rows: Codes
     codes: Codes
     values: Array
-
-
-class AuditedRows(Protocol):
-    """What an audit asks of the rows."""
-
-    moments: GroupMoments
-    feature_names: list[str]
-    weighted: bool
-
-    def cross_fit(
-        self,
-        settled: SettledGroups,
-        n_folds: int,
-        estimators: Sequence[FairProjection],
-        standardize: bool,
-        rng: np.random.Generator,
-        progress: Progress = silent,
-    ) -> HeldOut:
-        """Errors under projections fitted without the row; see :mod:`fairpca._audit.held_out`."""
-
-    def sample(
-        self,
-        settled: SettledGroups,
-        n_scores: int,
-        rng: np.random.Generator,
-        progress: Progress = silent,
-    ) -> SampledRows:
-        """At most ``n_scores`` rows, the same number of every group that has as many."""
-
-
-def rows_of(prepared: Prepared, seed: int) -> AuditedRows:
-    """The rows of a table that was read for the command line."""
-    if prepared.X is None:
-        return StreamedRows(
-            prepared.table, prepared.layout, prepared.moments, prepared.before, seed
-        )
-    return RowsInMemory(prepared.X, prepared.groups, moments=prepared.moments)
 
 
 class RowsInMemory:
@@ -89,7 +52,7 @@ class RowsInMemory:
         rows = as_rows(X)
         self.feature_names = rows.feature_names or [f"x{j}" for j in range(rows.n_features)]
         whole = rows.block(0, rows.n_rows)
-        values = whole if rows.is_sparse else np.array(whole, dtype=np.float64)
+        values: Any = whole if issparse(whole) else np.array(whole, dtype=np.float64)
         codes, self._labels = encode_groups(sensitive_features, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self.weighted = weights is not None
@@ -106,9 +69,9 @@ class RowsInMemory:
         estimators: Sequence[FairProjection],
         standardize: bool,
         rng: np.random.Generator,
-        progress: Progress = silent,
+        progress: Progress,
     ) -> HeldOut:
-        """In one pass for the moments and one for the errors."""
+        """Errors under projections that were fitted without the row."""
         codes = _settled_codes(self._labels.tolist(), settled)[self._codes]
         return cross_fit(
             self._values,
@@ -122,13 +85,9 @@ class RowsInMemory:
         )
 
     def sample(
-        self,
-        settled: SettledGroups,
-        n_scores: int,
-        rng: np.random.Generator,
-        progress: Progress = silent,
+        self, settled: SettledGroups, n_scores: int, rng: np.random.Generator, progress: Progress
     ) -> SampledRows:
-        """Drawn from the rows of each group."""
+        """At most ``n_scores`` rows, the same number of every group that has as many."""
         codes = _settled_codes(self._labels.tolist(), settled)[self._codes]
         sizes = np.bincount(codes, minlength=len(settled.moments.groups))
         drawn = _draw(sizes, n_scores, rng)
@@ -148,7 +107,7 @@ class StreamedRows:
     Parameters
     ----------
     table : FileTable
-    layout : Layout
+    roles : Roles
     moments : GroupMoments
     before : mapping of (str, int) to mapping of str to int
         For each block, by the file and the first row in it: rows of each group in earlier blocks.
@@ -160,13 +119,13 @@ class StreamedRows:
     def __init__(
         self,
         table: Any,
-        layout: Any,
+        roles: Any,
         moments: GroupMoments,
         before: Mapping[tuple[str, int], Mapping[str, int]],
         seed: int,
     ) -> None:
-        self.moments, self.feature_names = moments, layout.feature_names
-        self._table, self._layout, self._before, self._seed = table, layout, before, seed
+        self.moments, self.feature_names = moments, roles.feature_names
+        self._table, self._roles, self._before, self._seed = table, roles, before, seed
         self._ordinals = {place: i for i, place in enumerate(before)}
 
     def cross_fit(
@@ -176,14 +135,14 @@ class StreamedRows:
         estimators: Sequence[FairProjection],
         standardize: bool,
         rng: np.random.Generator,
-        progress: Progress = silent,
+        progress: Progress,
     ) -> HeldOut:
         """In one pass for the moments and one for the errors."""
         sizes = settled.moments.counts
         n_units = np.minimum(sizes, MOST_UNITS)
         first_unit = np.concatenate([[0], np.cumsum(n_units)])
 
-        def fold_moments(block: Block) -> list[GroupMoments]:
+        def fold_moments(block: TableBlock) -> list[GroupMoments]:
             X, codes, before = self._read(block, settled)
             fold = assign_folds(codes, n_folds, self._random(block, "fold"), before)
             return [
@@ -191,7 +150,7 @@ class StreamedRows:
                 for k in range(n_folds)
             ]
 
-        def unit_sums(block: Block) -> Array:
+        def unit_sums(block: TableBlock) -> Array:
             X, codes, before = self._read(block, settled)
             fold = assign_folds(codes, n_folds, self._random(block, "fold"), before)
             unit = assign_folds(codes, n_units, self._random(block, "unit"), before)
@@ -203,23 +162,18 @@ class StreamedRows:
 
         parts = [GroupMoments() for _ in range(n_folds)]
         for moments in self._pass(fold_moments, "reading the folds", progress):
-            for part, addition in zip(parts, moments, strict=True):
-                part._absorb(addition)
+            parts = [part.merge(new) for part, new in zip(parts, moments, strict=True)]
         fits = fit_folds(parts, estimators, standardize, settled.compared, progress)
         sums = sum(self._pass(unit_sums, "reading for the held-out errors", progress))
         return HeldOut(sums[:-2], sums[-2], sums[-1], np.repeat(np.arange(len(sizes)), n_units))
 
     def sample(
-        self,
-        settled: SettledGroups,
-        n_scores: int,
-        rng: np.random.Generator,
-        progress: Progress = silent,
+        self, settled: SettledGroups, n_scores: int, rng: np.random.Generator, progress: Progress
     ) -> SampledRows:
         """Drawn from the numbers of rows, and then looked for."""
         drawn = _draw(settled.moments.counts, n_scores, rng)
 
-        def drawn_rows(block: Block) -> tuple[Codes, Codes, Array]:
+        def drawn_rows(block: TableBlock) -> tuple[Codes, Codes, Array]:
             X, codes, before = self._read(block, settled)
             is_drawn = np.zeros(len(codes), bool)
             for g in np.unique(codes).tolist():
@@ -231,27 +185,38 @@ class StreamedRows:
         parts = list(self._pass(drawn_rows, "reading for the scores", progress))
         return SampledRows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-    def _pass(self, work: Callable[[Block], Any], doing: str, progress: Progress) -> Any:
+    def _pass(self, work: Callable[[TableBlock], Any], doing: str, progress: Progress) -> Any:
         """What ``work`` makes of each block, in order."""
-        return self._table.map(self._layout, work, True, partial(progress, doing))
+        return self._table.map(self._roles, work, True, partial(progress, doing))
 
-    def _read(self, block: Block, settled: SettledGroups) -> tuple[Array, Codes, Codes]:
+    def _read(self, block: TableBlock, settled: SettledGroups) -> tuple[Array, Codes, Codes]:
         """Values and groups of a block, and the rows of each group before it."""
         assert block.groups is not None
         earlier = self._before[block.origin.name, block.origin.first_row]
         before = np.zeros(len(settled.moments.groups), np.intp)
         np.add.at(before, _settled_codes(list(earlier), settled), list(earlier.values()))
         known = self.moments.groups.tolist()
-        labels = [cell_text(label) for label in block.groups.labels]
+        labels = [self._roles.label_text(label) for label in block.groups.labels]
         # A label that only dropped rows have is not known, and no row here has its code.
         labels = [label if label in known else known[0] for label in labels]
         X = np.asarray(block.rows.block(0, block.rows.n_rows), np.float64)
         return X, _settled_codes(labels, settled)[block.groups.codes], before
 
-    def _random(self, block: Block, purpose: str) -> np.random.Generator:
+    def _random(self, block: TableBlock, purpose: str) -> np.random.Generator:
         """The same numbers whenever this block is read for this purpose."""
         ordinal = self._ordinals[block.origin.name, block.origin.first_row]
         return np.random.default_rng([self._seed, ordinal, crc32(purpose.encode())])
+
+
+#: The rows of an audit, wherever they are.
+AuditedRows = RowsInMemory | StreamedRows
+
+
+def rows_of(prepared: Prepared, seed: int) -> AuditedRows:
+    """The rows of a table that was read for the command line."""
+    if prepared.X is None:
+        return StreamedRows(prepared.table, prepared.roles, prepared.moments, prepared.before, seed)
+    return RowsInMemory(prepared.X, prepared.groups, moments=prepared.moments)
 
 
 def _settled_codes(labels: Sequence[Any], settled: SettledGroups) -> Codes:

@@ -9,16 +9,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairpca._input.device import on_host
-from fairpca._typing import Array
+from fairpca._typing import Array, Labels
 
-FORGOTTEN_GROUPS = (
-    "sensitive_features is missing: {name}.{method} needs one group label per row. "
-    "Pass {name}(...).{method}(X, sensitive_features=groups); inside a Pipeline pass "
-    "pipeline.fit(X, {step}__sensitive_features=groups), or enable metadata routing with "
-    "sklearn.set_config(enable_metadata_routing=True)."
-)
+def forgotten_groups(name: str, method: str) -> TypeError:
+    """The error for an estimator that was not told the groups."""
+    return TypeError(
+        f"sensitive_features is missing: {name}.{method} needs one group label per row. "
+        f"Pass {name}(...).{method}(X, sensitive_features=groups); inside a Pipeline pass "
+        f"pipeline.fit(X, {name.lower()}__sensitive_features=groups), or enable metadata routing "
+        "with sklearn.set_config(enable_metadata_routing=True)."
+    )
 
 
 def name_of(column: int, feature_names: Sequence[str] | None) -> str:
@@ -37,7 +40,7 @@ def refuse_unusable_columns(source: str, types: Mapping[str, Any]) -> NoReturn:
 
 
 def check_integer(name: str, value: Any, least: int) -> None:
-    """A count; fractions, NaN and booleans are none."""
+    """Refuse what is not an integer, or less than the least allowed; booleans are not integers."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name}={value!r}: pass an integer of at least {least}.")
 
@@ -81,6 +84,16 @@ def check_sample_weight(
             "give at least one row of each group a positive weight, or pass sample_weight=None."
         )
     return weights
+
+
+def check_group_weights(labels: Labels, weights: NDArray[Any]) -> None:
+    """Averages over a group need rows that weigh something."""
+    weightless = labels[~(weights > 0)].tolist()
+    if weightless:
+        raise ValueError(
+            f"groups {weightless} have total weight zero; give at least one of their rows a "
+            "positive sample_weight, or leave these rows out."
+        )
 
 
 def check_feature_names(

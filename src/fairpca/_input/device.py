@@ -48,7 +48,6 @@ def on_host(values: Any) -> Any:
 class DeviceRows:
     """A two-dimensional array of another library."""
 
-    is_sparse = False
     feature_names: list[str] | None = None
 
     def __init__(self, X: Any) -> None:

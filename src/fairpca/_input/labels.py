@@ -35,30 +35,6 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[A
     return _encode_column(columns[0], n_rows)
 
 
-def members_of(labels: NDArray[Any], groups: Any, n_rows: int) -> list[NDArray[np.intp]] | None:
-    """The rows of each of these labels, or None where there are others."""
-    if _compare_at_once(labels, groups):
-        members = [(groups == label).nonzero()[0] for label in labels]
-        if sum(map(len, members)) == n_rows == len(groups):
-            return members
-    codes, present = encode_groups(groups, n_rows)
-    position = {label: g for g, label in enumerate(labels.tolist())}
-    found = [position.get(label, -1) for label in present.tolist()]
-    if -1 in found:
-        return None
-    codes = np.array(found, np.intp)[codes]
-    starts = np.cumsum(np.bincount(codes, minlength=len(labels)))[:-1]
-    return np.split(np.argsort(codes, kind="stable"), starts)
-
-
-def _compare_at_once(labels: NDArray[Any], groups: Any) -> bool:
-    """Whether a few comparisons of whole arrays tell more quickly than looking up every label."""
-    if not isinstance(groups, np.ndarray) or groups.ndim != 1 or len(labels) > 8:
-        return False
-    kinds = labels.dtype.kind + groups.dtype.kind
-    return kinds == "UU" or all(kind in "biu" for kind in kinds)
-
-
 def _encode_column(column: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     values = _label_array(column)
     _check_one_per_row(values, n_rows)
@@ -172,13 +148,12 @@ def _is_missing(label: Any) -> bool:
 def _encode_hashables(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Look labels up in a dictionary: an order faster than sorting a million strings."""
     items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
-    missing = np.fromiter(map(_is_missing, items), bool, len(items))
-    if missing.any():
-        _refuse_missing(missing)
     seen = list(dict.fromkeys(items))
+    if any(map(_is_missing, seen)):
+        _refuse_missing(np.fromiter(map(_is_missing, items), bool, len(items)))
     ordered = sort_labels(seen)
     position = {label: code for code, label in enumerate(ordered)}
-    codes = np.fromiter((position[v] for v in items), np.intp, len(items))
+    codes = np.fromiter(map(position.__getitem__, items), np.intp, len(items))
     return codes, label_vector(ordered)
 
 

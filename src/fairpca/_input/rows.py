@@ -7,41 +7,43 @@ integers, float32, memory maps and data frames cost one block of extra memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn, Protocol
+from typing import Any, Literal, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fairpca._input.checks import (
-    name_of,
-    refuse_unusable_columns,
-)
+from fairpca._input.checks import name_of, refuse_unusable_columns
 from fairpca._input.device import DeviceRows, is_device_array
+from fairpca._typing import Array
 
-_BLOCK_ENTRIES = 1 << 20
-
-Block = Any  # NDArray[np.floating] or a scipy sparse matrix in CSR format
+_ENTRIES_AT_A_TIME = 1 << 20
 
 
-class Rows(Protocol):
-    """A table that can be cut into blocks of rows."""
+class DenseRows:
+    """Rows that are cut out as arrays; a subclass for each kind of table."""
 
     n_rows: int
     n_features: int
-    feature_names: list[str] | None
-    is_sparse: bool
-
-    def block(self, start: int, stop: int) -> Block:
-        """Rows ``start`` to ``stop`` as a float array or a CSR matrix; may be a view."""
-
-
-class ArrayRows:
-    """A numpy array or memory map of any real type."""
-
-    is_sparse = False
     feature_names: list[str] | None = None
+    memory_order: Literal["C", "F"] = "C"  # that :meth:`gather` fills fastest
+
+    def block(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop`` as floats; may be a view."""
+        raise NotImplementedError
+
+    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: Array) -> None:
+        """Put the rows from ``start`` to ``stop``, in this order, into ``out``."""
+        block = self.block(start, stop)
+        if block.dtype == out.dtype:
+            block.take(order, axis=0, out=out, mode="clip")
+        else:
+            out[:] = block[order]
+
+
+class ArrayRows(DenseRows):
+    """A numpy array or memory map of any real type."""
 
     def __init__(self, X: NDArray[Any]) -> None:
         self._X = X
@@ -61,44 +63,8 @@ class ArrayRows:
             ) from error
 
 
-class SparseRows:
-    """A scipy sparse matrix or array; other formats than CSR are converted once."""
-
-    is_sparse = True
-    feature_names: list[str] | None = None
-
-    def __init__(self, X: Any) -> None:
-        self._X = X.tocsr()
-        if not self._X.has_canonical_format:
-            self._X = self._X.copy()  # the caller's stays as it is
-            self._X.sum_duplicates()
-        self.n_rows, self.n_features = X.shape
-
-    def block(self, start: int, stop: int) -> Any:
-        """Rows ``start`` to ``stop`` as a CSR matrix of floats."""
-        block = self._X[start:stop]
-        return block if block.dtype == np.float64 else block.astype(np.float64)
-
-
-class DensifiedRows:
-    """Sparse rows as arrays, a block at a time: for columns that are far from zero."""
-
-    is_sparse = False
-    feature_names: list[str] | None = None
-
-    def __init__(self, rows: SparseRows) -> None:
-        self._rows = rows
-        self.n_rows, self.n_features = rows.n_rows, rows.n_features
-
-    def block(self, start: int, stop: int) -> NDArray[np.float64]:
-        """Rows ``start`` to ``stop`` with their zeros."""
-        return np.asarray(self._rows.block(start, stop).toarray())
-
-
-class FrameRows:
+class FrameRows(DenseRows):
     """A pandas, polars or pyarrow table, or any other that narwhals knows."""
-
-    is_sparse = False
 
     def __init__(self, frame: nw.DataFrame[Any]) -> None:
         unusable = {
@@ -110,33 +76,26 @@ class FrameRows:
             refuse_unusable_columns("X", unusable)
         self._frame = frame
         self.n_rows, self.n_features = frame.shape
-        self.feature_names: list[str] | None = [str(name) for name in frame.columns]
+        self.feature_names = [str(name) for name in frame.columns]
 
-    def block(self, start: int, stop: int) -> NDArray[np.float64]:
+    def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop``; missing values become NaN."""
         block = self._frame[start:stop].select(nw.all().cast(nw.Float64))
         return np.asarray(block.to_numpy(), dtype=np.float64)
 
 
-class ColumnRows:
-    """Equally long numpy columns seen as rows; a block is put together when it is asked for."""
+class ColumnRows(DenseRows):
+    """Numpy columns of equal length, put together to rows when a block is asked for."""
 
-    is_sparse = False
+    # Columns are gathered as columns: copying them across into rows takes longer than BLAS.
+    memory_order = "F"
 
     def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
         self.columns = columns
-        self.feature_names: list[str] | None = names
+        self.feature_names = names
         self.shape = self.n_rows, self.n_features = len(columns[0]), len(columns)
         single = all(column.dtype == np.float32 for column in columns)
         self.dtype = np.dtype(np.float32 if single else np.float64)
-
-    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: NDArray[Any]) -> None:
-        """Put the rows from ``start`` to ``stop`` in this order into ``out``, column by column."""
-        for j, column in enumerate(self.columns):
-            if column.dtype == out.dtype:
-                np.take(column[start:stop], order, out=out[:, j], mode="clip")
-            else:
-                out[:, j] = column[start:stop][order]
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
         """Rows ``start`` to ``stop``, row by row in memory."""
@@ -144,6 +103,47 @@ class ColumnRows:
         for j, column in enumerate(self.columns):
             block[:, j] = column[start:stop]
         return block
+
+    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: Array) -> None:
+        """Put the rows from ``start`` to ``stop``, in this order, into ``out``."""
+        for j, column in enumerate(self.columns):
+            if column.dtype == out.dtype:
+                np.take(column[start:stop], order, out=out[:, j], mode="clip")
+            else:
+                out[:, j] = column[start:stop][order]
+
+
+class SparseRows:
+    """A scipy sparse matrix or array; other formats than CSR are converted once."""
+
+    feature_names: list[str] | None = None
+
+    def __init__(self, X: Any) -> None:
+        self._X = X.tocsr()
+        if not self._X.has_canonical_format:
+            self._X = self._X.copy()  # the caller's matrix stays as it is
+            self._X.sum_duplicates()
+        self.n_rows, self.n_features = X.shape
+
+    def block(self, start: int, stop: int) -> Any:
+        """Rows ``start`` to ``stop`` as a CSR matrix of floats."""
+        block = self._X[start:stop]
+        return block if block.dtype == np.float64 else block.astype(np.float64)
+
+
+class DensifiedRows(DenseRows):
+    """Sparse rows as arrays, a block at a time: for columns that are far from zero."""
+
+    def __init__(self, rows: SparseRows) -> None:
+        self._rows = rows
+        self.n_rows, self.n_features = rows.n_rows, rows.n_features
+
+    def block(self, start: int, stop: int) -> Array:
+        """Rows ``start`` to ``stop`` with their zeros."""
+        return np.asarray(self._rows.block(start, stop).toarray())
+
+
+Rows = DenseRows | SparseRows | DeviceRows
 
 
 def as_rows(X: Any) -> Rows:
@@ -158,20 +158,9 @@ def as_rows(X: Any) -> Rows:
     array([[3., 4.],
            [5., 6.]])
     """
-    if isinstance(X, ColumnRows):
-        rows: Rows = X
-    elif isinstance(X, np.ndarray):
-        rows = ArrayRows(_two_dimensional(X))
-    elif sp.issparse(X):
-        rows = SparseRows(_real(X))
-    elif is_device_array(X):
-        rows = DeviceRows(X)
-    else:
-        table = nw.from_native(X, eager_only=True, pass_through=True)
-        if isinstance(table, nw.DataFrame):
-            rows = FrameRows(table)
-        else:
-            rows = ArrayRows(_two_dimensional(X))
+    if isinstance(X, Rows):
+        return X
+    rows = _wrapped(X)
     if rows.n_rows == 0:
         raise ValueError(
             f"Found array with 0 sample(s) (shape=({rows.n_rows}, {rows.n_features})) while a "
@@ -183,6 +172,19 @@ def as_rows(X: Any) -> Rows:
             "required; pass an X with at least one column."
         )
     return rows
+
+
+def _wrapped(X: Any) -> Rows:
+    if isinstance(X, np.ndarray):
+        return ArrayRows(_two_dimensional(X))
+    if sp.issparse(X):
+        return SparseRows(_real(X))
+    if is_device_array(X):
+        return DeviceRows(X)
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        return FrameRows(table)
+    return ArrayRows(_two_dimensional(X))
 
 
 def _two_dimensional(X: Any) -> NDArray[Any]:
@@ -221,11 +223,11 @@ def _real(X: Any) -> Any:
 
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
     """Pieces of about a million entries as float arrays, each with its place among the rows."""
-    size = max(64, _BLOCK_ENTRIES // rows.n_features)
+    size = max(64, _ENTRIES_AT_A_TIME // rows.n_features)
     for start in range(0, rows.n_rows, size):
         place = slice(start, min(start + size, rows.n_rows))
-        block = rows.block(place.start, place.stop)
-        yield place, block.toarray() if rows.is_sparse else block
+        block: Any = rows.block(place.start, place.stop)
+        yield place, block.toarray() if isinstance(rows, SparseRows) else block
 
 
 def refuse_non_finite(rows: Rows) -> None:

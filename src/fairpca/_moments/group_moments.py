@@ -1,23 +1,4 @@
-"""Per-group moments: all that the library ever learns from the data.
-
-========  ==================================================================
-symbol    meaning
-========  ==================================================================
-n_g       total weight of group g (its number of rows when nothing is weighted)
-t_g       provisional shift of group g, near its mean
-s_g       weighted sum of ``x - t_g`` over the rows of group g
-G_g       weighted Gram matrix, the sum of ``(x - t_g)(x - t_g)'``
-C_g       ``G_g / n_g`` moved to the overall mean (or to the group's own)
-========  ==================================================================
-
-Moving the origin of a sum and of a Gram matrix from ``t`` to ``t - e`` costs no pass over data::
-
-    s <- s + n e          G <- G + s e' + e s' + n e e'
-
-so shifts are free to differ between blocks, machines and groups, and data a billion away from zero
-keep their digits. One pass over n rows costs about n d^2 multiplications (Gram matrices are
-symmetric) in blocks that stay in cache, each worker thread with a single-threaded BLAS.
-"""
+"""Per-group moments: all that the library ever learns from the data."""
 
 from __future__ import annotations
 
@@ -30,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairpca._input.checks import (
     check_feature_names,
+    check_group_weights,
     check_n_features,
     check_sample_weight,
 )
@@ -39,16 +21,17 @@ from fairpca._input.labels import (
     CodedLabels,
     encode_groups,
     label_vector,
-    members_of,
     refuse_twin_labels,
     sort_labels,
 )
-from fairpca._input.rows import Rows, as_rows
-from fairpca._moments.accumulate import Sums, accumulate
-from fairpca._moments.buffer import PendingRows, may_wait
-from fairpca._tables.decode import Block
+from fairpca._input.rows import as_rows
+from fairpca._moments.accumulate import accumulate
+from fairpca._moments.buffer import Gathered
+from fairpca._moments.operand import Operand
+from fairpca._moments.sums import Sums
+from fairpca._tables.decode import TableBlock
 from fairpca._tables.roles import refuse_no_group
-from fairpca._typing import Array
+from fairpca._typing import Array, Center, Labels, Mask
 
 FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
 
@@ -91,31 +74,22 @@ class GroupMoments:
     """
 
     def __init__(self) -> None:
-        self.groups: NDArray[Any] = label_vector([])
+        self.groups: Labels = label_vector([])
         self.n_features: int = 0
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
-        self._total = Sums.zeros(0, 0)
+        self._gathered = Gathered(Sums.combined(0, 0, []))
 
     @property
     def _total(self) -> Sums:
         """The sums of all rows."""
-        self._pending.settle()
-        return self._settled
-
-    @_total.setter
-    def _total(self, total: Sums) -> None:
-        self._settled, self._pending = total, PendingRows(total)
+        settled = self._gathered = self._gathered.settled()
+        return settled.total
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is copied and pickled."""
-        state = {**vars(self), "_total": self._total}
-        del state["_settled"], state["_pending"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
+        """What is copied and pickled: sums, but no rows and no buffer that two would fill."""
+        self._gathered = Gathered(self._total)
+        return vars(self)
 
     @classmethod
     def from_data(cls, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
@@ -201,11 +175,11 @@ class GroupMoments:
 
         refuse_no_group(group)
         table = FileTable(paths, file_format, encoding)
-        layout = table.choose(columns, group, sample_weight)
+        roles = table.choose(columns, group, sample_weight)
         moments = cls()
-        for part in table.map(layout, decoded_moments, drop_missing, progress):
-            moments._absorb(part)
-        return moments._refuse_empty(table.name)._name_intersections(layout.groups)
+        for part in table.map(roles, decoded_moments, drop_missing, progress):
+            moments = moments.merge(part)
+        return moments._refuse_empty(table.name)._name_intersections(roles.groups)
 
     @classmethod
     def from_spark(
@@ -257,8 +231,7 @@ class GroupMoments:
             from fairpca._tables.dask import reduce_blocks
 
             part = reduce_blocks(X, groups, sample_weight, block_moments, GroupMoments.merge)
-            self._absorb(part._refuse_empty("X"))
-            return self
+            return self._become(self.merge(part._refuse_empty("X")))
         rows = as_rows(X)
         weights = check_sample_weight(
             sample_weight, rows.n_rows, may_all_be_zero=self.n_features > 0
@@ -266,10 +239,20 @@ class GroupMoments:
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        if not self._put_aside(rows, groups, weights):
-            codes, labels = encode_groups(groups, rows.n_rows)
-            total = accumulate(rows, codes, len(labels), weights, self._shifts_of(labels))
-            self._absorb(_moments_of(labels, total, rows.feature_names))
+        codes, labels = encode_groups(groups, rows.n_rows)
+        places = _places(labels.tolist(), self.groups.tolist())
+        if -1 not in places:
+            gathered = self._gathered.plus(rows, np.array(places, np.intp)[codes], weights)
+            if gathered is not None:
+                self.feature_names = self.feature_names or rows.feature_names
+                self._gathered = gathered
+                return self
+        total = accumulate(rows, codes, len(labels), weights)
+        return self._become(self.merge(_moments_of(labels, total, rows.feature_names)))
+
+    def _become(self, other: GroupMoments) -> GroupMoments:
+        """Take over all that ``other`` holds, in one step that an interrupt cannot divide."""
+        vars(self).update(vars(other))
         return self
 
     def merge(self, other: GroupMoments) -> GroupMoments:
@@ -279,8 +262,16 @@ class GroupMoments:
                 f"merge needs GroupMoments, got {type(other).__name__}; add rows with "
                 "update(X, groups)."
             )
-        merged = copy(self)
-        merged._absorb(copy(other) if not self.n_features else other)
+        if self.n_features and other.n_features:
+            check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
+            check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
+            known, new = self.groups.tolist(), other.groups.tolist()
+            if known != new:
+                refuse_twin_labels([*known, *new])
+            merged = _combined([(self, known), (other, new)])
+        else:
+            merged = copy(self if self.n_features else other)
+        merged.n_dropped = self.n_dropped + other.n_dropped
         return merged
 
     def relabel(self, names: Mapping[Any, Any]) -> GroupMoments:
@@ -306,38 +297,12 @@ class GroupMoments:
         unknown = [label for label in names if label not in known]
         if unknown:
             raise ValueError(
-                f"relabel got names for {unknown[:5]}, which are no groups of these moments; "
+                f"relabel got names for {unknown[:5]}, but these moments have no such groups; "
                 f"rename some of {known[:5]}{'...' if len(known) > 5 else ''}."
             )
-        new = [names.get(label, label) for label in known]
-        labels = sort_labels(list(dict.fromkeys(new)))
-        total = Sums.zeros(len(labels), self.n_features)
-        for g, label in enumerate(new):
-            total.add_group(labels.index(label), self._total, g)
-        renamed = _moments_of(label_vector(labels), total, self.feature_names)
+        renamed = _combined([(self, [names.get(label, label) for label in known])])
         renamed.n_dropped = self.n_dropped
         return renamed
-
-    def _absorb(self, other: GroupMoments) -> None:
-        """Add ``other`` in place, or nothing at all when it does not fit; it may be taken over."""
-        n_dropped = self.n_dropped + other.n_dropped
-        if not self.n_features:
-            self.__setstate__(other.__getstate__())
-        elif other.n_features:
-            check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
-            check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
-            known = self.groups.tolist()
-            labels = sort_labels(list(dict.fromkeys([*known, *other.groups.tolist()])))
-            if labels != known:
-                refuse_twin_labels(labels)
-                wider = Sums.zeros(len(labels), self.n_features)
-                for g, label in enumerate(known):
-                    wider.add_group(labels.index(label), self._total, g)
-                self.groups, self._total = label_vector(labels), wider
-            self.feature_names = self.feature_names or other.feature_names
-            for g, label in enumerate(other.groups.tolist()):
-                self._total.add_group(labels.index(label), other._total, g)
-        self.n_dropped = n_dropped
 
     def _refuse_empty(self, source: str) -> GroupMoments:
         if self.n_features:
@@ -354,32 +319,6 @@ class GroupMoments:
         cells = self.groups.tolist()
         return self.relabel(dict(zip(cells, name_cells(cells, columns), strict=True)))
 
-    def _put_aside(self, rows: Rows, groups: Any, weights: Array | None) -> bool:
-        """Copy a small block of groups known already, to be added later."""
-        if not may_wait(rows, len(self.groups)):
-            return False
-        members = members_of(self.groups, groups, rows.n_rows)
-        if members is None:
-            return False
-        taken = self._pending.take(rows, members, weights)
-        if taken:
-            self.feature_names = self.feature_names or rows.feature_names
-        return taken
-
-    def _shifts_of(self, labels: NDArray[Any]) -> Array | None:
-        """Shifts of these groups, or None where one is new."""
-        known = {label: g for g, label in enumerate(self.groups.tolist())}
-        wanted = labels.tolist()
-        if not all(label in known for label in wanted):
-            return None
-        return self._settled.shifts[[known[label] for label in wanted]]
-
-    def __copy__(self) -> GroupMoments:
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(vars(self))
-        twin._total = self._total.copy()
-        return twin
-
     @property
     def counts(self) -> NDArray[np.int64]:
         """Number of rows of each group with a positive weight."""
@@ -393,21 +332,13 @@ class GroupMoments:
     @property
     def means(self) -> Array:
         """Weighted mean of each group, of shape (k, n_features)."""
-        return np.asarray(self._total.shifts + self._total.sums / self._positive_weights()[:, None])
+        total = self._weighted()
+        return total.shifts + total.from_shifts
 
     @property
     def mean(self) -> Array:
         """Weighted mean over all rows."""
-        p = self._positive_weights() / self._total.weights.sum()
-        return np.asarray(self._total.shifts[0] + p @ self._means_from_first_shift())
-
-    def _means_from_first_shift(self) -> Array:
-        """Group means seen from one shift, where a large offset cannot round them."""
-        return np.asarray(
-            self._total.shifts
-            - self._total.shifts[0]
-            + self._total.sums / self._total.weights[:, None]
-        )
+        return self._weighted().mean
 
     def second_moments(self, center: Literal["overall", "group"] = "overall") -> Array:
         """``C_g`` of every group, of shape (k, n_features, n_features).
@@ -423,31 +354,23 @@ class GroupMoments:
         """
         if center not in ("overall", "group"):
             raise ValueError(f"center must be 'overall' or 'group', got {center!r}.")
-        n = self._positive_weights()
-        if center == "group" and (self._total.rows == 1).any():
-            alone = self.groups[self._total.rows == 1].tolist()
+        total = self._weighted()
+        if center == "group" and (total.rows == 1).any():
             raise ValueError(
-                f"groups {alone} have a single row, hence no variance about their own mean; "
-                "use center='overall', or merge these groups with others."
+                f"groups {self.groups[total.rows == 1].tolist()} have a single row, hence no "
+                "variance about their own mean; use center='overall', or merge these groups with "
+                "others."
             )
-        C = self._total.grams / n[:, None, None]
-        means = self._means_from_first_shift()
-        from_overall = means - (n / n.sum()) @ means
-        for g in range(len(n)):
-            from_shift = self._total.sums[g] / n[g]
-            C[g] -= np.outer(from_shift, from_shift)
-            if center == "overall":
-                C[g] += np.outer(from_overall[g], from_overall[g])
-        return C
+        return total.second_moments(center)
 
-    def _spreads(self) -> tuple[float, float]:
-        """Mean squares of the distances of rows from their group's mean, of these from the mean."""
-        n = self._positive_weights()
-        p, means = n / n.sum(), self._means_from_first_shift()
-        squares = np.diagonal(self._total.grams, axis1=1, axis2=2) / n[:, None]
-        within = squares - (self._total.sums / n[:, None]) ** 2
-        between = (means - p @ means) ** 2
-        return float(p @ within.sum(axis=1)), float(p @ between.sum(axis=1))
+    def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
+        """The second moments as a solver wants them, and which groups it is to compare."""
+        return Operand(self.second_moments(center), self._total.shares, compared)
+
+    def spreads(self) -> tuple[float, float]:
+        """Mean squared distances: of rows from their group's mean, of these from the overall mean."""
+        within, between = self._weighted().variances()
+        return float(within.sum()), float(between.sum())
 
     def standardize(self) -> tuple[GroupMoments, Array]:
         """Moments of the rows with each column divided by its standard deviation over all rows.
@@ -472,33 +395,28 @@ class GroupMoments:
         """
         std = self._deviations()
         scale = np.where(std > 0, std, 1.0)
-        twin = copy(self)
-        twin._total.shifts, twin._total.sums = self._total.shifts / scale, self._total.sums / scale
-        twin._total.grams = self._total.grams / np.outer(scale, scale)
-        return twin, scale
+        scaled = copy(self)
+        scaled._gathered = Gathered(self._total.divided(scale))
+        return scaled, scale
 
     @property
-    def varying(self) -> NDArray[np.bool_]:
+    def varying(self) -> Mask:
         """Which columns vary."""
         return self._deviations() > 0
 
     def _deviations(self) -> Array:
         """Standard deviation of each column over all rows, with n - 1; 0 where it is rounding."""
-        p, n = self._positive_weights() / self._total.weights.sum(), int(self._total.rows.sum())
-        variances = p @ np.diagonal(self.second_moments(), axis1=1, axis2=2) * n / max(n - 1, 1)
-        std = np.sqrt(np.maximum(variances, 0.0))
-        return np.where(std > 1e-14 * np.abs(self.mean), std, 0.0)
+        total = self._weighted()
+        n, variances = int(total.rows.sum()), np.add(*total.variances())
+        std = np.sqrt(np.maximum(variances * n / max(n - 1, 1), 0.0))
+        return np.where(std > 1e-14 * np.abs(total.mean), std, 0.0)
 
-    def _positive_weights(self) -> Array:
+    def _weighted(self) -> Sums:
+        """The sums, once every group is known to weigh something."""
         if not self.n_features:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
-        if not (self._total.weights > 0).all():
-            weightless = self.groups[~(self._total.weights > 0)].tolist()
-            raise ValueError(
-                f"groups {weightless} have total weight zero; give at least one of their rows a "
-                "positive sample_weight, or leave these rows out."
-            )
-        return self._total.weights
+        check_group_weights(self.groups, self._total.weights)
+        return self._total
 
     def __repr__(self) -> str:
         sizes = ", ".join(
@@ -520,7 +438,7 @@ def block_moments(X: Any, groups: Any, sample_weight: Any, n_dropped: int = 0) -
     return moments
 
 
-def decoded_moments(block: Block) -> GroupMoments:
+def decoded_moments(block: TableBlock) -> GroupMoments:
     """Moments of a block of a file or of a Spark partition."""
     try:
         return block_moments(block.rows, block.groups, block.weights, block.n_dropped)
@@ -530,8 +448,23 @@ def decoded_moments(block: Block) -> GroupMoments:
         raise
 
 
-def _moments_of(groups: NDArray[Any], total: Sums, feature_names: list[str] | None) -> GroupMoments:
+def _moments_of(labels: Labels, total: Sums, feature_names: list[str] | None) -> GroupMoments:
     moments = GroupMoments()
-    moments.groups, moments.n_features = groups, total.sums.shape[1]
-    moments.feature_names, moments._total = feature_names, total
+    moments.groups, moments.n_features = labels, total.sums.shape[1]
+    moments.feature_names, moments._gathered = feature_names, Gathered(total)
     return moments
+
+
+def _combined(parts: list[tuple[GroupMoments, list[Any]]]) -> GroupMoments:
+    """Moments of all parts together, of which each group has the label that stands here for it."""
+    labels = sort_labels(list(dict.fromkeys(label for _, given in parts for label in given)))
+    sums = [(moments._total, _places(given, labels)) for moments, given in parts]
+    names = next((part.feature_names for part, _ in parts if part.feature_names), None)
+    total = Sums.combined(len(labels), parts[0][0].n_features, sums)
+    return _moments_of(label_vector(labels), total, names)
+
+
+def _places(labels: list[Any], among: list[Any]) -> list[int]:
+    """Where these labels stand among others; -1 for those that do not."""
+    position = {label: g for g, label in enumerate(among)}
+    return [position.get(label, -1) for label in labels]

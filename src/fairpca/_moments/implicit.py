@@ -1,67 +1,19 @@
-"""Very many features: the solver works from X itself, and no d x d matrix is ever formed.
-
-With ``c`` the centre (the overall mean, or the group's own) and ``W_g`` the weights of group g, a
-product with a thin V is
-
-    C_g V = (X_g - 1 c')' W_g ((X_g - 1 c') V) / n_g
-
-which takes 4 n_g d m operations for m columns (over the non-zeros only where X is sparse) and
-memory of order d m. Dense rows are centred block by block, so that large offsets lose no digits;
-sparse ones by a correction of rank two, so that zeros stay zeros.
-"""
+"""Moments of very many features: counts and means, but no d x d matrix is ever formed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from copy import copy
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
 
-from fairpca._input.checks import (
-    check_sample_weight,
-)
-from fairpca._input.device import is_dask
-from fairpca._input.labels import (
-    CodedLabels,
-    encode_groups,
-)
-from fairpca._input.rows import FrameRows, Rows, as_rows, refuse_unusable_numbers
-from fairpca._moments.accumulate import by_group
-from fairpca._moments.group_moments import GroupMoments
-from fairpca._solvers.eigenspaces.operand import DenseOperand, Operand, relative_units
-from fairpca._threads import blas_threads, ordered_map
+from fairpca._input.checks import check_group_weights, check_sample_weight
+from fairpca._input.labels import CodedLabels, encode_groups
+from fairpca._input.rows import Rows, SparseRows, refuse_unusable_numbers
+from fairpca._moments.operand import Operand, relative_units
+from fairpca._moments.products import DenseProducts, SparseProducts, shift_far_columns
 from fairpca._typing import Array, Center, Mask
-
-_GRAMS_UP_TO = 5000  # features
-_BLOCK_ENTRIES = 1 << 21
-_SLICE_COLUMNS = 6000  # of which 20 or 30 numbers each fit into the cache of a core
-_ENTRIES_PER_SLICE = 6  # of a row, at the least
-_FAR = 100  # a squared mean against the variance; beyond it, one entry in a hundred may be zero
-
-
-def learn(X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments | ImplicitMoments:
-    """What there is to learn from X: moments, or with very many features X itself, by group."""
-    if not is_dask(X):
-        rows = as_rows(X)
-        if rows.n_features > _GRAMS_UP_TO:
-            return ImplicitMoments(rows, groups, sample_weight)
-    return GroupMoments.from_data(X, groups, sample_weight)
-
-
-def operand_of(
-    moments: GroupMoments | ImplicitMoments,
-    center: Center = "overall",
-    compared: Mask | None = None,
-) -> Operand:
-    """Second moments as a solver wants them, and which groups it is to compare: all, or some."""
-    if isinstance(moments, ImplicitMoments):
-        return moments.operand(center, compared)
-    shares = moments.weights / moments.weights.sum()
-    return DenseOperand(moments.second_moments(center), shares, compared)
 
 
 class ImplicitMoments:
@@ -83,17 +35,13 @@ class ImplicitMoments:
         self.n_features, self.feature_names = rows.n_features, rows.feature_names
         self.counts = np.bincount(codes[weights > 0] if weights is not None else codes, minlength=k)
         self.weights = np.bincount(codes, weights, minlength=k).astype(np.float64)
-        if not self.weights.all():
-            raise ValueError(
-                f"groups {self.groups[self.weights == 0].tolist()} have total weight zero; give at "
-                "least one of their rows a positive sample_weight, or leave these rows out."
-            )
+        check_group_weights(self.groups, self.weights)
         shift: Any = 0.0
-        if rows.is_sparse:
-            X, shift = _shift_far_columns(rows.block(0, rows.n_rows), weights)
-            self._rows: _SparseGroups | _DenseGroups = _SparseGroups(X, codes, k, weights)
+        if isinstance(rows, SparseRows):
+            X, shift = shift_far_columns(rows.block(0, rows.n_rows), weights)
+            self._rows: SparseProducts | DenseProducts = SparseProducts(X, codes, k, weights)
         else:
-            self._rows = _DenseGroups(rows, codes, k, weights)
+            self._rows = DenseProducts(rows, codes, k, weights)
         with np.errstate(over="ignore", invalid="ignore"):
             self._means = self._rows.sums() / self.weights[:, None]
             self._mean = self.weights @ self._means / self.weights.sum()
@@ -116,12 +64,14 @@ class ImplicitMoments:
         return self._means if center == "group" else np.tile(self._mean, (len(self.groups), 1))
 
 
-class ImplicitOperand:
+class ImplicitOperand(Operand):
     """Second moments known by their products only."""
+
+    matrices = None
 
     def __init__(
         self,
-        rows: _SparseGroups | _DenseGroups,
+        rows: SparseProducts | DenseProducts,
         weights: Array,
         centers: Array,
         compared: Mask | None = None,
@@ -147,164 +97,3 @@ class ImplicitOperand:
         products = self._rows.products(np.ascontiguousarray(V), self._centers)
         products /= self._divisors[:, None, None]
         return products
-
-
-class _DenseGroups:
-    """Dense rows in blocks, each put into the order of the groups and centred."""
-
-    def __init__(self, rows: Rows, codes: NDArray[Any], k: int, weights: Array | None) -> None:
-        # A frame is made an array once: every product passes over it.
-        self._source = as_rows(rows.block(0, rows.n_rows)) if isinstance(rows, FrameRows) else rows
-        self._codes = codes
-        self._k = k
-        self._weights = weights
-        self._n_threads = blas_threads()
-
-    def sums(self) -> Array:
-        """Weighted sum of each group, of shape (k, d)."""
-        origin = np.asarray(self._source.block(0, 1)[0], dtype=np.float64)
-        total = self._reduce(lambda g, Z, w: w @ Z, np.tile(origin, (self._k, 1)), 1)[:, 0]
-        weights = np.bincount(self._codes, self._weights, minlength=self._k)
-        return np.asarray(total + weights[:, None] * origin)
-
-    def squares(self, centers: Array) -> Array:
-        """Weighted sum of squared distances to the centre, of each group."""
-        squares = self._reduce(lambda g, Z, w: np.einsum("ij,ij,i->j", Z, Z, w), centers, 1)
-        return np.asarray(squares.sum(axis=(1, 2)))
-
-    def products(self, V: Array, centers: Array) -> Array:
-        """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
-
-        def product(g: int, Z: Array, w: Array) -> Array:
-            return np.asarray((w[:, None] * (Z @ V)).T @ Z)
-
-        return np.ascontiguousarray(self._reduce(product, centers, V.shape[1]).transpose(0, 2, 1))
-
-    def _reduce(
-        self, function: Callable[[int, Array, Array], Array], centers: Array, m: int
-    ) -> Array:
-        """The sum of ``function(g, Z, w)``, m x d, over all blocks: Z of group g, centred."""
-        n, d = self._source.n_rows, self._source.n_features
-        size = max(64, _BLOCK_ENTRIES // d)
-
-        def part(edges: tuple[int, int]) -> Array:
-            total = np.zeros((self._k, m, d))
-            for low in range(*edges, size):
-                high = min(low + size, edges[1])
-                order, bounds = by_group(self._codes[low:high], self._k)
-                block = self._source.block(low, high)[order]
-                w = np.ones(high - low) if self._weights is None else self._weights[low:high][order]
-                for g, (a, b) in enumerate(pairwise(bounds)):
-                    if a < b:
-                        total[g] += function(g, block[a:b] - centers[g], w[a:b])
-            return total
-
-        edges = np.linspace(0, n, self._n_threads + 1).astype(int).tolist()
-        return _sum(ordered_map(part, pairwise(edges), self._n_threads))
-
-
-class _SparseGroups:
-    """Sparse rows times the roots of their weights, copied group by group once.
-
-    Each group is in as many parts as there are threads, and each part in slices of columns: the
-    rows of V that belong to one stay in the cache, which takes up to half the time.
-    """
-
-    def __init__(self, X: Any, codes: NDArray[Any], k: int, weights: Array | None) -> None:
-        roots = np.ones(len(codes)) if weights is None else np.sqrt(weights)
-        self._n_threads = blas_threads()
-        self._slices = _column_slices(X)
-        self._parts: list[tuple[int, list[Any], Array]] = []
-        for g in range(k):
-            for members in np.array_split(np.flatnonzero(codes == g), self._n_threads):
-                part = X[members]
-                if weights is not None:
-                    part = diags_array(roots[members]) @ part
-                self._parts.append((g, [part[:, s] for s in self._slices], roots[members]))
-        self._k = k
-        self._totals = np.bincount(codes, weights, minlength=k)
-        self._sums = self._per_group(self._backward)
-
-    def sums(self) -> Array:
-        """Weighted sum of each group, of shape (k, d)."""
-        return self._sums
-
-    def squares(self, centers: Array) -> Array:
-        """Weighted sum of squared distances to the centre, of each group."""
-        raw = self._per_group(lambda part, root: sum(X.data @ X.data for X in part))
-        crossed = (centers * (self._totals[:, None] * centers - 2 * self._sums)).sum(axis=1)
-        return np.asarray(raw + crossed)
-
-    def products(self, V: Array, centers: Array) -> Array:
-        """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
-        blocks = [V[s] for s in self._slices]
-
-        def product(part: list[Any], root: Array) -> Array:
-            forward = _sum(X @ block for X, block in zip(part, blocks, strict=True))
-            return self._backward(part, forward)
-
-        products = self._per_group(product)
-        for g, c in enumerate(centers):
-            left = np.stack([self._sums[g], c])
-            sums_V, c_V = left @ V
-            products[g] -= left.T @ np.stack([c_V, sums_V - self._totals[g] * c_V])
-        return products
-
-    def _backward(self, part: list[Any], Y: Array) -> Array:
-        """``X' Y`` for the rows X of a part."""
-        product = np.empty((self._slices[-1].stop, *Y.shape[1:]))
-        for s, X in zip(self._slices, part, strict=True):
-            product[s] = X.T @ Y
-        return product
-
-    def _per_group(self, function: Callable[[list[Any], Array], Any]) -> Array:
-        def on_part(item: tuple[int, list[Any], Array]) -> Any:
-            with np.errstate(over="ignore", invalid="ignore"):  # looked at by whoever asked
-                return function(item[1], item[2])
-
-        results = ordered_map(on_part, self._parts, self._n_threads)
-        total: Any = None
-        for (g, _, _), result in zip(self._parts, results, strict=True):
-            if total is None:
-                total = np.zeros((self._k, *np.shape(result)))
-            total[g] += result
-        return np.asarray(total)
-
-
-def _column_slices(X: Any) -> list[slice]:
-    """Columns in slices for the cache, but no more than a row's entries are worth."""
-    n, d = X.shape
-    most = X.nnz // (_ENTRIES_PER_SLICE * max(n, 1))
-    edges = np.linspace(0, d, max(1, min(most, d // _SLICE_COLUMNS)) + 1).astype(int)
-    return [slice(a, b) for a, b in pairwise(edges.tolist())]
-
-
-def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
-    """Move columns whose mean is far from zero, against their spread, to it; and by how much.
-
-    Sparse rows are centred by subtracting products of means, which would cost these columns their
-    digits. Hardly an entry of theirs is zero, so moving them stores hardly more.
-    """
-    counted = X if weights is None else X[weights > 0]
-    n, d = counted.shape
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = np.asarray(counted.sum(axis=0)).ravel() / n
-        variances = np.asarray(counted.power(2).sum(axis=0)).ravel() / n - means**2
-        far = np.flatnonzero(means**2 > _FAR * np.abs(variances))
-    shift = np.zeros(d)
-    if not len(far):
-        return X, shift
-    shift[far] = means[far]
-    others = np.ones(d)
-    others[far] = 0.0
-    moved = csr_array(X[:, far].toarray() - means[far])
-    back = csr_array((np.ones(len(far)), (np.arange(len(far)), far)), shape=(len(far), d))
-    return (X @ diags_array(others) + moved @ back).tocsr(), shift
-
-
-def _sum(arrays: Iterable[Array]) -> Array:
-    arrays = iter(arrays)
-    total = next(arrays)
-    for array in arrays:
-        total += array
-    return total

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._input.checks import (
-    check_integer,
-)
+from fairpca._input.checks import check_group_weights, check_integer
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.operand import Operand
 
 SmallGroups = Literal["error", "merge", "ignore"]
 
@@ -36,6 +36,11 @@ class SettledGroups:
     compared: NDArray[np.bool_]
     small: list[Any]
 
+    @cached_property
+    def operand(self) -> Operand:
+        """The second moments about the overall mean, as a solver wants them."""
+        return self.moments.operand(compared=self.compared)
+
 
 def settle_small_groups(
     moments: GroupMoments | ImplicitMoments, min_group_size: int, small_groups: SmallGroups
@@ -47,12 +52,7 @@ def settle_small_groups(
             "with the number of rows that a group needs."
         )
     check_integer("min_group_size", min_group_size, 1)
-    weightless = moments.groups[moments.counts == 0].tolist()
-    if weightless:
-        raise ValueError(
-            f"groups {weightless} have total weight zero; give at least one of their rows a "
-            "positive sample_weight, or leave these rows out."
-        )
+    check_group_weights(moments.groups, moments.weights)
     is_small = moments.counts < min_group_size
     labels = moments.groups.tolist()
     small = [label for label, below in zip(labels, is_small, strict=True) if below]

@@ -1,0 +1,22 @@
+"""The first step of every fit: from rows and groups to moments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairpca._input.device import is_dask
+from fairpca._input.rows import as_rows
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import ImplicitMoments
+
+_GRAMS_UP_TO = 5000  # features
+
+
+def learn(X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments | ImplicitMoments:
+    """The moments of each group; with very many features, the rows themselves stand in for them."""
+    if is_dask(X):
+        return GroupMoments.from_data(X, groups, sample_weight)
+    rows = as_rows(X)
+    if rows.n_features > _GRAMS_UP_TO:
+        return ImplicitMoments(rows, groups, sample_weight)
+    return GroupMoments.from_data(rows, groups, sample_weight)

@@ -1,0 +1,125 @@
+"""Sums over the rows of each group, and what follows from them without another pass.
+
+========  ==================================================================
+symbol    meaning
+========  ==================================================================
+n_g       total weight of group g (its number of rows when nothing is weighted)
+t_g       provisional shift of group g, near its mean
+s_g       weighted sum of ``x - t_g`` over the rows of group g
+G_g       weighted Gram matrix, the sum of ``(x - t_g)(x - t_g)'``
+C_g       ``G_g / n_g`` moved to the overall mean (or to the group's own)
+========  ==================================================================
+
+Moving the origin of a sum and of a Gram matrix from ``t`` to ``t - e`` costs no pass over data::
+
+    s <- s + n e          G <- G + s e' + e s' + n e e'
+
+so shifts are free to differ between blocks, machines and groups, and data a billion away from zero
+keep their digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._typing import Array, Center
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What is added up for each of k groups of rows with d columns.
+
+    Objects share these arrays, so they are never changed once they are here.
+    """
+
+    rows: NDArray[np.int64]  # how many have a positive weight, of shape (k,)
+    weights: Array  # n_g, (k,)
+    shifts: Array  # t_g, (k, d)
+    sums: Array  # s_g, (k, d)
+    grams: Array  # G_g, (k, d, d)
+
+    @classmethod
+    def combined(cls, k: int, d: int, parts: Iterable[tuple[Sums, Sequence[int]]]) -> Sums:
+        """Sums of k groups; group g of a part adds to the group ``places[g]``."""
+        total = cls(
+            rows=np.zeros(k, np.int64),
+            weights=np.zeros(k),
+            shifts=np.zeros((k, d)),
+            sums=np.zeros((k, d)),
+            grams=np.zeros((k, d, d)),
+        )
+        for part, places in parts:
+            for there, here in enumerate(places):
+                total._add_group(here, part, there)
+        return total
+
+    def _add_group(self, here: int, other: Sums, there: int) -> None:
+        """Add a group of ``other``, moved to the shift of ours."""
+        n, s = other.weights[there], other.sums[there]
+        if self.rows[here] == 0:
+            self.shifts[here] = other.shifts[there]
+        e = other.shifts[there] - self.shifts[here]
+        self.rows[here] += other.rows[there]
+        self.weights[here] += n
+        self.sums[here] += s
+        self.grams[here] += other.grams[there]
+        if e.any():
+            self.sums[here] += n * e
+            cross = np.outer(s + 0.5 * n * e, e)
+            self.grams[here] += cross
+            self.grams[here] += cross.T
+
+    @property
+    def shares(self) -> Array:
+        """The share of each group in the total weight."""
+        return np.asarray(self.weights / self.weights.sum())
+
+    @property
+    def from_shifts(self) -> Array:
+        """Group means, each seen from the shift of its group."""
+        return np.asarray(self.sums / self.weights[:, None])
+
+    @property
+    def from_mean(self) -> Array:
+        """Group means seen from the overall mean."""
+        from_first = self._from_first_shift()
+        return from_first - self.shares @ from_first
+
+    @property
+    def mean(self) -> Array:
+        """The overall mean."""
+        return np.asarray(self.shifts[0] + self.shares @ self._from_first_shift())
+
+    def _from_first_shift(self) -> Array:
+        """Group means seen from one shift, where a large offset cannot round them."""
+        return np.asarray(self.shifts - self.shifts[0] + self.from_shifts)
+
+    def second_moments(self, center: Center) -> Array:
+        """``C_g`` of every group, of shape (k, d, d)."""
+        C = self.grams / self.weights[:, None, None]
+        for C_g, m in zip(C, self.from_shifts, strict=True):
+            C_g -= np.outer(m, m)
+        if center == "overall":
+            for C_g, m in zip(C, self.from_mean, strict=True):
+                C_g += np.outer(m, m)
+        return C
+
+    def variances(self) -> tuple[Array, Array]:
+        """Of each column: about the group means, and of the group means about the overall mean."""
+        squares = np.diagonal(self.grams, axis1=1, axis2=2) / self.weights[:, None]
+        within, between = squares - self.from_shifts**2, self.from_mean**2
+        return self.shares @ within, self.shares @ between
+
+    def divided(self, scale: Array) -> Sums:
+        """Sums of the rows with each column divided by its scale."""
+        return Sums(
+            self.rows,
+            self.weights,
+            self.shifts / scale,
+            self.sums / scale,
+            self.grams / np.outer(scale, scale),
+        )
