@@ -1,0 +1,133 @@
+"""One BLAS thread for as long as any of our threads needs that, in forked processes too."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread, get_ident
+
+import pytest
+
+from fairpca import _threads
+from fairpca._threads import blas_threads, ordered_map, single_threaded_blas
+
+
+class Library:
+    """A BLAS library as threadpoolctl shows it."""
+
+    num_threads = 4
+
+    def set_num_threads(self, number):
+        self.num_threads = number
+
+
+@pytest.fixture
+def blas(monkeypatch):
+    library = Library()
+    monkeypatch.setattr(_threads, "_libraries", lambda: [library])
+    return library
+
+
+def test_the_last_thread_lifts_the_limit(blas):
+    entered, leave = Event(), Event()
+
+    def hold():
+        with single_threaded_blas():
+            entered.set()
+            leave.wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        with single_threaded_blas():
+            held = pool.submit(hold)
+            entered.wait()
+        assert blas.num_threads == 1
+        leave.set()
+        held.result()
+    assert blas.num_threads == blas_threads() == 4
+
+
+def test_the_limit_is_lifted_after_an_error(blas):
+    with pytest.raises(KeyError), single_threaded_blas(), single_threaded_blas():
+        raise KeyError
+    assert blas.num_threads == 4
+
+
+def test_results_keep_the_order_of_the_items(blas):
+    assert list(ordered_map(lambda i: (i, blas.num_threads), range(20))) == [
+        (i, 1) for i in range(20)
+    ]
+    assert blas.num_threads == 4
+
+
+def test_items_are_drawn_a_few_ahead(blas):
+    drawn = []
+    results = ordered_map(str, (drawn.append(i) or i for i in range(100)), 2)
+    assert next(results) == "0"
+    assert len(drawn) == 3
+    results.close()
+    assert blas.num_threads == 4
+
+
+def succeeds_in_a_child(work):
+    """Whether ``work()`` is true in a forked process; a child that hangs is ended by an alarm."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: threads and fork
+        child = os.fork()
+    if child == 0:  # pragma: no cover
+        signal.alarm(60)
+        os._exit(0 if work() else 1)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
+class TestFork:
+    def test_while_another_thread_holds_the_lock(self, blas):
+        acquired, release = Event(), Event()
+
+        def hold():
+            with _threads._lock:
+                acquired.set()
+                release.wait()
+
+        def use_the_limit():
+            with single_threaded_blas():
+                limited = blas.num_threads
+            return (limited, blas.num_threads) == (1, 4)
+
+        thread = Thread(target=hold)
+        thread.start()
+        acquired.wait()
+        try:
+            assert succeeds_in_a_child(use_the_limit)
+        finally:
+            release.set()
+            thread.join()
+
+    def test_while_another_thread_holds_the_limit(self, blas):
+        entered, leave = Event(), Event()
+
+        def hold():
+            with single_threaded_blas():
+                entered.set()
+                leave.wait()
+
+        thread = Thread(target=hold)
+        thread.start()
+        entered.wait()
+        try:
+            assert succeeds_in_a_child(lambda: blas.num_threads == 4 and not _threads._holders)
+            assert blas.num_threads == 1
+        finally:
+            leave.set()
+            thread.join()
+        assert blas.num_threads == 4
+
+    def test_within_the_limit(self, blas):
+        with single_threaded_blas():
+            assert succeeds_in_a_child(
+                lambda: blas.num_threads == 1 and _threads._holders == [get_ident()]
+            )
+        assert blas.num_threads == 4
