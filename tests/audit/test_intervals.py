@@ -77,6 +77,7 @@ def population_disparity(estimator, population):
     return errors[1] - errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "d", "r"), [((250, 50), 2, 1), ((120, 60), 12, 3)])
 def test_intervals_cover_the_disparity_on_new_rows(sizes, d, r):
     """Nominal 95 %: over 200 data sets between 90 and 99 % of the intervals hold the truth."""

@@ -124,6 +124,7 @@ def test_pca_errors_agree_with_the_authors(published, name, options, first):
         np.testing.assert_allclose(errors[:, int(row["r"])], expected, rtol=1e-8, atol=1e-11)
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("balanced", [False, True])
 def test_lfw(balanced):

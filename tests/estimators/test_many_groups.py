@@ -301,6 +301,7 @@ def real_solvers():
     return solver
 
 
+@pytest.mark.slow
 @QUIET
 @pytest.mark.parametrize(
     ("name", "rank"),

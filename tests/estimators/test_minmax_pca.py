@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from helpers.estimators import GroupsFromRows
@@ -76,6 +75,7 @@ def criterion_of(C, fair, r, criterion):
 def semidefinite_value(C, r, criterion):
     """The relaxation 0 <= P <= I, tr P = r; tight for two groups."""
     d = len(C[0])
+    cp = pytest.importorskip("cvxpy")
     P, z = cp.Variable((d, d), symmetric=True), cp.Variable()
     constraints = [P >> 0, np.eye(d) - P >> 0, cp.trace(P) == r]
     for M, b in zip(C, offsets(C, r, criterion), strict=True):
@@ -84,6 +84,7 @@ def semidefinite_value(C, r, criterion):
     return float(z.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("center", ["overall", "group"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -11,6 +11,8 @@ import pytest
 from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
 
+pytestmark = pytest.mark.slow
+
 LOADERS = {
     "tcred": lambda balanced: load_tcred(balanced=balanced),
     "lsac": lambda balanced: load_lsac(balanced=balanced),

@@ -106,6 +106,7 @@ def test_verdict_names_a_fairness_that_helps_nobody():
     )
 
 
+@pytest.mark.slow
 def test_page_of_many_groups_with_long_names_is_small():
     rng = np.random.default_rng(0)
     groups = np.array([f"{'<' * 40}{i % 50}" for i in range(600)])

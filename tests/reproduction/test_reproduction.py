@@ -44,6 +44,7 @@ REFERENCES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["unbalanced", "balanced"])
 @pytest.mark.parametrize(("file", "dataset", "group_A", "ranks"), REFERENCES)
 def test_columns_agree_with_the_authors_results(
@@ -183,6 +184,7 @@ def test_report_holds_tables_and_figures(tiny, tmp_path):
     assert {claim.finding for claim in report.claims[1:]} == {"not run"}  # not about these data
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_every_time(tiny, tmp_path):
     results = run_jobs(plan(["tiny"]), tmp_path)
     as_tcred = [replace(result, dataset="tcred") for result in results]
@@ -227,6 +229,7 @@ def test_library_code_imports_without_matplotlib_and_reproduction_says_what_is_m
 # -- beyond the paper ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_faces_by_sex_and_race(tmp_path):
     loads = []
 
@@ -325,6 +328,7 @@ def test_the_printed_sign_harms_the_harmed_group():
     assert corrected < pca < printed
 
 
+@pytest.mark.slow
 @needs_data
 def test_claims_on_tcred(tmp_path):
     results = run_jobs(plan(["tcred"]), tmp_path)

@@ -2,19 +2,19 @@
 
 import re
 
-import dask
-import dask.array as da
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask.distributed import Client, LocalCluster
 from helpers.cluster import die_once
 from helpers.data import assert_same_moments, unequal_groups
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca import FairPCA, GroupMoments
+
+dask = pytest.importorskip("dask", reason="needs the dask extra")
+import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
 
 # Of dask's own making: converting pandas' string columns to arrays, and sockets of a dying cluster.
 pytestmark = pytest.mark.filterwarnings(
@@ -34,11 +34,12 @@ def frame(npartitions=3):
 
 @pytest.fixture(scope="module")
 def cluster():
+    distributed = pytest.importorskip("dask.distributed", reason="needs the dask extra")
     with (
-        LocalCluster(
+        distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
-        Client(cluster) as client,
+        distributed.Client(cluster) as client,
     ):
         yield client
 
@@ -73,7 +74,10 @@ def test_any_chunks(rows, labels, columns):
     assert_same_moments(moments, EXPECTED)
 
 
-@pytest.mark.parametrize("scheduler", ["synchronous", "threads", "processes"])
+@pytest.mark.parametrize(
+    "scheduler",
+    ["synchronous", "threads", pytest.param("processes", marks=pytest.mark.slow)],
+)
 def test_schedulers(scheduler):
     with dask.config.set(scheduler=scheduler, num_workers=2):
         fair = FairPCA(2).fit(
@@ -268,12 +272,14 @@ def test_wrong_columns_are_refused_at_once():
             method(array[:, 0])
 
 
+@pytest.mark.slow
 def test_cluster(cluster):
     ddf = frame(6)
     fair = FairPCA(2).fit(ddf[COLUMNS], sensitive_features=ddf["sex"])
     check_fit(fair, fair.transform(ddf[COLUMNS]).compute())
 
 
+@pytest.mark.slow
 def test_killed_worker_changes_nothing(cluster, tmp_path):
     array = da.from_array(X, chunks=(50, 4))
     dangerous = array.map_blocks(die_once, X[0, 0], str(tmp_path / "died"), dtype=float)

@@ -31,11 +31,10 @@ from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst
 
-cp = pytest.importorskip("cvxpy")
-
 
 def reference(fam, name, objective):
     """Value of the relaxation and its P, by Clarabel."""
+    cp = pytest.importorskip("cvxpy")
     d, k = fam.n_features, len(fam.traces)
     pca = fam.top(fam.shares)
     unit = float(fam.traces.max())
@@ -81,6 +80,7 @@ def check(fam, solution: Solution, rounding=1e-12):
     assert solution.bound <= solution.value + 1e-12 * unit + rounding * largest
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from scipy.optimize import minimize
 
 from fairpca._problems.linear import least_error, least_maximum, least_spread
 
+pytestmark = pytest.mark.slow
+
 
 def solved(seed, k, d, rank, name):
     fam = sampled(seed, k, d, rank)
