@@ -15,9 +15,8 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SmallGroups, settle_small_groups
-from fairpca._problems.disparity import disparity
 from fairpca._problems.fair import FairProblem
-from fairpca._problems.solution import Solution
+from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
 from fairpca._solvers import solve
 from fairpca._typing import Array

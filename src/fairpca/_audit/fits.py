@@ -13,7 +13,7 @@ from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._problems.disparity import disparity
+from fairpca._problems.solution import disparity
 from fairpca._typing import Array
 from fairpca.exceptions import quietly
 

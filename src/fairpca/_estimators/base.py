@@ -27,8 +27,7 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
-from fairpca._problems.disparity import disparity
-from fairpca._problems.solution import Solution
+from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt
 from fairpca._solvers import Problem, solve
 from fairpca._solvers.rank import least_rank

@@ -28,15 +28,13 @@ class Frontier:
         self._towards_parity = np.zeros(2)
         self._towards_parity[[self.privileged, self.harmed]] = -1.0, 1.0
 
-    def weights(self, alpha: float) -> Array:
-        """Group weights w with ``M(w) = M(alpha)``, so ``w @ errors = alpha R + (1-alpha) D``."""
-        return np.asarray(alpha * self.spaces.shares + (1 - alpha) * self._towards_parity)
-
     def at(self, alpha: float) -> Point:
         """``U(alpha)``; at alpha = 0 the least R among those of least D."""
         if alpha == 1.0:
             return self.pca
-        return self.spaces.top(self.weights(alpha), self.spaces.shares if alpha == 0.0 else None)
+        shares = self.spaces.shares
+        weights = alpha * shares + (1 - alpha) * self._towards_parity  # of groups: M(w) = M(alpha)
+        return self.spaces.top(weights, shares if alpha == 0.0 else None)
 
     def error_and_disparity(self, errors: Array) -> tuple[float, float]:
         """``R`` and ``D``."""
@@ -68,7 +66,7 @@ class Frontier:
             objective=objective,
             value=values[objective],
             bound=bound,
-            weights=self.weights(alpha),
+            weights=point.weights,
             pca=self.pca,
             privileged=self.privileged,
             harmed=self.harmed,

@@ -175,7 +175,9 @@ def cross_slack(
         return middle, excess <= spaces.rounding
 
     crossing = find_crossing(sample, below, above, spaces.rounding, jump, spaces.guess)
-    return _resolve(spaces, crossing, slack), crossing
+    if crossing.below is crossing.above:
+        return crossing.at.point, crossing
+    return _between(spaces, crossing, slack), crossing
 
 
 def _meeting_point(lo: Sample, hi: Sample) -> float | None:
@@ -188,10 +190,8 @@ def _meeting_point(lo: Sample, hi: Sample) -> float | None:
     return x if min(lo.x, hi.x) < x < max(lo.x, hi.x) else None
 
 
-def _resolve(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], float]) -> Point:
-    """The sample at the root, or the point of zero slack between the two sides of a jump."""
-    if crossing.below is crossing.above:
-        return crossing.at.point
+def _between(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], float]) -> Point:
+    """The point of zero slack between the two sides of a jump."""
     path = SubspacePath(spaces, crossing.below.point.basis, crossing.above.point.basis)
     if slack(path.errors(0.0)) < 0 < slack(path.errors(1.0)):
         s = brentq(lambda s: slack(path.errors(s)), 0.0, 1.0, xtol=1e-16, rtol=1e-15)
