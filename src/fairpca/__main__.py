@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def _run(argv: Sequence[str]) -> int:
     try:
-        from fairpca.cli import run
+        from fairpca.cli import run_command
     except ImportError as error:
         print(
             f"fairpca: the command line needs {error.name or error}; install it with "
@@ -40,7 +40,7 @@ def _run(argv: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    return run(argv)
+    return run_command(argv)
 
 
 @contextmanager

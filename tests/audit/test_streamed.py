@@ -15,7 +15,7 @@ from fairpca import FairPCA  # noqa: E402
 from fairpca._audit.audit import AuditSettings, run_audit  # noqa: E402
 from fairpca._audit.rows import rows_of  # noqa: E402
 from fairpca._moments import prepare as _preparation  # noqa: E402
-from fairpca._moments.prepare import Choices, prepare  # noqa: E402
+from fairpca._moments.prepare import Choices, prepare_table  # noqa: E402
 from fairpca._tables import table as files_module  # noqa: E402
 
 N = 9000
@@ -42,7 +42,7 @@ def path(tmp_path_factory):
 
 def both(path, choices, estimator, seed=0):
     """The audit in memory and the streamed one."""
-    kept, streamed = (prepare(path, choices, rows_up_to=limit) for limit in (1e9, 1e5))
+    kept, streamed = (prepare_table(path, choices, rows_up_to=limit) for limit in (1e9, 1e5))
     assert [kept.streamed, streamed.streamed] == [False, True]
     settings = AuditSettings(n_points=5, random_state=seed)
     return [run_audit(rows_of(p, seed), estimator, settings) for p in (kept, streamed)]
@@ -74,7 +74,7 @@ def test_streamed_audit_is_that_of_rows_in_memory(path, groups, options):
 def test_sampled_scores_are_those_of_their_rows(path):
     choices, model = Choices(["sex"], columns=[f"x{j}" for j in range(5)]), FairPCA(2)
     _, streamed = both(path, choices, model)
-    whole = prepare(path, choices, rows_up_to=1e9)
+    whole = prepare_table(path, choices, rows_up_to=1e9)
     moments, scale = whole.moments.standardize()
     X = np.column_stack([column.to_numpy() for column in whole.X.columns]) / scale
     model.fit_moments(moments)

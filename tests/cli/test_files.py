@@ -155,7 +155,7 @@ def test_names_must_differ(tmp_path):
     line = fails("audit", "d.csv", "-g", "sex", "--encode", cwd=tmp_path)
     assert "makes two columns named 'cat=red'" in line
     line = fails("audit", "d.csv", "-g", "sex", "-g", "sex", cwd=tmp_path)
-    assert "--group names a column twice" in line
+    assert "group (--group) has 'sex' twice" in line
     options = ["-g", "sex", "-r", "1", "--json", "-", "--out", "r.html"]
     once, twice = (
         json.loads(run("report", "d.csv", *options, "--columns", names, cwd=tmp_path).stdout)

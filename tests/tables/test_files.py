@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
-from fairpca._moments.prepare import Choices, _chosen, prepare
+from fairpca._moments.prepare import Choices, prepare_table
 from fairpca._tables import table as files_module
 from fairpca._tables import text as text_module
 
@@ -167,8 +167,11 @@ def test_several_group_columns_are_crossed(kind, data, tmp_path, monkeypatch):
     WRITERS[kind](table, tmp_path / f"d.{kind}")
     group, columns = ["sex", "year", "adult"], ["x0", "x1", "x2", "x3"]
     crossed = table.select(group).to_pandas()
+    if kind == "csv":  # where all labels are text
+        crossed = crossed.astype(str).assign(adult=np.where(adult, "true", "false"))
     moments = GroupMoments.from_files(tmp_path / f"d.{kind}", group=group, columns=columns)
-    assert moments.groups.tolist()[0] == "g0 & year=2020 & adult=False"
+    first = "g0 & 2020 & false" if kind == "csv" else "g0 & year=2020 & adult=False"
+    assert moments.groups.tolist()[0] == first
     assert_same_moments(moments, GroupMoments.from_data(X, crossed))
     fair = MinMaxPCA(2).fit_files(tmp_path / f"d.{kind}", group=group, columns=columns)
     expected = MinMaxPCA(2).fit(X, sensitive_features=crossed)
@@ -280,8 +283,8 @@ def test_nan_and_infinity(data, tmp_path):
 
 
 def test_csv_types_are_not_fixed_by_the_first_rows(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_module, "_HEAD", 2000)
-    monkeypatch.setattr(text_module, "_BLOCK", 2000)
+    monkeypatch.setattr(text_module, "_HEAD_BYTES", 2000)
+    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 2000)
     rows = [f"{i},{i % 2 == 0},a" for i in range(500)]
     rows += [f"{i}.5,{i % 2 == 0},b" for i in range(500)]
     (tmp_path / "d.csv").write_text("\n".join(["x,flag,g", *rows, ""]))
@@ -334,7 +337,7 @@ def _peak_of_reading(path, n_blocks):
     def note(doing, fraction):
         held.append(pa.total_allocated_bytes() - before)
 
-    prepare(path, Choices(["sex"], drop=["id"]), progress=note)
+    prepare_table(path, Choices(["sex"], drop=["id"]), progress=note)
     assert len(held) > n_blocks
     FairPCA(2).fit_files(path, group="sex").transform_files(
         path,
@@ -349,7 +352,7 @@ def _peak_of_reading(path, n_blocks):
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
 def test_memory_does_not_grow_with_rows(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(files_module, "_BATCH_ROWS", 1024)
-    monkeypatch.setattr(text_module, "_BLOCK", 1 << 17)
+    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 1 << 17)
     rng = np.random.default_rng(0)
     peaks = []
     for n in (30_000, 120_000):
@@ -365,8 +368,8 @@ def test_memory_does_not_grow_with_rows(kind, tmp_path, monkeypatch):
 
 
 def test_altered_text_is_refused_with_its_row(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_module, "_HEAD", 4000)
-    monkeypatch.setattr(text_module, "_BLOCK", 4000)
+    monkeypatch.setattr(text_module, "_HEAD_BYTES", 4000)
+    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 4000)
     X, sex = data
     pa_csv.write_csv(as_table(X, sex), tmp_path / "d.csv")
     lines = (tmp_path / "d.csv").read_text().split("\n")
@@ -459,7 +462,7 @@ def test_column_in_the_path_of_a_single_file(data, tmp_path):
     X, sex = data
     pq.write_to_dataset(as_table(X, sex), tmp_path / "d", partition_cols=["sex"])
     files = sorted((tmp_path / "d").rglob("*.parquet"))
-    with pytest.raises(ValueError, match=r"'sex' in .*; it stands in the path: pass the folder"):
+    with pytest.raises(ValueError, match=r"'sex' in .*; it is in the path: pass the folder"):
         GroupMoments.from_files(files, group="sex")
 
 
@@ -564,7 +567,7 @@ def test_wrong_paths(data, tmp_path):
         GroupMoments.from_files(tmp_path, group="sex")
     with pytest.raises(ValueError, match="no files were given"):
         GroupMoments.from_files([], group="sex")
-    with pytest.raises(TypeError, match="paths=None is no path; pass a path"):
+    with pytest.raises(TypeError, match="paths=None is not a path; pass a path"):
         GroupMoments.from_files(None, group="sex")
     pq.write_table(table, tmp_path / "d")
     with pytest.raises(ValueError, match="file_format="):
@@ -592,7 +595,7 @@ def test_index_of_a_pandas_frame_is_no_feature_unless_named(index, kind, data, t
     WRITERS[kind](pa.Table.from_pandas(frame), path)
     features = [name for name in ("x0", "x1", "x2", "x3") if name != index]
     assert GroupMoments.from_files(path, group="sex").feature_names == features
-    of_command_line, _ = _chosen(files_module.FileTable(path), Choices(["sex"]))
+    of_command_line = Choices(["sex"]).roles(files_module.FileTable(path))
     assert list(of_command_line.columns) == features
     named = GroupMoments.from_files(path, group="sex", columns=["x1", index])
     assert named.feature_names == ["x1", index]

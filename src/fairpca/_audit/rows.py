@@ -37,18 +37,9 @@ class SampledRows:
 
 
 class RowsInMemory:
-    """Rows of an array, sparse matrix or data frame; those of weight zero do not count.
+    """Rows of an array, sparse matrix or data frame; those of weight zero do not count."""
 
-    ``moments`` are those of these rows and groups, if they are known already.
-    """
-
-    def __init__(
-        self,
-        X: Any,
-        sensitive_features: Any,
-        sample_weight: Any = None,
-        moments: GroupMoments | None = None,
-    ) -> None:
+    def __init__(self, X: Any, sensitive_features: Any, sample_weight: Any = None) -> None:
         rows = as_rows(X)
         self.feature_names = rows.feature_names or [f"x{j}" for j in range(rows.n_features)]
         whole = rows.block(0, rows.n_rows)
@@ -56,7 +47,7 @@ class RowsInMemory:
         codes, self._labels = encode_groups(sensitive_features, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self.weighted = weights is not None
-        self.moments = moments or GroupMoments.from_data(X, sensitive_features, weights)
+        self.moments = GroupMoments.from_data(X, sensitive_features, weights)
         self._kept = np.arange(len(codes)) if weights is None else np.flatnonzero(weights)
         self._values = values if weights is None else values[self._kept]
         self._codes = codes[self._kept]
@@ -216,7 +207,8 @@ def rows_of(prepared: Prepared, seed: int) -> AuditedRows:
     """The rows of a table that was read for the command line."""
     if prepared.X is None:
         return StreamedRows(prepared.table, prepared.roles, prepared.moments, prepared.before, seed)
-    return RowsInMemory(prepared.X, prepared.groups, moments=prepared.moments)
+    # Summed up again, as by the code that the report shows: both agree to the last bit.
+    return RowsInMemory(prepared.X, prepared.groups)
 
 
 def _settled_codes(labels: Sequence[Any], settled: SettledGroups) -> Codes:

@@ -7,21 +7,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from fairpca._input.checks import (
-    check_n_features,
-)
+from fairpca._estimators.projection import Projection
+from fairpca._input.checks import check_n_features
 from fairpca._moments.group_moments import FileFormat, GroupMoments
-from fairpca._tables.decode import Block
 
 
-class StreamingMixin:
-    """Methods of the estimators for data that stay in files or on a cluster."""
+class StreamingMixin(Projection):
+    """A projection of rows that stay in files or on a cluster."""
 
-    n_features_in_: int
-    components_: Any
-    mean_: Any
     fit_moments: Callable[[GroupMoments], Self]
-    get_feature_names_out: Callable[[], Any]
     _check_params: Callable[[], None]
 
     def fit_files(
@@ -81,7 +75,7 @@ class StreamingMixin:
         columns : list of str, optional
             The features; by default those of the fit, by name.
         keep : str or list of str, optional
-            Columns to be carried along in front of the scores, such as row identifiers.
+            Columns to write in front of the scores, such as row identifiers.
         drop_missing, file_format, encoding, progress
             As for :meth:`fit_files`.
 
@@ -91,22 +85,14 @@ class StreamingMixin:
             ``output``.
         """
         from fairpca._tables.table import FileTable
-        from fairpca._tables.writing import score_writer
+        from fairpca._tables.transform import write_scores
 
         names = self.get_feature_names_out().tolist()
-        if columns is None:
-            columns = getattr(self, "feature_names_in_", None)
         table = FileTable(paths, file_format, encoding)
-        layout = table.choose(columns, keep=keep)
-        check_n_features(self.n_features_in_, len(layout.columns), "transform_files")
-        schema = [*table.kept_schema(layout), *((name, "float64") for name in names)]
-
-        def scores(block: Block) -> tuple[Any, Any]:
-            return block.kept, block.scores(self.components_, self.mean_)
-
-        with score_writer(output, schema) as write:
-            for kept, block_scores in table.map(layout, scores, drop_missing, progress):
-                write(kept, block_scores)
+        roles = table.choose(self._features(columns), keep=keep)
+        check_n_features(self.n_features_in_, len(roles.columns), "transform_files")
+        model = self.components_, self.mean_
+        write_scores(table, roles, output, names, *model, drop_missing, progress)
         return Path(output)
 
     def transform_spark(
@@ -125,7 +111,7 @@ class StreamingMixin:
         columns : list of str, optional
             The features; by default those of the fit, by name.
         keep : str or list of str, optional
-            Columns to be carried along in front of the scores.
+            Columns to write in front of the scores.
         drop_missing : bool, default=False
             Leave out rows with missing values, which are an error otherwise.
 
@@ -137,6 +123,9 @@ class StreamingMixin:
         from fairpca._tables.spark import map_scores
 
         names = self.get_feature_names_out().tolist()
-        if columns is None:
-            columns = getattr(self, "feature_names_in_", None)
-        return map_scores(frame, columns, keep, drop_missing, names, self.components_, self.mean_)
+        model = self.components_, self.mean_
+        return map_scores(frame, self._features(columns), keep, drop_missing, names, *model)
+
+    def _features(self, columns: Sequence[str] | None) -> Sequence[str] | None:
+        """The columns to read as features: by default those of the fit, if they have names."""
+        return getattr(self, "feature_names_in_", None) if columns is None else columns

@@ -3,10 +3,10 @@
 The JSON text stands in the metadata under ``fairpca``::
 
     {"format_version": 1, "fairpca_version": ..., "class": "FairPCA", "params": {...},
-     "attributes": {... all that is not an array of numbers ...},
-     "extra": {... of the writer, such as the columns of a file ...}}
+     "attributes": {... those that are not arrays of numbers ...},
+     "extra": {... what the writer adds, such as the columns of a file ...}}
 
-and under ``sha256`` the checksum of that text and of all arrays. A standardised model is a
+Under ``sha256`` stands the checksum of that text and of all arrays. A standardised model is a
 :class:`StandardizedModel`; its divisors are the array ``scale``.
 """
 
@@ -28,31 +28,31 @@ from sklearn.utils.validation import check_is_fitted
 
 import fairpca
 from fairpca._estimators.base import FairProjection
-from fairpca._input.labels import (
-    label_vector,
-)
+from fairpca._input.labels import label_vector
 from fairpca._tables.atomic import replacing
 
 FORMAT_VERSION = 1
 _LABELS = ("groups_", "feature_names_in_")
 _HEADER = {"class": str, "params": dict, "attributes": dict, "extra": dict}
+#: What a model cannot be used without, and its shape: r components, d features, k groups.
 _NEEDED = {
-    *("components_", "mean_", "explained_variance_", "explained_variance_ratio_"),
-    *("n_components_", "n_features_in_", "noise_variance_", "status_", "duality_gap_"),
-    *("groups_", "group_sizes_", "group_errors_", "pca_group_errors_"),
+    **{"components_": "rd", "mean_": "d", "n_components_": "", "n_features_in_": ""},
+    **{"explained_variance_": "r", "explained_variance_ratio_": "r", "noise_variance_": ""},
+    **{"groups_": "k", "group_sizes_": "k", "group_errors_": "k", "pca_group_errors_": "k"},
+    **{"status_": "", "duality_gap_": ""},
 }
 
 
 class StandardizedModel(Pipeline):  # type: ignore[misc]
-    """A fitted projection of standardised columns, as a pipeline that takes the raw columns.
+    """A projection fitted to standardised columns, as a pipeline that takes the raw columns.
 
-    Its steps are a ``StandardScaler(with_mean=False)`` and the estimator, ``model[-1]``, which
-    holds the figures of fit; ``transform`` and ``inverse_transform`` are those of the pipeline.
+    Its steps are a ``StandardScaler(with_mean=False)`` and the estimator, ``model[-1]``, which has
+    the fitted attributes.
     """
 
     @classmethod
     def of(cls, projection: FairProjection, scale: NDArray[np.float64]) -> Self:
-        """Of a projection fitted to columns that were divided by ``scale``."""
+        """The pipeline for a projection fitted to columns that were divided by ``scale``."""
         scaler = StandardScaler(with_mean=False)
         scaler.scale_, scaler.var_ = scale, scale**2
         scaler.n_samples_seen_ = int(projection.group_sizes_.sum())
@@ -93,10 +93,8 @@ def save_model(
     arrays: dict[str, NDArray[Any]] = {"components_": np.ascontiguousarray(projection.components_)}
     attributes: dict[str, Any] = {}
     for name, value in vars(projection).items():
-        if not name.endswith("_") or name.startswith("_") or name == "moments_":
-            continue
-        if is_dataclass(value):  # a whole front of other projections
-            continue
+        if not _is_fitted_attribute(name) or name == "moments_" or is_dataclass(value):
+            continue  # moments are large, and a dataclass is a whole front of other projections
         if isinstance(value, np.ndarray) and value.dtype.kind in "fi" and name not in _LABELS:
             arrays[name] = np.ascontiguousarray(value)
         else:
@@ -130,7 +128,7 @@ def load_model(path: str | os.PathLike[str]) -> FairProjection | StandardizedMod
     Parameters
     ----------
     path : path
-        A file of this library; unknown versions and damaged files are refused.
+        A file of this library. Damaged files and those of unknown versions are refused.
 
     Returns
     -------
@@ -161,7 +159,7 @@ def load_model(path: str | os.PathLike[str]) -> FairProjection | StandardizedMod
 
 
 def read_extra(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What the writer of the file added to it."""
+    """The ``extra`` that was passed to :func:`save_model`."""
     extra: dict[str, Any] = _read(path)[0]["extra"]
     return extra
 
@@ -208,7 +206,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArr
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (safetensors.SafetensorError, KeyError, ValueError, OSError) as error:
         raise ValueError(
-            f"{path} is damaged or no fairpca model file ({error}); write it again with "
+            f"{path} is damaged or not a fairpca model file ({error}); write it again with "
             "estimator.save(path) or `fairpca fit`."
         ) from error
     if version is None:
@@ -248,27 +246,30 @@ def _check_attributes(
     model: FairProjection,
     path: str | os.PathLike[str],
 ) -> None:
-    """Refuse a model that could not be used, and names that are no fitted attributes."""
-    missing = sorted(_NEEDED - attributes.keys())
+    """Refuse a model that lacks an attribute, has an unknown one, or one of a wrong shape."""
+    missing = sorted(_NEEDED.keys() - attributes.keys())
     if missing:
         raise ValueError(f"{path} lacks {', '.join(missing)}; save the model again.")
-    strange = [
-        name
-        for name in attributes
-        if not name.endswith("_") or name.startswith("_") or hasattr(model, name)
-    ]
-    if strange:
+    fitted = filter(_is_fitted_attribute, attributes)
+    unknown = attributes.keys() - {name for name in fitted if not hasattr(model, name)}
+    if unknown:
         raise ValueError(
-            f"{path} holds {', '.join(map(repr, strange))}, which a model of this fairpca "
-            f"({fairpca.__version__}) has not; save the model again."
+            f"{path} holds {', '.join(map(repr, sorted(unknown)))}, which are not attributes of a "
+            f"model of this fairpca ({fairpca.__version__}); save the model again."
         )
-    r, d, k = (np.size(attributes[name]) for name in ("explained_variance_", "mean_", "groups_"))
-    shapes = {"components_": (r, d), "mean_": (d,), "group_sizes_": (k,), "group_errors_": (k,)}
-    found = {name: np.shape(attributes[name]) for name in shapes}
+    measured = {"r": "explained_variance_", "d": "mean_", "k": "groups_"}
+    sizes = {letter: np.size(attributes[name]) for letter, name in measured.items()}
+    expected = {name: tuple(map(sizes.get, letters)) for name, letters in _NEEDED.items()}
+    found = {name: np.shape(attributes[name]) for name in expected}
     if scale is not None:
-        shapes["scale"], found["scale"] = (d,), scale.shape
-    if found != shapes:
+        expected["scale"], found["scale"] = (sizes["d"],), scale.shape
+    if found != expected:
         raise ValueError(f"the arrays of {path} do not fit together: {found}; save it again.")
+
+
+def _is_fitted_attribute(name: str) -> bool:
+    """Whether this is the name of a fitted attribute."""
+    return name.endswith("_") and not name.startswith("_")
 
 
 def _checksum(header: str, arrays: dict[str, NDArray[Any]]) -> str:

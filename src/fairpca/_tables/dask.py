@@ -8,19 +8,15 @@ are merged in their order, so a block computed again on another worker changes n
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
-from fairpca._input.checks import (
-    check_sample_weight,
-)
+from fairpca._input.checks import check_sample_weight
 from fairpca._input.device import is_dask
-from fairpca._input.labels import (
-    CodedLabels,
-    encode_groups,
-)
+from fairpca._input.labels import CodedLabels, encode_groups
 from fairpca._threads import single_threaded_blas
 
 try:
@@ -31,7 +27,7 @@ except ImportError as error:
         "dask collections need dask; install it with pip install 'fairpca[dask]'."
     ) from error
 
-M = TypeVar("M")
+BlockResult = TypeVar("BlockResult")
 
 _FAN_IN = 8
 
@@ -40,22 +36,22 @@ def reduce_blocks(
     X: Any,
     groups: Any,
     weights: Any,
-    make: Callable[[Any, Any, Any], M],
-    merge: Callable[[M, M], M],
-) -> M:
+    make: Callable[[Any, Any, Any], BlockResult],
+    merge: Callable[[BlockResult, BlockResult], BlockResult],
+) -> BlockResult:
     """``make(X, groups, weights)`` of every block of rows, merged: one result, computed now."""
     blocks = _row_blocks(X)
-    labels = _alongside(X, groups, "sensitive_features", len(blocks))
-    weighing = _alongside(X, weights, "sample_weight", len(blocks))
+    labels = _cut_like(X, groups, "sensitive_features", len(blocks))
+    weighing = _cut_like(X, weights, "sample_weight", len(blocks))
     on_block = delayed(_on_block, pure=False)
-    merge_all = delayed(_merge_all, pure=False)
+    merge_all = delayed(reduce, pure=False)
     parts = [
         on_block(make, i, *block)
         for i, block in enumerate(zip(blocks, labels, weighing, strict=True))
     ]
     while len(parts) > 1:
         parts = [merge_all(merge, parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
-    result: M = parts[0].compute()
+    result: BlockResult = parts[0].compute()
     return result
 
 
@@ -78,19 +74,14 @@ def count_columns(X: Any) -> int:
     return int(X.shape[1])
 
 
-def _on_block(make: Callable[[Any, Any, Any], M], i: int, X: Any, groups: Any, weights: Any) -> M:
+def _on_block(
+    make: Callable[[Any, Any, Any], BlockResult], i: int, X: Any, groups: Any, weights: Any
+) -> BlockResult:
     try:
         with single_threaded_blas():
             return make(X, groups, weights)
     except (TypeError, ValueError) as error:
         raise type(error)(f"in block {i} of X: {error}") from error
-
-
-def _merge_all(merge: Callable[[M, M], M], parts: list[M]) -> M:
-    total = parts[0]
-    for part in parts[1:]:
-        total = merge(total, part)
-    return total
 
 
 def _is_frame(X: Any) -> bool:
@@ -112,7 +103,7 @@ def _delayed(values: Any) -> list[Any]:
     return list(np.ravel(values.to_delayed(optimize_graph=isinstance(values, da.Array))))
 
 
-def _alongside(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
+def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
     """Labels or weights cut where X is cut."""
     if values is None:
         return [None] * n_blocks

@@ -1,7 +1,7 @@
 """Rows of Arrow record batches: numbers, labels and weights out of named columns.
 
 Files, Spark partitions and whatever else speaks Arrow come through :func:`decode`. Nothing here
-imports pyarrow; whoever has a record batch has done so.
+imports pyarrow; the caller, who has a record batch, has done so.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._input.crossing import cell_text, cross_cells
-from fairpca._input.labels import (
-    CodedLabels,
-)
+from fairpca._input.crossing import cross_cells
+from fairpca._input.labels import CodedLabels
 from fairpca._input.rows import ColumnRows
-from fairpca._tables.roles import Layout
+from fairpca._tables.roles import Roles
+from fairpca._typing import Array, Codes, Mask
 
 RecordBatch = Any
 
@@ -37,7 +36,7 @@ class Origin:
     unit: str = "row"
 
     def place(self, i: int) -> str:
-        """Row i of the batch as a person counts: from 1, the line of column names included."""
+        """Row i of the batch as people count: from 1, and lines with that of the column names."""
         return f"{self.unit} {self.first_row + i + (2 if self.unit == 'line' else 1)}"
 
     def refuse(self, column: str, i: int, what: str, remedy: str) -> NoReturn:
@@ -46,64 +45,67 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Block:
-    """A decoded record batch; rows with missing values are left out of it, or it is refused.
+class TableBlock:
+    """The complete rows of a record batch, decoded.
 
     Attributes
     ----------
+    roles : Roles
+    origin : Origin
     numbers : dict of str to ndarray
         The columns of numbers, the weights among them.
     labels : dict of str to CodedLabels
         Group labels and the values of text columns.
     kept : RecordBatch
+        The columns that are carried along.
     missing : Counter of str
-        How many values each column lacked.
-    left : ndarray of int or None
-        Which rows of the batch are here, where some were left out.
+        How many values were missing in each column.
+    complete : ndarray of int or None
+        Which rows of the batch these are; None if no row was left out.
     n_dropped : int
-        Rows left out.
+        How many rows were left out.
     """
 
-    layout: Layout
+    roles: Roles
     origin: Origin
     numbers: dict[str, NDArray[Any]]
     labels: dict[str, CodedLabels]
     kept: RecordBatch
     missing: Counter[str]
-    left: NDArray[np.intp] | None
-    n_dropped: int
+    complete: Codes | None = None
+    n_dropped: int = 0
 
     @cached_property
     def rows(self) -> ColumnRows:
         """The features."""
         columns: list[NDArray[Any]] = []
-        for name in self.layout.columns:
+        for name in self.roles.columns:
             if name in self.numbers:
                 columns.append(self.numbers[name])
             else:
-                columns += self._encoded(name, self.layout.categories[name])
-        return ColumnRows(columns, self.layout.feature_names)
+                columns += self._indicators(name, self.roles.categories[name])
+        return ColumnRows(columns, self.roles.feature_names)
 
     @cached_property
     def groups(self) -> CodedLabels | None:
-        """The group of each row; of several columns a label is the tuple of their labels."""
-        parts = [self.labels[name] for name in self.layout.groups]
+        """The group of each row; with several columns a label is the tuple of theirs."""
+        parts = [self.labels[name] for name in self.roles.groups]
         if not parts:
             return None
         coded = parts[0] if len(parts) == 1 else CodedLabels(*cross_cells(parts))
-        positive = self.layout.positive
+        positive = self.roles.positive
         if positive is None:
             return coded
-        rest = f"not {positive}"
-        versus = [label if cell_text(label) == positive else rest for label in coded.labels]
-        return CodedLabels(coded.codes, versus)
+        is_positive = (self.roles.label_text(label) == positive for label in coded.labels)
+        labels = [positive if equal else f"not {positive}" for equal in is_positive]
+        return CodedLabels(coded.codes, labels)
 
     @property
-    def weights(self) -> NDArray[np.float64] | None:
+    def weights(self) -> Array | None:
         """The weight of each row."""
-        return self.numbers[self.layout.weight].astype(np.float64) if self.layout.weight else None
+        return self.numbers[self.roles.weight].astype(np.float64) if self.roles.weight else None
 
-    def scores(self, components: NDArray[Any], mean: NDArray[Any]) -> NDArray[np.float64]:
+    def scores(self, components: Array, mean: Array) -> Array:
         """The rows, centred and projected."""
         X = self.rows.block(0, self.rows.n_rows)
         with np.errstate(invalid="ignore"):
@@ -113,83 +115,83 @@ class Block:
         return scores
 
     def refuse_non_finite(self) -> None:
-        """Raise an error that says where the first NaN or infinity stands, if there is one.
+        """Raise an error that names the place of the first NaN or infinity, if there is one.
 
-        Asked for only when a result is not finite, which costs less than looking at every entry.
+        Call this only when a result is not finite: that costs less than looking at every entry.
         """
         for name, column in self.numbers.items():
-            _missing(name, column, False, self.origin)
+            _missing_numbers(name, column, False, self.origin)
 
     def refuse_large(self) -> None:
-        """Raise an error that says where the largest number stands, if squares overflow by it."""
+        """Raise an error that names the place of a number whose square overflows, if any."""
         for name, column in self.numbers.items():
             sizes = np.abs(column)
             if sizes.max(initial=0.0) > _LARGE:
                 i = int(sizes.argmax())
                 remedy = "its square overflows float64: correct the value, or rescale the column"
-                self.origin.refuse(name, self._row(i), f"the value {column[i]}", remedy)
+                self.origin.refuse(name, self._row_in_batch(i), f"the value {column[i]}", remedy)
 
-    def _row(self, i: int) -> int:
-        """The row of the batch that is row i here."""
-        return i if self.left is None else int(self.left[i])
+    def _row_in_batch(self, i: int) -> int:
+        return i if self.complete is None else int(self.complete[i])
 
-    def _encoded(self, name: str, known: Sequence[str]) -> list[NDArray[np.float64]]:
+    def _indicators(self, name: str, known: Sequence[str]) -> list[Array]:
+        """A column of zeros and ones for each known value of a text column."""
         codes, values = self.labels[name]
-        strange = [code for code in np.unique(codes).tolist() if values[code] not in known]
-        if strange:
-            first = int(np.argmax(codes == strange[0]))
+        position = {value: i for i, value in enumerate(known)}
+        places = np.array([position.get(value, -1) for value in values], np.intp)[codes]
+        if (places < 0).any():
+            i = int((places < 0).argmax())
             self.origin.refuse(
                 name,
-                self._row(first),
-                f"the value {values[strange[0]]!r}",
-                f"which was not there at the fit; known are {list(known)[:5]}",
+                self._row_in_batch(i),
+                f"the value {values[codes[i]]!r}",
+                f"the model was fitted to {list(known)[:5]}: correct the value, or fit again",
             )
-        position = {value: i for i, value in enumerate(known)}
-        places = np.array([position.get(value, -1) for value in values])[codes]
         return [(places == i).astype(np.float64) for i in range(len(known))]
 
 
-def decode(batch: RecordBatch, layout: Layout, drop_missing: bool, origin: Origin) -> Block:
-    """Take the columns of ``layout`` out of a record batch.
+def decode(batch: RecordBatch, roles: Roles, drop_missing: bool, origin: Origin) -> TableBlock:
+    """Take the columns of ``roles`` out of a record batch.
 
-    Rows with a missing value (null or NaN) in any number, label or weight are left out and counted
-    with ``drop_missing``, otherwise refused with their place, as infinities and negative weights
-    always are; NaN and infinity among the features by :meth:`Block.refuse_non_finite` only.
+    With ``drop_missing`` rows with a missing value (null or NaN) in any number, label or weight are
+    left out and counted; otherwise they are refused with their place. Infinities and negative
+    weights are always refused. NaN and infinity among the features may pass here; see
+    :meth:`TableBlock.refuse_non_finite`.
     """
-    numbers = {name: _floats(batch.column(name)) for name in layout.numbers}
+    numbers = {name: _floats(batch.column(name)) for name in roles.numbers}
     labels: dict[str, CodedLabels] = {}
-    gaps: dict[str, NDArray[np.bool_]] = {}
+    gaps: dict[str, Mask] = {}
     for name, column in numbers.items():
-        if drop_missing or name == layout.weight or batch.column(name).null_count:
-            gaps[name] = _missing(name, column, drop_missing, origin)
-        if name == layout.weight and (column < 0).any():
-            i = int((column < 0).argmax())
-            remedy = "give rows that should not count the weight 0"
-            origin.refuse(name, i, f"the negative weight {column[i]}", remedy)
-    for name in dict.fromkeys((*layout.categories, *layout.groups)):
+        if drop_missing or name == roles.weight or batch.column(name).null_count:
+            gaps[name] = _missing_numbers(name, column, drop_missing, origin)
+    if roles.weight:
+        _refuse_negative(roles.weight, numbers[roles.weight], origin)
+    for name in dict.fromkeys((*roles.categories, *roles.groups)):
         column = batch.column(name)
-        coded, gaps[name] = _labels(column.cast("string") if name in layout.texts else column)
-        if str(column.type) in ("double", "float"):  # NaN would have a text
-            gaps[name] = gaps[name] | np.isnan(_floats(column))
-        labels[name] = coded
+        labels[name], gaps[name] = _labels(
+            column.cast("string") if name in roles.categories else column
+        )
         if gaps[name].any() and not drop_missing:
             origin.refuse(name, int(gaps[name].argmax()), "a missing label", _FILL)
-    kept = batch.select(list(layout.keep))
+    kept = batch.select(list(roles.keep))
     missing = Counter({name: int(gap.sum()) for name, gap in gaps.items() if gap.any()})
-    left = None
-    if missing:
-        complete = ~np.logical_or.reduce(list(gaps.values()))
-        left = np.flatnonzero(complete)
-        numbers = {name: column[left] for name, column in numbers.items()}
-        labels = {
-            name: CodedLabels(coded.codes[left], coded.labels) for name, coded in labels.items()
-        }
-        kept = kept.filter(complete)
-    n_dropped = 0 if left is None else batch.num_rows - len(left)
-    return Block(layout, origin, numbers, labels, kept, missing, left, n_dropped)
+    if not missing:
+        return TableBlock(roles, origin, numbers, labels, kept, missing)
+    has_all = ~np.logical_or.reduce(list(gaps.values()))
+    complete = np.flatnonzero(has_all)
+    return TableBlock(
+        roles,
+        origin,
+        {name: column[complete] for name, column in numbers.items()},
+        {name: CodedLabels(codes[complete], values) for name, (codes, values) in labels.items()},
+        kept.filter(has_all),
+        missing,
+        complete,
+        batch.num_rows - len(complete),
+    )
 
 
-def _missing(name: str, column: NDArray[Any], drop: bool, origin: Origin) -> NDArray[np.bool_]:
+def _missing_numbers(name: str, column: NDArray[Any], drop: bool, origin: Origin) -> Mask:
     """Which entries are NaN; refuses infinities, and NaN too unless they may be dropped."""
     infinite, nan = np.isinf(column), np.isnan(column)
     if infinite.any():
@@ -200,6 +202,13 @@ def _missing(name: str, column: NDArray[Any], drop: bool, origin: Origin) -> NDA
     return np.asarray(nan)
 
 
+def _refuse_negative(name: str, weights: NDArray[Any], origin: Origin) -> None:
+    if (weights < 0).any():
+        i = int((weights < 0).argmax())
+        remedy = "give rows that should not count the weight 0"
+        origin.refuse(name, i, f"the negative weight {weights[i]}", remedy)
+
+
 def _floats(column: Any) -> NDArray[Any]:
     """Arrow numbers or booleans as floats; nulls become NaN."""
     if str(column.type) not in ("double", "float"):
@@ -207,7 +216,7 @@ def _floats(column: Any) -> NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _labels(column: Any) -> tuple[CodedLabels, NDArray[np.bool_]]:
+def _labels(column: Any) -> tuple[CodedLabels, Mask]:
     """Codes and labels of a column, and which rows have none."""
     coded = column if hasattr(column, "indices") else column.dictionary_encode()
     labels = coded.dictionary.to_pylist()

@@ -1,4 +1,9 @@
-"""Which files a path stands for, what they hold, and what their folders say about them."""
+"""Which files a path stands for, in which format, and what their folders say about them.
+
+``pyarrow.dataset`` lists folders too and reads ``key=value`` in their names. But it takes every
+file of a folder, or opens each to see whether it fits, and it reads through a scanner that neither
+keeps memory small nor knows the row where a file is damaged.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from typing import Any
 from urllib.parse import unquote
 from weakref import finalize
 
-_SUFFIXES = {
+_FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
@@ -30,7 +35,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive and its kin write null
 
 
 @dataclass(frozen=True)
-class DataFile:
+class TableFile:
     """One file and how to read it.
 
     Attributes
@@ -40,9 +45,9 @@ class DataFile:
     partition : dict
         Columns that stand in its path as ``key=value``.
     encoding : str
-        Of text.
+        The encoding of text.
     title : str
-        What messages call it, where that is not its path.
+        The name in messages, if that is not the path.
     holder : object
         Keeps a temporary file from being deleted.
     """
@@ -56,7 +61,7 @@ class DataFile:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self.title or str(self.path)
 
     @property
@@ -66,17 +71,17 @@ class DataFile:
 
     @property
     def compression(self) -> str | None:
-        """How the text is compressed, told from the last ending."""
+        """How text is compressed, by the last ending of the name."""
         return _COMPRESSIONS.get(self.path.suffix.lower()) if self.is_text else None
 
 
-def find_files(paths: Any, file_format: str | None, encoding: str = "utf-8") -> list[DataFile]:
-    """Every file of ``paths``: those given in their order, those of a folder sorted by path.
+def find_files(paths: Any, file_format: str | None, encoding: str = "utf-8") -> list[TableFile]:
+    """Every file of ``paths``: files in the given order, those of a folder sorted by path.
 
-    ``-`` is CSV from standard input, put into a temporary file. Files of a folder that are hidden
-    (``.`` or ``_`` in front, as Spark's ``_SUCCESS``) or of no known kind are passed over.
+    ``-`` is CSV from standard input, put into a temporary file. In a folder, files of unknown
+    formats and hidden ones (``.`` or ``_`` in front, such as Spark's ``_SUCCESS``) do not count.
     """
-    if file_format is not None and file_format not in set(_SUFFIXES.values()):
+    if file_format is not None and file_format not in _FORMATS.values():
         raise ValueError(
             f"file_format={file_format!r} is not known; pass 'csv', 'tsv', 'parquet' or 'arrow'."
         )
@@ -86,13 +91,94 @@ def find_files(paths: Any, file_format: str | None, encoding: str = "utf-8") -> 
         raise ValueError(
             f"the encoding {encoding!r} is not known; try 'utf-8' or 'latin-1'."
         ) from None
-    if not isinstance(paths, (str, os.PathLike, DataFile, Iterable)):
-        raise TypeError(f"paths={paths!r} is no path; pass a path, a list of paths or a folder.")
-    given = [paths] if isinstance(paths, (str, os.PathLike, DataFile)) else list(paths)
-    files = [file for path in given for file in _files_of(path, file_format)]
+    if isinstance(paths, (str, os.PathLike, TableFile)):
+        paths = [paths]
+    if not isinstance(paths, Iterable):
+        raise TypeError(f"paths={paths!r} is not a path; pass a path, a list of paths or a folder.")
+    files = [file for path in paths for file in _files_at(path, file_format)]
     if not files:
         raise ValueError("no files were given; pass a path, a list of paths or a folder.")
-    return [replace(file, encoding=encoding) for file in _typed_partitions(files)]
+    _type_partitions(files)
+    return [replace(file, encoding=encoding) for file in files]
+
+
+def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
+    """The files that one path stands for."""
+    if isinstance(given, TableFile):
+        return [given]
+    if given == "-":
+        return [_standard_input(file_format or "csv")]
+    path = Path(given)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {str(path)!r}; {_neighbour(path)}")
+    if path.is_dir():
+        return _files_in(path, file_format)
+    known = file_format or _format_of(path)
+    if known is None:
+        raise ValueError(
+            f"cannot tell the format of {path} from its ending ({', '.join(_FORMATS)}); rename "
+            "it, or in Python pass file_format='csv', 'tsv', 'parquet' or 'arrow'."
+        )
+    return [TableFile(path, known)]
+
+
+def _files_in(folder: Path, file_format: str | None) -> list[TableFile]:
+    """The files of a folder and its subfolders, which must be of one format."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        inner, known = path.relative_to(folder), file_format or _format_of(path)
+        hidden = any(part.startswith((".", "_")) for part in inner.parts)
+        if known and not hidden and path.is_file():
+            found.append(TableFile(path, known, _partition_of(inner)))
+    formats = sorted({file.format for file in found})
+    if not found:
+        raise ValueError(
+            f"the folder {folder} holds no data files ({', '.join(_FORMATS)}); pass another "
+            "folder, or file_format= if its files are named differently."
+        )
+    if len(formats) > 1:
+        raise ValueError(
+            f"the folder {folder} holds files of several formats ({', '.join(formats)}), perhaps "
+            "the same data twice; pass a list of the files that you mean."
+        )
+    return found
+
+
+def _format_of(path: Path) -> str | None:
+    """The format by the ending of the name, in front of that of a compression."""
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings and endings[-1] in _COMPRESSIONS:
+        endings.pop()
+    return _FORMATS.get(endings[-1]) if endings else None
+
+
+def _neighbour(path: Path) -> str:
+    """Which existing file may have been meant."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        names = []
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    return f"did you mean {str(path.with_name(near[0]))!r}?" if near else "pass another path."
+
+
+def _partition_of(inner: Path) -> dict[str, Any]:
+    """The columns that the folders of a path name, as ``key=value``."""
+    pairs = [part.split("=", 1) for part in inner.parts[:-1] if "=" in part]
+    return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, value in pairs}
+
+
+def _type_partitions(files: list[TableFile]) -> None:
+    """Turn the values of a key into integers if every one of them is one."""
+    for key in {key for file in files for key in file.partition}:
+        parts = [file.partition for file in files if file.partition.get(key) is not None]
+        if all(_is_integer(part[key]) for part in parts):
+            for part in parts:
+                part[key] = int(part[key])
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and len(text) < _INT64_DIGITS
 
 
 class _Temporary:
@@ -105,96 +191,14 @@ class _Temporary:
         finalize(self, os.unlink, name)
 
 
-def spooled(title: str, file_format: str) -> DataFile:
-    """A temporary file, to be filled."""
+def temporary_file(title: str, file_format: str) -> TableFile:
+    """An empty temporary file, to be filled."""
     holder = _Temporary()
-    return DataFile(holder.path, file_format, title=title, holder=holder)
+    return TableFile(holder.path, file_format, title=title, holder=holder)
 
 
-def _standard_input(file_format: str) -> DataFile:
-    file = spooled("standard input", file_format)
+def _standard_input(file_format: str) -> TableFile:
+    file = temporary_file("standard input", file_format)
     with file.path.open("wb") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
     return file
-
-
-def _files_of(given: Any, file_format: str | None) -> list[DataFile]:
-    if isinstance(given, DataFile):
-        return [given]
-    if given == "-":
-        return [_standard_input(file_format or "csv")]
-    path = Path(given)
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder {str(path)!r}; {_neighbour(path)}")
-    if not path.is_dir():
-        return [DataFile(path, file_format or _known_format(path))]
-    inside = [
-        file
-        for file in sorted(path.rglob("*"))
-        if file.is_file()
-        and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
-        and (file_format is not None or _format_of(file))
-    ]
-    found = [
-        DataFile(file, file_format or _known_format(file), _partition(file.relative_to(path)))
-        for file in inside
-    ]
-    formats = sorted({file.format for file in found})
-    if not found:
-        raise ValueError(
-            f"the folder {path} holds no data files ({', '.join(_SUFFIXES)}); pass another folder, "
-            "or file_format= if its files are named differently."
-        )
-    if len(formats) > 1:
-        raise ValueError(
-            f"the folder {path} holds files of several formats ({', '.join(formats)}), perhaps the "
-            "same data twice; pass a list of the files that are meant."
-        )
-    return found
-
-
-def _format_of(path: Path) -> str | None:
-    """The format by the ending, that of a compression left aside."""
-    endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in _COMPRESSIONS:
-        endings.pop()
-    return _SUFFIXES.get(endings[-1]) if endings else None
-
-
-def _known_format(path: Path) -> str:
-    known = _format_of(path)
-    if known is None:
-        raise ValueError(
-            f"cannot tell the format of {path} from its ending ({', '.join(_SUFFIXES)}); rename "
-            "it, or in Python pass file_format='csv', 'tsv', 'parquet' or 'arrow'."
-        )
-    return known
-
-
-def _neighbour(path: Path) -> str:
-    try:
-        names = [entry.name for entry in path.parent.iterdir()]
-    except OSError:
-        names = []
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
-    return f"did you mean {str(path.with_name(near[0]))!r}?" if near else "pass another path."
-
-
-def _partition(relative: Path) -> dict[str, Any]:
-    pairs: Iterable[tuple[str, str, str]] = (part.partition("=") for part in relative.parts[:-1])
-    return {
-        unquote(key): None if value == _NO_VALUE else unquote(value)
-        for key, equals, value in pairs
-        if equals
-    }
-
-
-def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
-    """Integers where every value of a key is one."""
-    for key in {key for file in files for key in file.partition}:
-        values = [file.partition[key] for file in files if file.partition.get(key) is not None]
-        if all(v.removeprefix("-").isdecimal() and len(v) < _INT64_DIGITS for v in values):
-            for file in files:
-                if file.partition.get(key) is not None:
-                    file.partition[key] = int(file.partition[key])
-    return files

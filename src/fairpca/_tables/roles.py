@@ -1,37 +1,36 @@
-"""Which columns of a table are features, groups, weights, or carried along."""
+"""Which columns of a table are features, groups or weights, and which are carried along."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairpca._input.checks import (
-    refuse_unusable_columns,
-)
+from fairpca._input.checks import refuse_unusable_columns
+from fairpca._input.crossing import cell_text
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Which columns of a table are what.
+class Roles:
+    """What each column of a table is used for.
 
     Attributes
     ----------
     columns : tuple of str
         The columns that become features.
     groups : tuple of str
-        Columns of labels, crossed when there are several.
+        Columns of group labels; several are crossed.
     weight : str or None
+        The column of sample weights.
     keep : tuple of str
-        Columns carried along.
+        Columns that are carried along.
     categories : mapping of str to sequence of str
-        Which of ``columns`` are text, and their values: each becomes a feature ``column=value`` of
-        zeros and ones. No values while they are still to be found out.
-    text_groups : bool
-        Whether labels are the text of a value, whatever its type.
+        The text columns among ``columns``, and their values: each value becomes a feature
+        ``column=value`` of zeros and ones. Empty while the values are not known yet.
     positive : str or None
-        The label to be compared with all others, which get the label "not ...".
+        The group to compare with all others together, which get the label "not ...".
     """
 
     columns: tuple[str, ...]
@@ -39,23 +38,17 @@ class Layout:
     weight: str | None = None
     keep: tuple[str, ...] = ()
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    text_groups: bool = False
     positive: str | None = None
 
     @property
     def numbers(self) -> list[str]:
-        """The columns that must hold numbers: features that are not text, then the weights."""
+        """The columns that must hold numbers: the features that are not text, and the weights."""
         features = [name for name in self.columns if name not in self.categories]
         return [*features, *([self.weight] if self.weight else [])]
 
     @property
-    def texts(self) -> list[str]:
-        """The columns of which the text counts, whatever their type."""
-        return [*self.categories, *(self.groups if self.text_groups else ())]
-
-    @property
     def all(self) -> list[str]:
-        """Every column that must be read, each once."""
+        """Every column to read, each once."""
         others = [name for name in (*self.groups, self.weight, *self.keep) if name is not None]
         return list(dict.fromkeys([*self.columns, *others]))
 
@@ -68,68 +61,108 @@ class Layout:
             names += [column] if values is None else [f"{column}={value}" for value in values]
         return names
 
-    @classmethod
-    def choose(
-        cls,
-        source: str,
-        types: Mapping[str, Any],
-        is_number: Callable[[Any], bool],
-        columns: Sequence[str] | None,
-        group: str | Sequence[str] | None,
-        weight: str | None,
-        keep: str | Sequence[str],
-    ) -> Layout:
-        """The layout asked for; without ``columns``, all columns of numbers not used otherwise."""
-        if isinstance(columns, str):
-            raise TypeError(f"columns={columns!r} is one name; pass a list, columns=[{columns!r}].")
-        groups = (group,) if isinstance(group, str) else tuple(group or ())
-        keep = (keep,) if isinstance(keep, str) else tuple(keep)
-        if columns is not None and len(columns) == 0:
-            raise ValueError(
-                "columns=[] leaves no features; name some, or leave columns out to use all columns "
-                "of numbers."
-            )
-        if columns is None:
-            used = {name for name in (*groups, weight, *keep) if name is not None}
-            columns = [name for name, kind in types.items() if is_number(kind) and name not in used]
-            if not columns:
-                raise ValueError(
-                    f"{source} has no column of numbers beside {sorted(used)}; its columns are "
-                    f"{list(types)[:10]}."
-                )
-        for name in columns:
-            if list(columns).count(name) > 1:
-                raise ValueError(f"columns has {name!r} twice; name each column once.")
-        for name in groups:
-            if name in columns:
-                raise ValueError(
-                    f"the group column {name!r} is among the features; leave it out of columns."
-                )
-        return cls(tuple(columns), groups, weight, keep)
+    def label_text(self, label: Any) -> str:
+        """A group label as text; the label of a crossed group is a tuple."""
+        return cell_text(label, self.groups)
 
     def check(
         self, source: str, types: Mapping[str, Any], is_number: Callable[[Any], bool]
     ) -> None:
         """Refuse a table that lacks a column, or has text where numbers belong."""
-        for name in self.all:
-            if name not in types:
-                raise unknown_column(name, list(types), source)
+        refuse_unknown_columns(self.all, types, source)
         unusable = {name: types[name] for name in self.numbers if not is_number(types[name])}
         if unusable:
             refuse_unusable_columns(source, unusable)
 
 
+def choose_roles(
+    source: str,
+    known: Sequence[str],
+    usual: Sequence[str],
+    columns: Sequence[str] | None = None,
+    group: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    keep: str | Sequence[str] = (),
+    drop: Sequence[str] = (),
+) -> Roles:
+    """Give every column its role, by one set of rules for all tables.
+
+    Parameters
+    ----------
+    source : str
+        What messages call the table.
+    known : sequence of str
+        All its columns.
+    usual : sequence of str
+        The features when ``columns`` is None, except for those that have another role.
+    columns : sequence of str, optional
+        The features.
+    group, keep : str or sequence of str
+    weight : str, optional
+    drop : sequence of str
+        Columns without any role.
+
+    Returns
+    -------
+    Roles
+    """
+    if isinstance(columns, str):
+        raise TypeError(f"columns={columns!r} is one name; pass a list, columns=[{columns!r}].")
+    groups, kept = ((x,) if isinstance(x, str) else tuple(x or ()) for x in (group, keep))
+    others = [*groups, *([weight] if weight else []), *kept]
+    features = [] if columns is None else list(columns)
+    refuse_unknown_columns([*others, *drop, *features], known, source)
+    _refuse_twice("group (--group)", groups)
+    if columns is None:
+        features = [name for name in usual if name not in {*others, *drop}]
+        if not features:
+            raise ValueError(
+                f"{source} has no numeric columns besides {', '.join(map(repr, others))}; its "
+                f"columns are {_first(known)}. Encode text as numbers first, on the command line "
+                "with --encode."
+            )
+    _check_features(features, groups)
+    return Roles(tuple(features), groups, weight, kept)
+
+
+def _check_features(columns: Sequence[str], groups: Sequence[str]) -> None:
+    if len(columns) == 0:
+        raise ValueError(
+            "columns=[] leaves no features; name some, or leave columns out to use all columns of "
+            "numbers."
+        )
+    _refuse_twice("columns", columns)
+    for name in groups:
+        if name in columns:
+            raise ValueError(
+                f"the group column {name!r} is among the features; leave it out of columns."
+            )
+
+
+def _refuse_twice(argument: str, names: Sequence[str]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ValueError(f"{argument} has {name!r} twice; name each column once.")
+
+
 def refuse_no_group(group: str | Sequence[str] | None) -> None:
-    """Moments are those of groups: at least one column must name them."""
-    if not (group and isinstance(group, Iterable)):
+    """Refuse to read without a column that names the groups."""
+    if not group:
         raise ValueError(
             f"group={group!r} names no column; pass the name of the column that holds the groups, "
             "group='sex', or a list of several, which are crossed."
         )
 
 
+def refuse_unknown_columns(names: Sequence[str], known: Collection[str], where: str) -> None:
+    """Refuse names of columns that a table does not have."""
+    for name in names:
+        if name not in known:
+            raise unknown_column(name, list(known), where)
+
+
 def unknown_column(name: str, known: Sequence[str], where: str) -> ValueError:
-    """The error for a column that is not there, with the names most like it.
+    """The error for a column that does not exist, with the most similar names.
 
     Examples
     --------
@@ -139,10 +172,26 @@ def unknown_column(name: str, known: Sequence[str], where: str) -> ValueError:
     folded = {column.casefold(): column for column in known}
     near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
     if f"{name}=" in where:
-        hint = f"it stands in the path: pass the folder above {name}=... instead."
+        hint = f"it is in the path: pass the folder above {name}=... instead."
     elif near:
         hint = f"did you mean {' or '.join(repr(folded[column]) for column in near)}?"
     else:
-        more = ", ..." if len(known) > 8 else ""
-        hint = f"its columns are {', '.join(repr(column) for column in known[:8])}{more}."
+        hint = f"its columns are {_first(known)}."
     return ValueError(f"there is no column {name!r} in {where}; {hint}")
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}"
+
+
+def split_names(values: Sequence[str], known: Collection[str]) -> list[str]:
+    """Split names at their commas, unless the whole is the name of a column.
+
+    Examples
+    --------
+    >>> split_names(["age, bmi", "income, yearly"], ["age", "bmi", "income, yearly"])
+    ['age', 'bmi', 'income, yearly']
+    """
+    parts = [part for value in values for part in ([value] if value in known else value.split(","))]
+    names = [part if part in known else part.strip() for part in parts]
+    return [name for name in names if name]

@@ -14,9 +14,9 @@ from functools import partial, reduce
 from typing import Any, TypeVar
 
 from fairpca._input.device import library_of
-from fairpca._tables.decode import Block, Origin, RecordBatch, decode
-from fairpca._tables.roles import Layout
-from fairpca._tables.table import as_batch
+from fairpca._tables.arrow import as_batch
+from fairpca._tables.decode import Origin, RecordBatch, TableBlock, decode
+from fairpca._tables.roles import Roles, choose_roles
 
 try:
     from pyspark import TaskContext
@@ -28,10 +28,11 @@ except ImportError as error:
         "Spark data frames need pyspark; install it with pip install 'fairpca[spark]'."
     ) from error
 
-M = TypeVar("M")
+Part = TypeVar("Part")
 
 _MERGERS = 8
 _PART = "partition bigint, result binary"
+_SOURCE = "the Spark frame"
 
 
 def reduce_partitions(
@@ -40,14 +41,14 @@ def reduce_partitions(
     group: str | Sequence[str],
     weight: str | None,
     drop_missing: bool,
-    make: Callable[[Block], M],
-    merge: Callable[[M, M], M],
-    nothing: M,
-) -> M:
+    make: Callable[[TableBlock], Part],
+    merge: Callable[[Part, Part], Part],
+    nothing: Part,
+) -> Part:
     """``make`` of every record batch of the frame, merged: one result, computed now."""
-    layout = _layout(frame, columns, group, weight, ())
-    parts = _select(frame, layout.all).mapInArrow(
-        partial(_reduce_batches, layout, drop_missing, make, merge), _PART
+    roles = _frame_roles(frame, columns, group, weight, ())
+    parts = _select(frame, roles.all).mapInArrow(
+        partial(_reduce_batches, roles, drop_missing, make, merge), _PART
     )
     merged = parts.repartition(_MERGERS, F.col("partition") % _MERGERS).mapInArrow(
         partial(_merge_parts, merge), _PART
@@ -66,32 +67,32 @@ def map_scores(
     mean: Any,
 ) -> Any:
     """The frame of kept columns and scores, lazily."""
-    layout = _layout(frame, columns, None, None, keep)
-    if len(layout.columns) != len(mean):
+    roles = _frame_roles(frame, columns, None, None, keep)
+    if len(roles.columns) != len(mean):
         raise ValueError(
-            f"the Spark frame gives {len(layout.columns)} features, but {len(mean)} were fitted; "
+            f"the Spark frame gives {len(roles.columns)} features, but {len(mean)} were fitted; "
             "pass their names as columns."
         )
-    scored = [*layout.keep, *names]
+    scored = [*roles.keep, *names]
     if len(set(scored)) < len(scored):
         raise ValueError(
             f"two columns of the scores would have the same name ({scored}); leave the clashing "
             "one out of keep."
         )
-    schema = StructType([frame.schema[name] for name in layout.keep])
+    schema = StructType([frame.schema[name] for name in roles.keep])
     for name in names:
         schema = schema.add(name, "double")
-    work = partial(_score_batches, layout, drop_missing, names, components, mean)
-    return _select(frame, layout.all).mapInArrow(work, schema)
+    work = partial(_score_batches, roles, drop_missing, names, components, mean)
+    return _select(frame, roles.all).mapInArrow(work, schema)
 
 
-def _layout(
+def _frame_roles(
     frame: Any,
     columns: Sequence[str] | None,
     group: str | Sequence[str] | None,
     weight: str | None,
     keep: str | Sequence[str],
-) -> Layout:
+) -> Roles:
     if library_of(frame) != "pyspark":
         raise TypeError(
             f"expected a Spark data frame, got {type(frame).__name__}; pass rows in memory to fit "
@@ -104,9 +105,10 @@ def _layout(
                 "frame.toDF(*names)."
             )
     types = dict(frame.dtypes)
-    layout = Layout.choose("the Spark frame", types, _is_number, columns, group, weight, keep)
-    layout.check("the Spark frame", types, _is_number)
-    return layout
+    usual = [name for name, kind in types.items() if _is_number(kind)]
+    roles = choose_roles(_SOURCE, list(types), usual, columns, group, weight, keep)
+    roles.check(_SOURCE, types, _is_number)
+    return roles
 
 
 def _is_number(kind: str) -> bool:
@@ -132,35 +134,37 @@ def _collect(frame: Any) -> list[Any]:
     return rows
 
 
-def _decoded(batches: Iterable[RecordBatch], layout: Layout, drop_missing: bool) -> Iterator[Block]:
-    origin, first_row = f"partition {_partition()} of the Spark frame", 0
+def _decoded(
+    batches: Iterable[RecordBatch], roles: Roles, drop_missing: bool
+) -> Iterator[TableBlock]:
+    origin, first_row = f"partition {_partition_id()} of {_SOURCE}", 0
     for batch in batches:
-        batch = batch.rename_columns(layout.all)
-        yield decode(batch, layout, drop_missing, Origin(origin, first_row))
+        batch = batch.rename_columns(roles.all)
+        yield decode(batch, roles, drop_missing, Origin(origin, first_row))
         first_row += batch.num_rows
 
 
-def _partition() -> int:
+def _partition_id() -> int:
     task = TaskContext.get()
     assert task is not None, "this runs on a worker"
     return int(task.partitionId())
 
 
 def _reduce_batches(
-    layout: Layout,
+    roles: Roles,
     drop_missing: bool,
-    make: Callable[[Block], M],
-    merge: Callable[[M, M], M],
+    make: Callable[[TableBlock], Part],
+    merge: Callable[[Part, Part], Part],
     batches: Iterable[RecordBatch],
 ) -> Iterator[RecordBatch]:
-    parts = map(make, _decoded(batches, layout, drop_missing))
+    parts = map(make, _decoded(batches, roles, drop_missing))
     total = next(parts, None)
     if total is not None:
-        yield _part(_partition(), reduce(merge, parts, total))
+        yield _part(_partition_id(), reduce(merge, parts, total))
 
 
 def _merge_parts(
-    merge: Callable[[M, M], M], batches: Iterable[RecordBatch]
+    merge: Callable[[Part, Part], Part], batches: Iterable[RecordBatch]
 ) -> Iterator[RecordBatch]:
     parts = [part for batch in batches for part in batch.to_pylist()]
     if parts:
@@ -174,14 +178,14 @@ def _part(partition: int, result: Any) -> RecordBatch:
 
 
 def _score_batches(
-    layout: Layout,
+    roles: Roles,
     drop_missing: bool,
     names: Sequence[str],
     components: Any,
     mean: Any,
     batches: Iterable[RecordBatch],
 ) -> Iterator[RecordBatch]:
-    for block in _decoded(batches, layout, drop_missing):
+    for block in _decoded(batches, roles, drop_missing):
         scores = block.scores(components, mean)
-        kept = dict(zip(layout.keep, block.kept.columns, strict=True))
+        kept = dict(zip(roles.keep, block.kept.columns, strict=True))
         yield as_batch({**kept, **dict(zip(names, scores.T.copy(), strict=True))})

@@ -1,34 +1,26 @@
-"""The rows of CSV, TSV, Parquet and Arrow files as a stream of decoded blocks.
-
-Memory is that of a few batches however long the files are: Parquet is read through small buffers
-and without ``pre_buffer``, which would hold whole row groups.
-"""
+"""The rows of CSV, TSV, Parquet and Arrow files as a stream of decoded blocks."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from json import JSONDecodeError
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from fairpca._tables.arrow import pa, pq
-from fairpca._tables.decode import Block, Origin, RecordBatch, decode
-from fairpca._tables.paths import DataFile, find_files, spooled
-from fairpca._tables.roles import Layout
-from fairpca._tables.text import refuse_almost_numbers, text_batches, text_schema
+from fairpca._tables.arrow import is_empty, is_number, is_text_like, label_kind, pa
+from fairpca._tables.decode import Origin, RecordBatch, TableBlock, decode
+from fairpca._tables.formats import read_batches, read_schema
+from fairpca._tables.paths import TableFile, find_files
+from fairpca._tables.roles import Roles, choose_roles
+from fairpca._tables.text import refuse_almost_numbers
 from fairpca._threads import ordered_map
 
-R = TypeVar("R")
-Batches = Iterator[tuple[RecordBatch, float]]
+WorkResult = TypeVar("WorkResult")
 
 _BATCH_ROWS = 1 << 16
 _BATCH_ENTRIES = 1 << 20  # at most 8 MiB of float64 a batch, however many columns
-_HEAD_ROWS = 10_000
-_PARQUET_BUFFER = 1 << 16  # bytes a column; without one, whole column chunks are read
-_CONTINUATION = b"\xff\xff\xff\xff"  # before each message of an Arrow stream, since version 0.15
-_STREAM_END = b"\0\0\0\0"
 
 
 class _Piece(NamedTuple):
@@ -48,12 +40,12 @@ class FileTable:
         See :func:`fairpca._tables.paths.find_files`.
     file_format : str, optional
     encoding : str
-        Of text files.
+        The encoding of text files.
 
     Attributes
     ----------
     name : str
-        What messages call the table.
+        The name in messages.
     types : dict of str to pyarrow.DataType
         Columns of the first file, and those in its path.
     """
@@ -62,102 +54,88 @@ class FileTable:
         self.files = find_files(paths, file_format, encoding)
         first, *others = self.files
         self.name = f"{first.name} and {len(others)} more" if others else first.name
-        with _blaming(first):
-            schema = _schema(first)
-            self.types = {f.name: f.type for f in schema}
-            self._index_columns = _index_columns(schema)
-        for file in others:  # of text without values the type is known by later files only
+        schema = read_schema(first)
+        self.types = {field.name: field.type for field in schema}
+        index = (schema.pandas_metadata or {}).get("index_columns", ())
+        # Columns that are features unless told otherwise: not the path, not a pandas index, which
+        # has no name in text.
+        self._usual = [name for name in self.types if name not in ("", *index, *first.partition)]
+        for file in others:  # of a column without values only later files know the type
             empty = [name for name, kind in self.types.items() if is_empty(kind)]
-            if not (file.is_text and empty):
+            if not empty:
                 break
-            with _blaming(file):
-                later = _schema(file)
-            self.types |= {f.name: f.type for f in later if f.name in empty}
-        _refuse_twins(first, schema.names, self.types)
+            self.types |= {f.name: f.type for f in read_schema(file) if f.name in empty}
+        _refuse_twin_columns(first, schema.names, self.types)
 
     @property
-    def own_columns(self) -> list[str]:
-        """The columns that stand in the files, not in their paths."""
-        return [name for name in self.types if name not in self.files[0].partition]
-
-    @property
-    def default_columns(self) -> list[str]:
-        """Those of them that may become features unasked: not the index of a pandas frame."""
-        return [name for name in self.own_columns if name not in self._index_columns]
+    def all_columns(self) -> Roles:
+        """Roles under which every column is read, in text files as text."""
+        return Roles((), keep=tuple(self.types))
 
     def choose(
         self,
-        columns: Sequence[str] | None,
+        columns: Sequence[str] | None = None,
         group: str | Sequence[str] | None = None,
         weight: str | None = None,
         keep: str | Sequence[str] = (),
-    ) -> Layout:
-        """The layout asked for; without ``columns``, all columns of numbers not used otherwise."""
-        own = {name: self.types[name] for name in self.default_columns}
-        layout = Layout.choose(self.files[0].name, own, is_number, columns, group, weight, keep)
-        self.check(layout)
+        drop: Sequence[str] = (),
+        encode: bool = False,
+    ) -> Roles:
+        """The roles of the columns; see :func:`fairpca._tables.roles.choose_roles`.
+
+        Without ``columns`` the features are all columns of numbers, with ``encode`` also those of
+        text, except for ``drop`` and those with another role.
+        """
+        usual = [name for name in self._usual if self._may_be_feature(name, encode)]
+        if not usual and columns is None and self.head(self.all_columns) is None:
+            raise ValueError(f"{self.name} has column names but no rows.")
+        roles = choose_roles(self.name, list(self.types), usual, columns, group, weight, keep, drop)
+        if encode:
+            text = [name for name in roles.columns if not is_number(self.types[name])]
+            roles = replace(roles, categories=dict.fromkeys(text, ()))
+        self.check(roles)
         if columns is None:
-            self.refuse_almost_numbers([name for name in own if name not in layout.all])
-        return layout
+            self._refuse_almost_numbers(self.left_out(roles, drop))
+        return roles
 
-    def refuse_almost_numbers(self, left_out: Sequence[str]) -> None:
-        """Of columns that will be left out, refuse those a few values keep from being numbers."""
-        texts = [name for name in left_out if pa.types.is_string(self.types[name])]
-        for file in self.files if texts else ():
-            with _blaming(file):
-                if not file.is_text or refuse_almost_numbers(file, texts):
-                    break
+    def left_out(self, roles: Roles, drop: Sequence[str] = ()) -> list[str]:
+        """The columns without a role although nobody asked to drop them: they hold no numbers."""
+        return [name for name in self._usual if name not in {*roles.all, *drop}]
 
-    def check(self, layout: Layout, file: DataFile | None = None) -> None:
-        """Refuse a file (by default the first) without these columns, or text for numbers.
+    def check(self, roles: Roles, file: TableFile | None = None) -> None:
+        """Refuse a file, by default the first, that lacks a column or has one of a wrong type.
 
-        In text files that is judged value by value, when they are read.
+        The numbers in text files are judged one by one, when they are read.
         """
         file = file or self.files[0]
         types = self.types
         if file is not self.files[0]:
-            schema = _schema(file)
-            _refuse_twins(file, schema.names, layout.all)
-            types = {f.name: f.type for f in schema}
-        layout.check(file.name, types, (lambda _: True) if file.is_text else is_number)
-        if not (file.is_text or layout.text_groups):
-            for name in layout.groups:
-                self._check_labels(file, name, types[name])
+            schema = read_schema(file)
+            _refuse_twin_columns(file, schema.names, roles.all)
+            types = {field.name: field.type for field in schema}
+        roles.check(file.name, types, (lambda _: True) if file.is_text else is_number)
+        for name in roles.groups:
+            self._check_labels(file, name, types[name])
 
-    def _check_labels(self, file: DataFile, name: str, kind: Any) -> None:
-        """Refuse types that cannot name groups, and labels that differ by their type only."""
-        first, known = self.files[0], self.types[name]
-        if pa.types.is_duration(kind) or pa.types.is_nested(kind):
-            raise ValueError(
-                f"column {name!r} of {file.name} ({kind}) cannot name groups; write it as text or "
-                "as whole numbers."
-            )
-        different = _label_kind(kind) != _label_kind(known)
-        if different and not (is_empty(kind) or is_empty(known) or name in file.partition):
-            raise ValueError(
-                f"the group column {name!r} is {known} in {first.name} but {kind} in {file.name}, "
-                "so that 1 and '1' would be two groups; write it with the same type in both files."
-            )
-
-    def kept_schema(self, layout: Layout) -> list[tuple[str, Any]]:
-        """Names and types of the columns carried along."""
-        types = self._reading_types(layout, self.files[0])
-        return [(name, types[name]) for name in layout.keep]
+    def kept_schema(self, roles: Roles) -> list[tuple[str, Any]]:
+        """Names and types of the columns that are carried along."""
+        types = self._reading_types(roles, self.files[0])
+        return [(name, types[name]) for name in roles.keep]
 
     def map(
         self,
-        layout: Layout,
-        work: Callable[[Block], R],
+        roles: Roles,
+        work: Callable[[TableBlock], WorkResult],
         drop_missing: bool = False,
         progress: Callable[[float], object] | None = None,
-    ) -> Iterator[R]:
+    ) -> Iterator[WorkResult]:
         """``work`` of every block on a pool of threads, in row order; reports the fraction done."""
 
-        def on_piece(piece: _Piece) -> tuple[R, float]:
-            return work(decode(piece.batch, layout, drop_missing, piece.origin)), piece.fraction
+        def on_piece(piece: _Piece) -> tuple[WorkResult, float]:
+            return work(decode(piece.batch, roles, drop_missing, piece.origin)), piece.fraction
 
         last = 0.0
-        for result, fraction in ordered_map(on_piece, self._pieces(layout)):
+        for result, fraction in ordered_map(on_piece, self._pieces(roles)):
             yield result
             last = fraction
             if progress is not None:
@@ -165,32 +143,50 @@ class FileTable:
         if progress is not None and last < 1.0:
             progress(1.0)
 
-    def head(self, texts: Sequence[str] = ()) -> Any:
-        """The first rows of the first file, as a pyarrow table; some columns as their text."""
-        types = {name: self.types[name] for name in self.own_columns}
-        if self.files[0].is_text:
-            types |= dict.fromkeys(texts, pa.string())
-        with _blaming(self.files[0]):
-            for batch, _ in _batches(self.files[0], types, _HEAD_ROWS):
-                return pa.Table.from_batches([batch.slice(0, _HEAD_ROWS)])
-        return pa.schema(types).empty_table()
+    def head(self, roles: Roles) -> RecordBatch | None:
+        """The first rows, as they are read for these roles; None if there are no rows."""
+        with closing(self._pieces(roles)) as pieces:
+            return next((piece.batch for piece in pieces), None)
 
-    def _pieces(self, layout: Layout) -> Iterator[_Piece]:
-        n_features = max(len(layout.feature_names), 1)
-        rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // n_features))
+    def _may_be_feature(self, name: str, encode: bool) -> bool:
+        kind = self.types[name]
+        return (is_number(kind) and not is_empty(kind)) or (encode and is_text_like(kind))
+
+    def _refuse_almost_numbers(self, names: Sequence[str]) -> None:
+        """Refuse text columns, about to be left out, that a few values keep from being numbers."""
+        texts = [name for name in names if pa.types.is_string(self.types[name])]
+        for file in self.files if texts else ():
+            if not file.is_text or refuse_almost_numbers(file, texts):
+                break
+
+    def _check_labels(self, file: TableFile, name: str, kind: Any) -> None:
+        """Refuse types that cannot name groups, and labels that differ by their type only."""
+        first = self.files[0]
+        known = _text_type(first, name, self.types[name])
+        kind = _text_type(file, name, kind)
+        if pa.types.is_duration(kind) or pa.types.is_nested(kind):
+            raise ValueError(
+                f"column {name!r} of {file.name} ({kind}) cannot name groups; write it as text or "
+                "as whole numbers."
+            )
+        if label_kind(kind) != label_kind(known) and not (is_empty(kind) or is_empty(known)):
+            raise ValueError(
+                f"the group column {name!r} is {known} in {first.name} but {kind} in {file.name}, "
+                "so that 1 and '1' would be two groups; write it with the same type in both files."
+            )
+
+    def _pieces(self, roles: Roles) -> Generator[_Piece, None, None]:
+        n_columns = max(len(roles.feature_names), len(roles.keep), 1)
+        rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // n_columns))
         sizes = [max(file.path.stat().st_size, 1) for file in self.files]
-        done, total = 0, sum(sizes)
+        done = 0
         for file, size in zip(self.files, sizes, strict=True):
-            unit, first_row = "line" if file.is_text else "row", 0
-            before, types = _identity(file.path), self._reading_types(layout, file)
-            with _blaming(file, lambda: first_row):  # noqa: B023
-                self.check(layout, file)
-                for whole, within in _batches(file, types, rows):
-                    for start in range(0, whole.num_rows, rows):
-                        batch = _with_partition(whole.slice(start, rows), file, types)
-                        origin = Origin(file.name, first_row, unit)
-                        yield _Piece(batch, origin, (done + within * size) / total)
-                        first_row += batch.num_rows
+            unit, first_row, before = "line" if file.is_text else "row", 0, _identity(file.path)
+            self.check(roles, file)
+            for batch, within in read_batches(file, self._reading_types(roles, file), rows):
+                fraction = (done + within * size) / sum(sizes)
+                yield _Piece(batch, Origin(file.name, first_row, unit), fraction)
+                first_row += batch.num_rows
             if _identity(file.path) != before:
                 raise ValueError(
                     f"{file.name} was changed while it was being read (after row {first_row}); "
@@ -198,179 +194,28 @@ class FileTable:
                 )
             done += size
 
-    def _reading_types(self, layout: Layout, file: DataFile) -> dict[str, Any]:
+    def _reading_types(self, roles: Roles, file: TableFile) -> dict[str, Any]:
         """Types of the columns; text, which has none, is read as what it is wanted for."""
-        types = {name: self.types.get(name) for name in layout.all}
+        types = {name: self.types.get(name) for name in roles.all}
         if file.is_text:
-            for name in layout.keep:
-                types[name] = pa.string()
-            for name in layout.groups:
-                types[name] = self.types.get(name)
-            for name in layout.numbers:  # true or false, or with fractions later on
+            types = {name: _text_type(file, name, kind) for name, kind in types.items()}
+            for name in roles.numbers:  # booleans, or numbers that may have fractions later on
                 types[name] = pa.bool_() if self.types.get(name) == pa.bool_() else pa.float64()
-            for name in layout.texts:
-                types[name] = pa.string()
         return types
 
 
-def is_number(kind: Any) -> bool:
-    """Numbers and booleans; a column of nulls may still become one."""
-    tests = ("is_integer", "is_floating", "is_decimal", "is_boolean", "is_null")
-    return any(getattr(pa.types, test)(kind) for test in tests)
+def _text_type(file: TableFile, name: str, kind: Any) -> Any:
+    """Text in text files: labels are compared as they are written, so 01 and 1 are two groups."""
+    return pa.string() if file.is_text and name not in file.partition else kind
 
 
-def is_empty(kind: Any) -> bool:
-    """A column without any value."""
-    return bool(pa.types.is_null(kind))
-
-
-def is_label(kind: Any) -> bool:
-    """Whether values of this type have a text."""
-    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind))
-
-
-def _label_kind(kind: Any) -> str:
-    """Labels of types of one kind are equal when their values are."""
-    if pa.types.is_dictionary(kind):
-        return _label_kind(kind.value_type)
-    text = str(kind)
-    return "number" if is_number(kind) else "string" if "string" in text else text.split("[")[0]
-
-
-def spooled_table(title: str, columns: Mapping[str, Any]) -> DataFile:
-    """These columns as a temporary file."""
-    file, batch = spooled(title, "arrow"), as_batch(dict(columns))
-    with pa.ipc.new_file(str(file.path), batch.schema) as writer:
-        writer.write_batch(batch)
-    return file
-
-
-def as_batch(columns: dict[str, Any]) -> RecordBatch:
-    """A record batch of these columns, numpy arrays or Arrow ones."""
-    return pa.RecordBatch.from_pydict(columns)
-
-
-def as_table(columns: dict[str, Any]) -> Any:
-    """A pyarrow table of these columns."""
-    return pa.table(columns)
-
-
-def _identity(path: Path) -> tuple[int, int, int]:
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-@contextmanager
-def _blaming(file: DataFile, row: Callable[[], int] = lambda: 0) -> Iterator[None]:
-    """Turn what pyarrow raises into an error that says which file it is about, and where."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError, JSONDecodeError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise ValueError(
-            f"{file.name} cannot be read past row {row()}: it is cut off, damaged or of another "
-            f"format ({error}). Restore the file, or leave it out."
-        ) from error
-
-
-def _schema(file: DataFile) -> Any:
-    """Names and types of all columns, those of the path included."""
-    if file.is_text:
-        schema = text_schema(file)
-    elif file.format == "parquet":
-        schema = pq.read_schema(file.path)
-    else:
-        with pa.OSFile(str(file.path)) as source:
-            schema = _open_arrow(source).schema
-    for key, value in file.partition.items():
-        if key not in schema.names:
-            kind = pa.int64() if isinstance(value, int) else pa.string()
-            schema = schema.append(pa.field(key, kind))
-    return schema
-
-
-def _refuse_twins(file: DataFile, names: Sequence[str], used: Iterable[str]) -> None:
-    """Of two columns of one name nobody knows which is meant."""
+def _refuse_twin_columns(file: TableFile, names: Sequence[str], used: Iterable[str]) -> None:
     counts = Counter(names)
     for name in used:
         if counts[name] > 1:
             raise ValueError(f"{file.name} has two columns named {name!r}; rename one.")
 
 
-def _index_columns(schema: Any) -> list[Any]:
-    """The columns that hold the index of the pandas frame that was written, if it was one.
-
-    In text it has no name.
-    """
-    return ["", *(schema.pandas_metadata or {}).get("index_columns", ())]
-
-
-def _batches(file: DataFile, types: Mapping[str, Any], rows: int) -> Batches:
-    """The columns of ``types`` that stand in the file itself, and how far each batch reaches."""
-    own = {name: kind for name, kind in types.items() if name not in file.partition}
-    if file.is_text:
-        return text_batches(file, own)
-    return (_read_parquet if file.format == "parquet" else _read_arrow)(file, list(own), rows)
-
-
-def _with_partition(batch: RecordBatch, file: DataFile, types: Mapping[str, Any]) -> RecordBatch:
-    for name in types:
-        if name in file.partition:
-            constant = pa.scalar(file.partition[name]).cast(types[name])
-            batch = batch.append_column(name, pa.repeat(constant, batch.num_rows))
-    return batch
-
-
-def _read_parquet(file: DataFile, names: list[str], rows: int) -> Batches:
-    with pq.ParquetFile(
-        file.path,
-        pre_buffer=False,
-        buffer_size=_PARQUET_BUFFER,
-        page_checksum_verification=True,
-    ) as parquet:
-        done, total = 0, max(parquet.metadata.num_rows, 1)
-        for batch in parquet.iter_batches(rows, columns=names):
-            done += batch.num_rows
-            yield batch, done / total
-
-
-def _read_arrow(file: DataFile, names: list[str], rows: int) -> Batches:
-    # Not a memory map: a file cut short while it is mapped kills the process that reads it.
-    schema = _schema(file)
-    with pa.OSFile(str(file.path)) as source:
-        positions = sorted(schema.get_field_index(name) for name in names)
-        reader = _open_arrow(source, included_fields=positions)
-        if isinstance(reader, pa.RecordBatchFileReader):
-            for i in range(reader.num_record_batches):
-                yield _intact(reader.get_batch(i)), (i + 1) / reader.num_record_batches
-        else:
-            size = max(source.size(), 1)
-            for batch in reader:
-                yield _intact(batch), source.tell() / size
-
-
-def _intact(batch: RecordBatch) -> RecordBatch:
-    """The batch, if its offsets and indices stay inside it: others end the whole process."""
-    batch.validate(full=True)
-    return batch
-
-
-def _open_arrow(source: Any, **options: Any) -> Any:
-    """A reader of the file format, or of the stream format, which has no magic number."""
-    magic = source.read(6)
-    if magic == b"ARROW1":
-        opener = pa.ipc.open_file
-    else:
-        opener = pa.ipc.open_stream
-        _refuse_open_end(source, legacy=not magic.startswith(_CONTINUATION))
-    source.seek(0)
-    return opener(source, options=pa.ipc.IpcReadOptions(**options))
-
-
-def _refuse_open_end(source: Any, legacy: bool) -> None:
-    """Without its last bytes a stream cut off between two batches looks like a whole one."""
-    end = _STREAM_END if legacy else _CONTINUATION + _STREAM_END
-    source.seek(max(source.size() - len(end), 0))
-    if source.read() != end:
-        raise pa.ArrowInvalid("the mark at the end of the stream is not there")
+def _identity(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

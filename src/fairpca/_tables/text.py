@@ -5,64 +5,61 @@ Columns get explicit types when they are read, so that whole numbers may turn to
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from fairpca._tables.arrow import pa, pa_csv, pc
-from fairpca._tables.paths import DataFile
+from fairpca._tables.paths import TableFile
 
-_HEAD = 1 << 23  # bytes that tell the types
-_BLOCK = 1 << 21  # bytes; a few dozen are read ahead
+_HEAD_BYTES = 1 << 23  # that tell the types
+_BLOCK_BYTES = 1 << 21  # a few dozen blocks are read ahead
 _NUMBER = r"^[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*$"
 _MOSTLY = 0.75
-_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
-_CONVERSION = re.compile(
-    r"column #(\d+): Row #(\d+): CSV conversion error to (\w+): invalid value '(.*)'", re.DOTALL
-)
 
 
-def text_schema(file: DataFile) -> pa.Schema:
-    """Names and types as the first block has them."""
+def text_schema(file: TableFile) -> pa.Schema:
+    """Names and types of the columns, as the first block has them."""
     if next(_chunks(file), b"")[:2] in (b"\xff\xfe", b"\xfe\xff") and file.encoding == "utf-8":
         raise ValueError(
             f"{file.name} is UTF-16 text; say so with --encoding utf-16, in Python with "
             "encoding='utf-16', or convert it with iconv."
         )
     try:
-        with _reader(file, None, threads=False, block=_HEAD) as (_, reader):
+        with _reader(file, None, block=_HEAD_BYTES) as (_, reader):
             schema = reader.schema
-            if not any(pa.types.is_binary(kind) for kind in schema.types):
-                schema.names  # noqa: B018 - decodes them
-                return schema
+            schema.names  # noqa: B018 - decodes them
     except (pa.ArrowException, UnicodeError) as error:
-        raise explained(file, error, None) from error
-    raise _undecodable(file)
+        raise _diagnosed(file, {}, error) from error
+    if any(pa.types.is_binary(kind) for kind in schema.types):
+        raise _not_this_encoding(file, _undecodable_line(file) or 1)
+    return schema
 
 
 def text_batches(
-    file: DataFile, types: Mapping[str, pa.DataType]
+    file: TableFile, types: Mapping[str, pa.DataType]
 ) -> Iterator[tuple[pa.RecordBatch, float]]:
     """Batches of the columns named in ``types``, and how far through the file they end."""
     _refuse_open_quote(file)
     size = max(file.path.stat().st_size, 1)
     try:
-        with _reader(file, types) as (raw, reader):
+        with _reader(file, types, threads=True) as (raw, reader):
             for batch in reader:
                 yield batch, raw.tell() / size
     except (pa.ArrowException, UnicodeError) as error:
-        raise explained(file, error, types) from error
+        raise _diagnosed(file, types, error) from error
 
 
-def refuse_almost_numbers(file: DataFile, names: Sequence[str]) -> bool:
-    """Columns of text that were numbers but for a few values would be left out unnoticed.
+def refuse_almost_numbers(file: TableFile, names: Sequence[str]) -> bool:
+    """Refuse text columns in which all but a few values are numbers.
 
-    Returns whether there were rows to judge by.
+    They would be left out without notice. Returns whether there were rows to judge by.
     """
     types = dict.fromkeys(names, pa.string())
-    with _reader(file, types, threads=False, block=_HEAD) as (_, reader):
+    with _reader(file, types, block=_HEAD_BYTES) as (_, reader):
         head = next(iter(reader), pa.schema(types).empty_table())
     for name in names:
         numeric = pc.match_substring_regex(head[name], _NUMBER)
@@ -71,76 +68,121 @@ def refuse_almost_numbers(file: DataFile, names: Sequence[str]) -> bool:
             value = head[name][row].as_py()
             raise ValueError(
                 f"line {row + 2} of {file.name} has {value!r} in column {name!r}, which otherwise "
-                "holds numbers; correct the value (a missing one is written as nothing at all), or "
-                f"leave the column out: --drop {name!r}, in Python columns=[...]."
+                "holds numbers; correct the value (leave a missing one empty), or leave the column "
+                f"out: --drop {name!r}, in Python columns=[...]."
             )
     return bool(head.num_rows)
 
 
-def explained(
-    file: DataFile, error: Exception, types: Mapping[str, pa.DataType] | None
-) -> ValueError:
-    """What is wrong with the text, found by a second, slower look where need be."""
-    message = str(error)
-    if "Empty CSV" in message:
+def _diagnosed(file: TableFile, types: Mapping[str, pa.DataType], error: Exception) -> ValueError:
+    """An error that says what is wrong with the text, found by a second, slower look."""
+    if not any(chunk.strip() for chunk in _chunks(file)):
         return ValueError(f"{file.name} is empty; it needs a line of column names, and rows.")
-    if isinstance(error, UnicodeError) or "UTF8" in message:
-        return _undecodable(file)
-    if "Row #" not in message:
-        message = _message_in_order(file, types) or message
-    if ragged := _RAGGED.search(message):
-        line, expected, found = ragged.groups()
+    undecodable = _undecodable_line(file)
+    if undecodable is not None:
+        return _not_this_encoding(file, undecodable)
+    ragged: list[Any] = []
+    try:
+        wrong = _first_wrong_value(file, types, ragged)
+    except pa.ArrowException:
+        wrong = None
+    if ragged:
+        row = ragged[0]
         return ValueError(
-            f"line {line} of {file.name} has {found} values where the line of column names has "
-            f"{expected}; correct that line, or restore the file if it was cut off there."
+            f"line {row.number} of {file.name} has {row.actual_columns} values where the line of "
+            f"column names has {row.expected_columns}; correct that line, or restore the file if "
+            "it was cut off there."
         )
-    if conversion := _CONVERSION.search(message):
-        column, line, kind, value = conversion.groups()
-        name = text_schema(file).names[int(column)]
-        what = {"double": "a number", "bool": "true or false"}.get(kind, kind)
+    if wrong is not None:
+        line, name, value = wrong
+        what = "true or false" if types[name] == pa.bool_() else "a number"
         return ValueError(
             f"line {line} of {file.name} has {value!r} in column {name!r}, which is not {what}; "
-            "correct the value, or leave the column out."
+            "correct the value, or leave the column out (--encode turns text into columns)."
         )
-    return ValueError(f"{file.name} cannot be read: it is damaged or no text table ({message}).")
+    return ValueError(f"{file.name} cannot be read: it is damaged or not a text table ({error}).")
+
+
+def _first_wrong_value(
+    file: TableFile, types: Mapping[str, pa.DataType], ragged: list[Any]
+) -> tuple[int, str, str] | None:
+    """Line, column and text of the first value that is not of its column's type, if any.
+
+    Rows with too few or too many values are put into ``ragged``.
+    """
+
+    def note(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    numbers = {name: kind for name, kind in types.items() if kind != pa.string()}
+    line = 2
+    with _reader(file, dict.fromkeys(types, pa.string()), on_ragged=note) as (_, reader):
+        for batch in reader:
+            wrong = [
+                (i, name)
+                for name, kind in numbers.items()
+                if (i := _first_inconvertible(batch[name], kind)) is not None
+            ]
+            if wrong:
+                i, name = min(wrong)
+                return line + i, name, batch[name][i].as_py()
+            line += batch.num_rows
+    return None
+
+
+def _first_inconvertible(texts: pa.Array, kind: pa.DataType) -> int | None:
+    trimmed = pc.utf8_trim_whitespace(texts)
+    try:
+        trimmed.cast(kind)
+    except pa.ArrowInvalid:
+        for i, value in enumerate(trimmed):
+            try:
+                value.cast(kind)
+            except pa.ArrowInvalid:
+                return i
+    return None
 
 
 @contextmanager
 def _reader(
-    file: DataFile,
+    file: TableFile,
     types: Mapping[str, pa.DataType] | None,
-    threads: bool = True,
+    threads: bool = False,
     block: int | None = None,
+    on_ragged: Callable[[Any], str] | None = None,
 ) -> Iterator[tuple[pa.NativeFile, pa_csv.CSVStreamingReader]]:
-    """The file, for its position, and a reader of these columns (None: of all)."""
+    """The file, for its position, and a reader of these columns; of all without ``types``."""
     with pa.OSFile(str(file.path)) as raw:
         reader = pa_csv.open_csv(
             _uncompressed(raw, file),
             read_options=pa_csv.ReadOptions(
-                block_size=block or _BLOCK, use_threads=threads, encoding=file.encoding
+                block_size=block or _BLOCK_BYTES, use_threads=threads, encoding=file.encoding
             ),
-            parse_options=pa_csv.ParseOptions(delimiter=_delimiter(file), newlines_in_values=True),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=_delimiter(file), newlines_in_values=True, invalid_row_handler=on_ragged
+            ),
             convert_options=pa_csv.ConvertOptions(
                 strings_can_be_null=True,
                 column_types=types,
-                include_columns=None if types is None else list(types),
+                include_columns=list(types) if types else None,
             ),
         )
         yield raw, reader
 
 
-def _uncompressed(raw: pa.NativeFile, file: DataFile) -> pa.NativeFile:
+def _uncompressed(raw: pa.NativeFile, file: TableFile) -> pa.NativeFile:
     return pa.CompressedInputStream(raw, file.compression) if file.compression else raw
 
 
-def _chunks(file: DataFile) -> Iterator[bytes]:
+def _chunks(file: TableFile) -> Iterator[bytes]:
     with pa.OSFile(str(file.path)) as raw:
         stream = _uncompressed(raw, file)
-        while chunk := stream.read(_BLOCK):
+        while chunk := stream.read(_BLOCK_BYTES):
             yield chunk
 
 
-def _delimiter(file: DataFile) -> str:
+def _delimiter(file: TableFile) -> str:
     """The usual one for the format, unless the first line holds only another."""
     usual = "\t" if file.format == "tsv" else ","
     head = next(_chunks(file), b"")[: 1 << 20]
@@ -149,8 +191,8 @@ def _delimiter(file: DataFile) -> str:
     return usual if usual in first or not others else others[0]
 
 
-def _refuse_open_quote(file: DataFile) -> None:
-    """Quotes that are never closed would make one value of all lines that follow."""
+def _refuse_open_quote(file: TableFile) -> None:
+    """Refuse quotes that are never closed: they make one value of all lines that follow."""
     if sum(chunk.count(b'"') for chunk in _chunks(file)) % 2 == 0:
         return
     line = 1
@@ -169,32 +211,20 @@ def _refuse_open_quote(file: DataFile) -> None:
                 ) from error
 
 
-def _undecodable(file: DataFile) -> ValueError:
-    number, rest = 0, b""
-    for chunk in _chunks(file):
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            number += 1
-            try:
-                line.decode(file.encoding)
-            except UnicodeDecodeError:
-                return _not_this_encoding(file, number)
-    return _not_this_encoding(file, number + 1)
+def _undecodable_line(file: TableFile) -> int | None:
+    """The first line that is not text in the encoding of the file, if any."""
+    decoder, line = codecs.getincrementaldecoder(file.encoding)(), 1
+    try:
+        for chunk in _chunks(file):
+            line += decoder.decode(chunk).count("\n")
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        return line + error.object[: error.start].count(b"\n")
+    return None
 
 
-def _not_this_encoding(file: DataFile, line: int) -> ValueError:
+def _not_this_encoding(file: TableFile, line: int) -> ValueError:
     return ValueError(
         f"{file.name} is not {file.encoding.upper()} text (line {line}); name its encoding, for "
         "example --encoding latin-1, in Python encoding='latin-1', or convert it with iconv."
     )
-
-
-def _message_in_order(file: DataFile, types: Mapping[str, pa.DataType] | None) -> str:
-    """The same error once more from a single thread, which counts rows."""
-    try:
-        with _reader(file, types, threads=False) as (_, reader):
-            for _batch in reader:
-                pass
-    except pa.ArrowException as error:
-        return str(error)
-    return ""

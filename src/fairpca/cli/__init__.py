@@ -16,11 +16,11 @@ from typing import Annotated
 
 import typer
 
-from fairpca.cli._audit import audit
-from fairpca.cli._models import fit, inspect, transform
+from fairpca.cli._audit import audit_command
+from fairpca.cli._models import fit_command, inspect_command, transform_command
 from fairpca.cli._output import say
-from fairpca.cli._report import report
-from fairpca.cli._reproduce import reproduce
+from fairpca.cli._report import report_command
+from fairpca.cli._reproduce import reproduce_command
 
 app = typer.Typer(
     add_completion=False,
@@ -30,8 +30,12 @@ app = typer.Typer(
     "fit one that treats them alike.",
 )
 
-for command in (report, audit, fit, transform, inspect, reproduce):
-    app.command()(command)
+app.command("report")(report_command)
+app.command("audit")(audit_command)
+app.command("fit")(fit_command)
+app.command("transform")(transform_command)
+app.command("inspect")(inspect_command)
+app.command("reproduce")(reproduce_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -47,7 +51,7 @@ def _options(
         typer.echo(context.get_help())
 
 
-def run(argv: Sequence[str]) -> int:
+def run_command(argv: Sequence[str]) -> int:
     """Run the command and turn every ending into one line and an exit code."""
     try:
         with _any_character_printable():

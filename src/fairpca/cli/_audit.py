@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from fairpca.cli import _options as opt
 from fairpca.cli._output import json_output, progress, say
 
+if TYPE_CHECKING:
+    from fairpca._estimators.base import FairProjection
+    from fairpca._moments.group_moments import GroupMoments
 
-def audit(
-    data: opt.OptionalDataFiles = None,
+
+def audit_command(
+    data: opt.OptionalData = None,
     group: opt.Group = None,
-    components: Annotated[
-        int | None,
-        typer.Option(
-            "--components",
-            "-r",
-            metavar="N",
-            help="Look at this number of components only.",
-            show_default="all",
-        ),
-    ] = None,
-    max_disparity: Annotated[
-        float | None,
-        typer.Option(
-            "--max-disparity",
-            metavar="NUMBER",
-            help="Exit with code 1 when the difference between the group errors exceeds this.",
-            show_default=False,
-        ),
-    ] = None,
+    components: opt.OneRank = None,
+    max_disparity: opt.MaxDisparity = None,
     json_file: opt.Json = None,
     columns: opt.Columns = None,
     drop: opt.Drop = None,
@@ -43,70 +31,67 @@ def audit(
     standardize: opt.Standardize = True,
     normalize: opt.Normalize = False,
     min_group_size: opt.MinGroupSize = 1,
-    small_groups: opt.SmallGroups = "error",
+    small_groups: opt.SmallGroupsPolicy = "error",
     encoding: opt.Encoding = "utf-8",
     quiet: opt.Quiet = False,
 ) -> None:
     """Show the group errors of plain PCA for every number of components."""
-    if max_disparity is not None and not 0 <= max_disparity < float("inf"):
-        raise ValueError(
-            f"--max-disparity {max_disparity}: pass the largest difference that is all right, 0 or "
-            "more, such as 0.1."
-        )
-    choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
+    choices = opt.choices(
+        group=group, columns=columns, drop=drop, label=label, positive=positive, encode=encode,
+        drop_missing=drop_missing,
+    )  # fmt: skip
+    limit = inf if max_disparity is None else max_disparity
     with json_output(json_file) as numbers, progress(quiet) as show:
-        from fairpca._audit.rank_curve import pca_errors_by_rank
-        from fairpca._moments.prepare import prepare
+        from fairpca.report._reading import prepare_data
 
-        prepared = prepare(data or None, choices, encoding, progress=show)
-        moments = prepared.moments
-        if standardize:
-            moments, _ = moments.standardize()
-        chosen = opt.estimator(1, False, normalize, min_group_size, small_groups)
-        settled: Any = chosen._settle_groups(moments)
-        errors = pca_errors_by_rank(settled.moments, normalize)
-        rows = _rows(errors, settled.compared, components)
-        too_large = [
-            row for row in rows if max_disparity is not None and row["disparity"] > max_disparity
-        ]
-        labels = settled.moments.groups.tolist()
+        prepared = prepare_data(data or None, choices, encoding, progress=show)
+        moments = prepared.moments.standardize()[0] if standardize else prepared.moments
+        model = opt.estimator(
+            normalize=normalize, min_group_size=min_group_size, small_groups=small_groups
+        )
+        result = _pca_by_rank(moments, model, components)
+        result |= {
+            "standardized": standardize,
+            "max_disparity": max_disparity,
+            "exceeded": any(row["disparity"] > limit for row in result["pca"]),
+        }
         if numbers is not None:
-            plain = {
-                "groups": labels,
-                "group_sizes": settled.moments.counts.tolist(),
-                "standardized": standardize,
-                "normalized": normalize,
-                "compared": settled.compared.tolist(),
-                "small_groups": settled.small,
-                "max_disparity": max_disparity,
-                "exceeded": bool(too_large),
-                "pca": rows,
-            }
-            json.dump(plain, numbers, indent=1)
+            json.dump(result, numbers, indent=1)
     if not quiet and json_file != "-":
         from fairpca.cli import _terminal as terminal
 
         console = terminal.make_console()
-        terminal.print_notes(console, prepared)
-        terminal.print_small(console, settled.small, min_group_size, small_groups)
-        marked = [row["n_components"] for row in too_large]
-        terminal.print_ranks(console, labels, settled.compared.tolist(), rows, marked)
-    if too_large:
-        worst = max(row["disparity"] for row in too_large)
-        say(f"disparity {worst:.4g} exceeds --max-disparity {max_disparity:g}.")
+        terminal.print_notes(console, prepared, result["small_groups"], model)
+        terminal.print_ranks(console, result, limit)
+    if result["exceeded"]:
+        worst = max(row["disparity"] for row in result["pca"])
+        say(f"disparity {worst:.4g} exceeds --max-disparity {limit:g}.")
         raise typer.Exit(1)
 
 
-def _rows(errors: Any, compared: Any, components: int | None) -> list[dict[str, Any]]:
-    """Errors and disparity for each number of components, or for the one asked for."""
+def _pca_by_rank(
+    moments: GroupMoments, model: FairProjection, components: int | None
+) -> dict[str, Any]:
+    """Errors and disparity of PCA for each number of components, or for the one asked for."""
+    from fairpca._audit.rank_curve import pca_errors_by_rank
+
+    settled: Any = model.settle(moments)
+    errors, compared = pca_errors_by_rank(settled.moments, model.normalize), settled.compared
     ranks = range(1, len(errors) + 1)
     if components is not None and components not in ranks:
         raise ValueError(f"-r {components}: pass a number of components from 1 to {len(errors)}.")
-    return [
-        {
-            "n_components": r,
-            "group_errors": errors[r - 1].tolist(),
-            "disparity": float(errors[r - 1, compared].max() - errors[r - 1, compared].min()),
-        }
-        for r in (ranks if components is None else [components])
-    ]
+    return {
+        "groups": settled.moments.groups.tolist(),
+        "group_sizes": settled.moments.counts.tolist(),
+        "normalized": model.normalize,
+        "compared": compared.tolist(),
+        "small_groups": settled.small,
+        "pca": [
+            {
+                "n_components": r,
+                "group_errors": errors[r - 1].tolist(),
+                "disparity": float(errors[r - 1, compared].max() - errors[r - 1, compared].min()),
+            }
+            for r in (ranks if components is None else [components])
+        ],
+    }

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from fairpca.cli import _options as opt
-from fairpca.cli._output import follow, output, progress
+from fairpca.cli._output import output, progress
 
 if TYPE_CHECKING:
     from fairpca._estimators.base import FairProjection
+    from fairpca._tables.roles import Roles
+    from fairpca._tables.table import FileTable
 
 
-def fit(
-    data: opt.DataFiles,
-    out: Annotated[
-        str,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="The model file to write; - for standard output."
-        ),
-    ],
+def fit_command(
+    data: opt.Data,
+    out: opt.ModelOut,
     group: opt.Group = None,
     components: opt.Rank = opt.DEFAULT_RANK,
     columns: opt.Columns = None,
@@ -34,71 +32,69 @@ def fit(
     parity: opt.Parity = False,
     normalize: opt.Normalize = False,
     min_group_size: opt.MinGroupSize = 1,
-    small_groups: opt.SmallGroups = "error",
+    small_groups: opt.SmallGroupsPolicy = "error",
     encoding: opt.Encoding = "utf-8",
     quiet: opt.Quiet = False,
 ) -> None:
     """Fit fair PCA and save it as a safetensors file."""
-    rank = opt.rank(components)
-    choices = opt.choices(group, columns, drop, label, positive, encode, drop_missing)
+    choices = opt.choices(
+        group=group, columns=columns, drop=drop, label=label, positive=positive, encode=encode,
+        drop_missing=drop_missing,
+    )  # fmt: skip
     with output(out) as temporary, progress(quiet) as show:
         from fairpca._models.safetensors import StandardizedModel, save_model
-        from fairpca._moments.prepare import prepare
+        from fairpca._moments.prepare import prepare_table
         from fairpca.exceptions import quietly
 
-        prepared = prepare(data or None, choices, encoding, progress=show)
-        moments = prepared.moments
-        scale = None
-        if standardize:
-            moments, scale = moments.standardize()
-        model = opt.estimator(rank, parity, normalize, min_group_size, small_groups)
-        with quietly():
+        model = opt.estimator(
+            components, parity=parity, normalize=normalize, min_group_size=min_group_size,
+            small_groups=small_groups,
+        )  # fmt: skip
+        prepared = prepare_table(data, choices, encoding, progress=show)
+        moments, scale = prepared.moments.standardize() if standardize else (prepared.moments, None)
+        with quietly():  # the status is printed
             model.fit_moments(moments)
-        extra = {
-            "columns": prepared.layout.columns,
-            "categories": prepared.layout.categories,
-            "group": list(choices.groups),
-        }
-        whole = model if scale is None else StandardizedModel.of(model, scale)
-        save_model(whole, temporary, extra)
+        roles = prepared.roles
+        extra = {"columns": roles.columns, "categories": roles.categories, "group": roles.groups}
+        save_model(model if scale is None else StandardizedModel.of(model, scale), temporary, extra)
     if not quiet and out != "-":
         from fairpca.cli import _terminal as terminal
 
         console = terminal.make_console()
-        terminal.print_notes(console, prepared)
-        terminal.print_small(console, model.small_groups_, min_group_size, small_groups)
+        terminal.print_notes(console, prepared, model.small_groups_, model)
         terminal.print_model(console, model)
         terminal.print_line(console, f"written to {out}", style="dim")
 
 
-def transform(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by fairpca fit.")],
-    data: opt.DataFiles,
-    out: Annotated[
-        str,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="CSV or Parquet file for the scores; - prints CSV."
-        ),
-    ],
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keep",
-            metavar="COLUMN",
-            help="Columns to copy unchanged, such as an id (repeat, or separate by commas).",
-            show_default=False,
-        ),
-    ] = None,
+def transform_command(
+    model: opt.Model,
+    data: opt.Data,
+    out: opt.ScoresOut,
+    keep: opt.Keep = None,
     drop_missing: opt.DropMissing = False,
     encoding: opt.Encoding = "utf-8",
     quiet: opt.Quiet = False,
 ) -> None:
     """Project the rows of a file onto the components of a model, in order, as a stream."""
     with progress(quiet) as show:
-        from fairpca._tables.transform import transform_steps
+        from fairpca._models.safetensors import load_model, read_extra
+        from fairpca._tables.table import FileTable
+        from fairpca._tables.transform import write_scores
 
-        steps = transform_steps(model, data, out, keep or [], drop_missing, encoding)
-        n_rows, n_dropped = follow(show, steps)
+        loaded = load_model(model)
+        table = FileTable(data, encoding=encoding)
+        roles = _fitted_roles(loaded, read_extra(model), table, keep or [])
+        projection, scale = _parts_of(loaded)
+        n_rows, n_dropped = write_scores(
+            table,
+            roles,
+            out,
+            projection.get_feature_names_out().tolist(),
+            projection.components_ / scale,
+            projection.mean_ * scale,
+            drop_missing,
+            partial(show, "writing scores"),
+        )
     if not quiet and out != "-":
         from fairpca.cli import _terminal as terminal
 
@@ -107,18 +103,34 @@ def transform(
         terminal.print_line(terminal.make_console(), text, "dim")
 
 
-def inspect(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by fairpca fit.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show what is in a model file."""
-    from sklearn.pipeline import Pipeline
+def _fitted_roles(model: Any, extra: dict[str, Any], table: FileTable, keep: list[str]) -> Roles:
+    """The columns that the model was fitted to: by name, or by number when it has no names."""
+    from fairpca._tables.roles import Roles, split_names
 
-    from fairpca._models.safetensors import load_model, read_extra
+    kept = split_names(keep, table.types)
+    names = extra.get("columns", getattr(model, "feature_names_in_", None))
+    if names is None:
+        columns = table.choose(keep=kept).columns
+        if len(columns) != model.n_features_in_:
+            raise ValueError(
+                f"the model was fitted to {model.n_features_in_} columns without names, and "
+                f"{table.name} has {len(columns)} columns of numbers besides --keep; pass a file "
+                "with just those columns."
+            )
+    else:
+        columns = tuple(map(str, names))
+    roles = Roles(columns, keep=tuple(kept), categories=extra.get("categories", {}))
+    table.check(roles)
+    return roles
+
+
+def inspect_command(model: opt.Model, as_json: opt.AsJson = False) -> None:
+    """Show what is in a model file."""
+    from fairpca._models.safetensors import StandardizedModel, load_model, read_extra
 
     loaded, extra = load_model(model), read_extra(model)
-    standardized = isinstance(loaded, Pipeline)
-    projection: FairProjection = loaded[-1] if isinstance(loaded, Pipeline) else loaded
+    projection, _ = _parts_of(loaded)
+    standardized = isinstance(loaded, StandardizedModel)
     if as_json:
         names = getattr(loaded, "feature_names_in_", None)
         plain = {
@@ -140,8 +152,16 @@ def inspect(
 
     console = terminal.make_console()
     terminal.print_model(console, projection)
+    size = f"{projection.n_components_} components of {projection.n_features_in_} features"
     terminal.print_line(
-        console,
-        f"{projection!r}: {projection.n_components_} components of {projection.n_features_in_} "
-        f"features{', standardised' if standardized else ''}",
+        console, f"{projection!r}: {size}{', standardised' if standardized else ''}"
     )
+
+
+def _parts_of(model: Any) -> tuple[FairProjection, Any]:
+    """The projection of a loaded model, and what it divides the columns by."""
+    from fairpca._models.safetensors import StandardizedModel
+
+    if isinstance(model, StandardizedModel):
+        return model[-1], model[0].scale_
+    return model, 1.0

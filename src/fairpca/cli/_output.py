@@ -5,16 +5,14 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Timer, current_thread, main_thread
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from fairpca._progress import Progress, Step
-
-T = TypeVar("T")
+    from fairpca._progress import Progress
 
 
 def output(path: str) -> AbstractContextManager[Path]:
@@ -103,14 +101,3 @@ def _noted_interrupts() -> Iterator[list[int]]:
 def say(line: str) -> None:
     """Print one line on standard error."""
     print(f"fairpca: {' '.join(line.split())}", file=sys.stderr)
-
-
-def follow(show: Progress, steps: Generator[Step, None, T]) -> T:
-    """Run steps to their end and show them."""
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        show(str(step), step.done / step.total if step.total else None)

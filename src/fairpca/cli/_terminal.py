@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairpca._estimators.base import FairProjection
     from fairpca._moments.prepare import Prepared
 
-_LONGEST_NAME = 28
+_NAME_WIDTH = 28
 _MOST_GROUPS_ABREAST = 6
 
 
@@ -26,31 +26,31 @@ class _Console(Console):
 
 
 def make_console() -> Console:
-    """Standard output, in colour where that is a terminal."""
+    """Standard output, in colour if that is a terminal."""
     return _Console(highlight=False)
 
 
 def print_line(console: Console, text: str, style: str | None = None) -> None:
-    """A line of text from the data: no markup, nothing that moves the cursor, not broken."""
+    """Print one line of text that may come from the data: no markup, no control characters."""
     console.print(Text(printable(text)), style=style, soft_wrap=True)
 
 
-def print_notes(console: Console, prepared: Prepared) -> None:
-    """What was left out, and why."""
+def print_notes(
+    console: Console, prepared: Prepared, small: list[Any], model: FairProjection
+) -> None:
+    """What was left out of the data, merged or not compared, and why."""
     if prepared.not_numbers:
-        print_line(console, f"left out, not numbers: {_listed(prepared.not_numbers)} (--encode)")
+        names = _some_names(prepared.not_numbers)
+        print_line(console, f"left out, not numbers: {names} (--encode)")
     if prepared.constant:
-        print_line(console, f"does not vary: {_listed(prepared.constant)}")
+        print_line(console, f"does not vary: {_some_names(prepared.constant)}")
     if prepared.n_dropped:
         read = f"{prepared.n_dropped} of {prepared.n_read} rows"
         print_line(console, f"left out, missing values: {read}")
-
-
-def print_small(console: Console, small: list[Any], least: int, small_groups: str) -> None:
-    """What became of small groups: never silently."""
     if small:
-        done = "merged into 'rest'" if small_groups == "merge" else "not compared"
-        print_line(console, f"{done}, fewer than {least} rows: {_listed(small)}")
+        done = "merged into 'rest'" if model.small_groups == "merge" else "not compared"
+        limit = f"fewer than {model.min_group_size} rows"
+        print_line(console, f"{done}, {limit}: {_some_names(small)}")
 
 
 def print_audit(console: Console, result: Audit, group_name: str) -> None:
@@ -79,21 +79,18 @@ def print_audit(console: Console, result: Audit, group_name: str) -> None:
     console.print(f"{result.status}; {cost}; {_certificate(result.duality_gap, unit)}")
 
 
-def print_ranks(
-    console: Console,
-    labels: list[Any],
-    compared: list[bool],
-    rows: list[dict[str, Any]],
-    marked: list[int],
-) -> None:
-    """Errors of plain PCA for each number of components; of many groups the best and the worst."""
-    names = display_names(labels, _LONGEST_NAME)
+def print_ranks(console: Console, result: dict[str, Any], limit: float) -> None:
+    """Errors of plain PCA for each number of components; with many groups, the best and the worst.
+
+    Rows whose disparity exceeds ``limit`` are marked.
+    """
+    names, compared = display_names(result["groups"], _NAME_WIDTH), result["compared"]
     abreast = len(names) <= _MOST_GROUPS_ABREAST
-    table = _table("components", *(names if abreast else ("best served", "worst served")))
+    table = _new_table("components", *(names if abreast else ("best served", "worst served")))
     table.columns[0].justify = "right"
     table.add_column("disparity", justify="right", no_wrap=True)
-    for row in rows:
-        over, errors = row["n_components"] in marked, row["group_errors"]
+    for row in result["pca"]:
+        over, errors = row["disparity"] > limit, row["group_errors"]
         if abreast:
             cells = [f"{error:.4g}" for error in errors]
         else:
@@ -116,12 +113,12 @@ def print_model(console: Console, model: FairProjection) -> None:
     console.print(f"{model.status_}; {_certificate(model.duality_gap_, unit)}")
 
 
-def _listed(names: list[Any]) -> str:
+def _some_names(names: list[Any]) -> str:
     shown = ", ".join(display_names(names[:6], 24))
     return f"{shown}{f' and {len(names) - 6} more' if len(names) > 6 else ''}"
 
 
-def _table(first: str, *others: str) -> Table:
+def _new_table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(first)
     for name in others:
@@ -130,8 +127,8 @@ def _table(first: str, *others: str) -> Table:
 
 
 def _error_table(labels: list[Any], sizes: Any, before: Any, after: Any, unit: float) -> Table:
-    table = _table("group", "size", "PCA", "fair PCA", "change")
-    names = display_names(labels, _LONGEST_NAME)
+    table = _new_table("group", "size", "PCA", "fair PCA", "change")
+    names = display_names(labels, _NAME_WIDTH)
     for name, size, *errors in zip(names, sizes, before, after, strict=True):
         old, new = errors
         table.add_row(Text(name), str(size), *_figures(errors, unit), _change(new, old, unit))

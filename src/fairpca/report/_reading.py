@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from sklearn.utils import Bunch
 
-from fairpca._moments.prepare import Choices, prepare
+from fairpca._audit.result import Audit
+from fairpca._moments.prepare import Choices, Prepared, prepare_table
+from fairpca._progress import Progress, silent
 
 
 def read_table(
@@ -58,37 +60,62 @@ def read_table(
     ['bmi', 'bp', 's1', 's2', 's3', 's4', 's5', 's6']
     """
     choices = Choices(groups, columns, drop, label, encode, drop_missing, positive)
-    prepared = prepare(data, choices, encoding, rows_up_to=float("inf"))
+    prepared = prepare_data(data, choices, encoding, rows_up_to=float("inf"))
     return Bunch(
         data=prepared.X,
         sensitive_features=prepared.groups,
-        feature_names=prepared.layout.feature_names,
+        feature_names=prepared.roles.feature_names,
     )
 
 
-def reading_code(data: Sequence[str] | None, choices: Choices, encoding: str) -> list[str]:
-    """Lines of Python that read X and groups as the command line did, with what is not usual.
+def prepare_data(
+    data: str | Sequence[str] | None,
+    choices: Choices,
+    encoding: str = "utf-8",
+    rows_up_to: float = 0,
+    progress: Progress = silent,
+) -> Prepared:
+    """Read files, or without any the bundled data, grouped by sex.
 
-    Examples
-    --------
-    >>> for line in reading_code(["people.csv"], Choices(["sex"], drop=["id"]), "latin-1"):
-    ...     print(line)
-    from fairpca import FairPCA, audit
-    from fairpca.report import read_table
-    <BLANKLINE>
-    table = read_table('people.csv', groups=['sex'], drop=['id'], encoding='latin-1')
-    X, groups = table.data, table.sensitive_features
+    See :func:`fairpca._moments.prepare.prepare_table`.
     """
-    source = data[0] if data and len(data) == 1 else data
-    given: dict[str, Any] = {f.name: getattr(choices, f.name) for f in fields(choices)}
-    given = {name: list(v) if isinstance(v, (list, tuple)) else v for name, v in given.items()}
-    options = [f"{name}={value!r}" for name, value in given.items() if value]
+    if data is not None:
+        return prepare_table(data, choices, encoding, rows_up_to, progress)
+    from fairpca._tables.formats import write_temporary
+    from fairpca.datasets import load_diabetes_by_sex
+
+    diabetes = load_diabetes_by_sex(prepare=False)
+    columns = dict(zip(diabetes.feature_names, diabetes.data.T.copy(), strict=True))
+    columns["sex"] = diabetes.sensitive_features
+    choices = replace(choices, groups=choices.groups or ["sex"])
+    file = write_temporary("diabetes data (bundled)", columns)
+    return prepare_table(file, choices, encoding, rows_up_to, progress)
+
+
+def report_code(
+    data: Sequence[str] | None, choices: Choices, encoding: str, audit: Audit, streamed: bool
+) -> list[str]:
+    """Lines of Python that make an audit of the command line again.
+
+    ``streamed``: whether the command did not keep the rows in memory, as these lines do.
+    """
+    given: dict[str, Any] = {field.name: getattr(choices, field.name) for field in fields(choices)}
+    options = [f"{name}={_plain(value)!r}" for name, value in given.items() if value]
     if encoding != "utf-8":
         options.append(f"encoding={encoding!r}")
+    source = data[0] if data and len(data) == 1 else data
+    note = "# Reads all rows into memory; folds and samples are drawn differently."
     return [
+        *([note] if streamed else []),
         "from fairpca import FairPCA, audit",
         "from fairpca.report import read_table",
         "",
         f"table = read_table({', '.join([repr(source), *options])})",
         "X, groups = table.data, table.sensitive_features",
+        f"result = audit(X, groups, {audit.estimator}, "
+        f"standardize={audit.standardized}, random_state={audit.random_state})",
     ]
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
