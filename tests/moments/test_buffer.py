@@ -236,6 +236,25 @@ def test_labels_of_all_kinds(labels, wrap):
     assert moments.counts.sum() == 100
 
 
+def nearly_full(X, groups):
+    """Moments of 140 rows, of which 130 wait."""
+    moments = GroupMoments.from_data(X[:10], groups[:10])
+    for start, stop in [(10, 50), (50, 90), (90, 130), (130, 140)]:
+        moments.update(X[start:stop], groups[start:stop])
+    assert waiting(moments) == 130
+    return moments
+
+
+@pytest.mark.usefixtures("small_buffers")
+def test_refused_when_the_buffer_is_full():
+    X, groups = make_groups(n=(120, 80), d=3)
+    moments, bad = nearly_full(X, groups), X[140:175].copy()
+    bad[4, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN in column 2, first in row 4"):
+        moments.update(bad, groups[140:175])
+    assert_same(moments, GroupMoments.from_data(X[:140], groups[:140]))
+
+
 class InterruptAtLine:
     """Ctrl-C at the n-th line of our own code that runs."""
 
@@ -276,9 +295,7 @@ def test_an_interrupt_leaves_whole_blocks(rows):
     outcomes, interrupted, n = set(), True, 0
     while interrupted:
         n += 1
-        moments = GroupMoments.from_data(X[:20], groups[:20])
-        for start in range(20, 140, 40):
-            moments.update(X[start : start + 40], groups[start : start + 40])
+        moments = nearly_full(X, groups)
         interrupted = InterruptAtLine(n).stops(moments.update, X[rows], groups[rows])
         added = moments.counts.sum() != 140
         outcomes.add((interrupted, added))

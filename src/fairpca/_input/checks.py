@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fairpca._input.device import on_host
 from fairpca._typing import Array, Labels
 
+
 def forgotten_groups(name: str, method: str) -> TypeError:
     """The error for an estimator that was not told the groups."""
     return TypeError(
@@ -25,12 +26,12 @@ def forgotten_groups(name: str, method: str) -> TypeError:
 
 
 def name_of(column: int, feature_names: Sequence[str] | None) -> str:
-    """How an error message calls a column: by its name where there is one."""
+    """What an error message calls a column: its name, if there is one."""
     return f"column {column}" if feature_names is None else f"column {feature_names[column]!r}"
 
 
 def refuse_unusable_columns(source: str, types: Mapping[str, Any]) -> NoReturn:
-    """Columns that are neither numbers nor booleans, with their types, cannot be features."""
+    """Name columns, with their types, that hold neither numbers nor booleans."""
     named = [f"{name!r} ({kind})" for name, kind in types.items()]
     raise TypeError(
         f"{source} has columns that are not numbers: {', '.join(named[:5])}"
@@ -48,9 +49,9 @@ def check_integer(name: str, value: Any, least: int) -> None:
 def check_sample_weight(
     sample_weight: Any, n_rows: int, may_all_be_zero: bool = False
 ) -> Array | None:
-    """Weights as float64, or None; negative, missing and misfitting ones are refused.
+    """Weights as float64, or None; refuses negative and missing ones, or one too many.
 
-    So are those that are all zero, unless this block may add nothing to others.
+    They must not all be zero, unless this block may add nothing to others.
     """
     if sample_weight is None:
         return None

@@ -1,7 +1,7 @@
-"""Arrays of other libraries (torch, CuPy, whatever follows the array API), on their own device.
+"""Arrays of other libraries (torch, CuPy, all that follow the array API), on their own device.
 
-Moments are accumulated where the rows are, in float64, and only they are copied to the host. No
-such library is imported here: an array brings its own namespace along.
+Moments are accumulated where the rows are, in float64, and nothing else is copied to the host. No
+such library is imported here: an array brings its namespace along.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._typing import Array
+from fairpca._typing import Array, Codes
 
-_BLOCK_ENTRIES = 1 << 24  # 128 MiB of float64, a few of which must fit on the device
+_ENTRIES_ON_DEVICE = 1 << 24  # 128 MiB of float64, a few of which must fit on the device
 
 
 def library_of(X: Any) -> str:
@@ -65,16 +65,16 @@ class DeviceRows:
         has_namespace = hasattr(X, "__array_namespace__")
         self._xp = X.__array_namespace__() if has_namespace else sys.modules[library_of(X)]
 
-    def block(self, start: int, stop: int) -> NDArray[np.float64]:
+    def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop``, copied to the host."""
         return np.asarray(on_host(self._double(self._X[start:stop, :])))
 
     def sums_and_grams(
-        self, codes: NDArray[Any], weights: Array | None, shifts: Array
+        self, codes: Codes, weights: Array | None, shifts: Array
     ) -> tuple[Array, Array]:
         """Per group, the weighted sum and Gram matrix of ``x - shift``, computed on the device."""
         xp, k, d = self._xp, len(shifts), self.n_features
-        size = max(64, _BLOCK_ENTRIES // d)
+        size = max(64, _ENTRIES_ON_DEVICE // d)
         origins = self._here(shifts)
         sums = [self._here(np.zeros(d)) for _ in range(k)]
         grams = [self._here(np.zeros((d, d))) for _ in range(k)]
@@ -97,7 +97,7 @@ class DeviceRows:
         return self._as_given(centred @ self._here(components.T.copy()))
 
     def reconstruction(self, components: Array, mean: Array) -> Any:
-        """What these rows are the scores of, on the device, in the precision of :meth:`scores`."""
+        """The rows that these scores stand for, on the device, in the precision of the scores."""
         rows = self._double(self._X) @ self._here(components) + self._here(mean)
         return self._as_given(rows)
 

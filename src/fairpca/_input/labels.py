@@ -1,26 +1,31 @@
-"""Labels of any kind and library, turned into codes of the sorted groups."""
+"""Group labels of any kind and library, turned into codes.
+
+``groups`` is what a user passes, ``labels`` are the distinct labels in it, sorted, and ``codes``
+say which of them each row has.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._input.crossing import cross_labels
+from fairpca._input.crossing import cross_cells, name_cells
 from fairpca._input.device import on_host
+from fairpca._typing import Codes, Labels, Mask
 
 
 class CodedLabels(NamedTuple):
-    """Labels that are coded already: row i has the label ``labels[codes[i]]``, none missing."""
+    """Groups that are coded already: row i has the label ``labels[codes[i]]``; none is missing."""
 
     codes: NDArray[np.integer[Any]]
     labels: Sequence[Any]
 
 
-def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Turn labels of any kind into codes 0..k-1 and the sorted array of distinct labels.
 
     Several columns are crossed: each combination that occurs is a group.
@@ -29,16 +34,16 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[A
         _check_one_per_row(groups.codes, n_rows)
         return _sort_codes(groups)
     columns, names = _label_columns(groups)
-    if len(columns) > 1:
-        codes, labels = cross_labels([_encode_column(c, n_rows) for c in columns], names)
-        return codes, label_vector(labels)
-    return _encode_column(columns[0], n_rows)
+    if len(columns) == 1:
+        return _encode_column(columns[0], n_rows)
+    codes, cells = cross_cells([_encode_column(column, n_rows) for column in columns])
+    return _sort_codes(CodedLabels(codes, name_cells(cells, names)))
 
 
-def _encode_column(column: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def _encode_column(column: Any, n_rows: int) -> tuple[Codes, Labels]:
     values = _label_array(column)
     _check_one_per_row(values, n_rows)
-    if values.dtype == bool or np.issubdtype(values.dtype, np.integer):
+    if values.dtype.kind in "biu":
         return _encode_integers(values)
     return _encode_hashables(values)
 
@@ -51,8 +56,8 @@ def _check_one_per_row(values: NDArray[Any], n_rows: int) -> None:
         )
 
 
-def _sort_codes(groups: CodedLabels) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes for the sorted labels that occur; dictionaries may hold more, and repeat themselves."""
+def _sort_codes(groups: CodedLabels) -> tuple[Codes, Labels]:
+    """Codes of the sorted labels that occur; there may be more labels, and the same one twice."""
     present = np.bincount(groups.codes, minlength=len(groups.labels)) > 0
     ordered = sort_labels(list({v for v, here in zip(groups.labels, present, strict=True) if here}))
     position = {label: code for code, label in enumerate(ordered)}
@@ -83,16 +88,16 @@ def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
     return columns, names
 
 
-def _label_array(groups: Any) -> NDArray[Any]:
+def _label_array(groups: Any) -> Labels:
     """Labels as a 1-D array; missing ones are refused."""
     native = groups
     if np.ma.is_masked(groups):
-        _refuse_missing(np.ma.getmaskarray(groups))
+        _refuse_missing_labels(np.ma.getmaskarray(groups))
     if not isinstance(groups, (np.ndarray, list)):
         native = nw.from_native(groups, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         if native.is_null().any():
-            _refuse_missing(native.is_null().to_numpy())
+            _refuse_missing_labels(native.is_null().to_numpy())
         values = native.to_numpy()
     else:
         values = np.asarray(groups)
@@ -108,12 +113,12 @@ def _label_array(groups: Any) -> NDArray[Any]:
             f"sensitive_features has shape {values.shape}; pass a 1-D array with one label per "
             "row, or a 2-D array or data frame whose columns are to be crossed."
         )
-    if np.issubdtype(values.dtype, np.complexfloating):
+    if values.dtype.kind == "c":
         raise TypeError("sensitive_features is complex; pass strings, numbers or booleans.")
     return values
 
 
-def _refuse_missing(missing: NDArray[np.bool_]) -> None:
+def _refuse_missing_labels(missing: Mask) -> NoReturn:
     rows = np.flatnonzero(missing)
     raise ValueError(
         f"sensitive_features has {len(rows)} missing labels, the first in row {rows[0]}; "
@@ -122,8 +127,8 @@ def _refuse_missing(missing: NDArray[np.bool_]) -> None:
     )
 
 
-def _encode_integers(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Counting instead of sorting: labels in a small range, as group labels mostly are."""
+def _encode_integers(values: NDArray[Any]) -> tuple[Codes, Labels]:
+    """By counting, not sorting, where the labels lie in a small range, as they mostly do."""
     if len(values) == 0:
         return np.empty(0, np.intp), values
     lowest, highest = int(values.min()), int(values.max())
@@ -145,12 +150,12 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
-def _encode_hashables(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Look labels up in a dictionary: an order faster than sorting a million strings."""
+def _encode_hashables(values: NDArray[Any]) -> tuple[Codes, Labels]:
+    """By a dictionary: for a million strings ten times as fast as sorting."""
     items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
     seen = list(dict.fromkeys(items))
     if any(map(_is_missing, seen)):
-        _refuse_missing(np.fromiter(map(_is_missing, items), bool, len(items)))
+        _refuse_missing_labels(np.fromiter(map(_is_missing, items), bool, len(items)))
     ordered = sort_labels(seen)
     position = {label: code for code, label in enumerate(ordered)}
     codes = np.fromiter(map(position.__getitem__, items), np.intp, len(items))
@@ -158,7 +163,7 @@ def _encode_hashables(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[A
 
 
 def sort_labels(labels: Sequence[Any]) -> list[Any]:
-    """Sorted where the labels can be compared, else by type and text: never by accident."""
+    """Sorted where the labels can be compared, else by type and text; the order never varies."""
     try:
         return sorted(labels)
     except TypeError:
@@ -166,7 +171,7 @@ def sort_labels(labels: Sequence[Any]) -> list[Any]:
 
 
 def refuse_twin_labels(labels: Sequence[Any]) -> None:
-    """Labels that differ by their type only, as 1 and '1', are one group to whoever wrote them."""
+    """Labels that differ by their type only, such as 1 and '1', are meant to be one group."""
     seen: dict[str, Any] = {}
     for label in labels:
         twin = seen.setdefault(str(label), label)
@@ -177,12 +182,12 @@ def refuse_twin_labels(labels: Sequence[Any]) -> None:
             )
 
 
-def label_vector(labels: Sequence[Any]) -> NDArray[Any]:
+def label_vector(labels: Sequence[Any]) -> Labels:
     """A 1-D array of labels; labels of mixed types stay the objects they are."""
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {str, bool, int, float}:
         return np.asarray(labels)
     vector = np.empty(len(labels), dtype=object)
-    for i, label in enumerate(labels):  # at once, numpy would take tuples for rows
+    for i, label in enumerate(labels):  # all at once, numpy would take tuples for rows
         vector[i] = label
     return vector

@@ -28,6 +28,10 @@ class _Buffer(NamedTuple):
     codes: Codes
     weights: Array
 
+    @classmethod
+    def of(cls, n_rows: int, d: int) -> _Buffer:
+        return cls(np.empty((n_rows, d)), np.empty(n_rows, np.intp), np.empty(n_rows))
+
 
 @dataclass(frozen=True)
 class Gathered:
@@ -37,15 +41,24 @@ class Gathered:
     buffer: _Buffer | None = None
     n_rows: int = 0  # in the buffer
 
+    @property
+    def _room(self) -> int:
+        return int(max(_BUFFER_ENTRIES, self.total.grams.size) // self.total.sums.shape[1])
+
+    def with_room(self, n_rows: int) -> Gathered:
+        """With room for so many rows; if need be, those in the buffer are added to the sums."""
+        if self.n_rows + n_rows <= self._room:
+            return self
+        return Gathered(self.settled().total, self.buffer)
+
     def plus(self, rows: Rows, codes: Codes, weights: Array | None) -> Gathered | None:
-        """With these rows too; None if they are many, not on the host or perhaps unusable."""
-        d = rows.n_features
-        room = max(_BUFFER_ENTRIES, self.total.grams.size) // d
-        if not isinstance(rows, DenseRows) or rows.n_rows > room // _SMALL:
+        """With these rows, for which there is room; None if they are not of use here.
+
+        They are not if they are many, not on the host, or perhaps to be refused.
+        """
+        if not isinstance(rows, DenseRows) or rows.n_rows > self._room // _SMALL:
             return None
-        if self.n_rows + rows.n_rows > room:
-            return self.settled().plus(rows, codes, weights)
-        buffer = self.buffer or _Buffer(np.empty((room, d)), np.empty(room, int), np.empty(room))
+        buffer = self.buffer or _Buffer.of(self._room, rows.n_features)
         place = slice(self.n_rows, self.n_rows + rows.n_rows)
         Z, w = buffer.values[place], buffer.weights[place]
         Z[:] = rows.block(0, rows.n_rows)
@@ -55,12 +68,11 @@ class Gathered:
         return Gathered(self.total, buffer, place.stop) if safe else None
 
     def settled(self) -> Gathered:
-        """With all rows added to the sums; an empty buffer is used again."""
+        """With all rows added to the sums, and without the buffer."""
         if self.buffer is None or self.n_rows == 0:
-            return self
-        values, codes, weights = (array[: self.n_rows] for array in self.buffer)
-        k, d = self.total.sums.shape
-        w = None if (weights == 1).all() else weights
-        part = accumulate(ArrayRows(values), codes, k, w, self.total.shifts)
-        total = Sums.combined(k, d, [(self.total, range(k)), (part, range(k))])
-        return Gathered(total, self.buffer)
+            return Gathered(self.total)
+        (k, d), n = self.total.sums.shape, self.n_rows
+        rows, codes = ArrayRows(self.buffer.values[:n]), self.buffer.codes[:n]
+        w = self.buffer.weights[:n]
+        part = accumulate(rows, codes, k, None if (w == 1).all() else w, self.total.shifts)
+        return Gathered(Sums.combined(k, d, [(self.total, range(k)), (part, range(k))]))

@@ -87,8 +87,8 @@ class GroupMoments:
         return settled.total
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is copied and pickled: sums, but no rows and no buffer that two would fill."""
-        self._gathered = Gathered(self._total)
+        """What is copied and pickled: sums, but no rows."""
+        self._gathered = self._gathered.settled()
         return vars(self)
 
     @classmethod
@@ -242,6 +242,7 @@ class GroupMoments:
         codes, labels = encode_groups(groups, rows.n_rows)
         places = _places(labels.tolist(), self.groups.tolist())
         if -1 not in places:
+            self._gathered = self._gathered.with_room(rows.n_rows)
             gathered = self._gathered.plus(rows, np.array(places, np.intp)[codes], weights)
             if gathered is not None:
                 self.feature_names = self.feature_names or rows.feature_names
@@ -340,7 +341,7 @@ class GroupMoments:
         """Weighted mean over all rows."""
         return self._weighted().mean
 
-    def second_moments(self, center: Literal["overall", "group"] = "overall") -> Array:
+    def second_moments(self, center: Center = "overall") -> Array:
         """``C_g`` of every group, of shape (k, n_features, n_features).
 
         Parameters
@@ -368,7 +369,7 @@ class GroupMoments:
         return Operand(self.second_moments(center), self._total.shares, compared)
 
     def spreads(self) -> tuple[float, float]:
-        """Mean squared distances: of rows from their group's mean, of these from the overall mean."""
+        """Mean squared distances of rows from their group's mean, and of these from the mean."""
         within, between = self._weighted().variances()
         return float(within.sum()), float(between.sum())
 
@@ -456,7 +457,7 @@ def _moments_of(labels: Labels, total: Sums, feature_names: list[str] | None) ->
 
 
 def _combined(parts: list[tuple[GroupMoments, list[Any]]]) -> GroupMoments:
-    """Moments of all parts together, of which each group has the label that stands here for it."""
+    """Moments of all parts together; each part comes with the labels its groups are to have."""
     labels = sort_labels(list(dict.fromkeys(label for _, given in parts for label in given)))
     sums = [(moments._total, _places(given, labels)) for moments, given in parts]
     names = next((part.feature_names for part, _ in parts if part.feature_names), None)
