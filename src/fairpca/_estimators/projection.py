@@ -14,16 +14,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from fairpca._input.checks import (
-    check_n_features,
-)
+from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
-from fairpca._input.rows import (
-    as_rows,
-    dense_blocks,
-    refuse_non_finite,
-    refuse_unusable_numbers,
-)
+from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite, refuse_unusable_numbers
 from fairpca._typing import Array
 
 
@@ -55,7 +48,7 @@ class Projection(
             from fairpca._tables.dask import count_columns, map_rows
 
             check_n_features(self.n_features_in_, count_columns(X), "transform")
-            n_columns = self._n_features_out  # solves after partial_fit, so that the copy need not
+            n_columns = self._n_features_out  # solves now, after partial_fit, not in every block
             return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
         if is_device_array(X):
             return self._device_scores(DeviceRows(X))
@@ -170,7 +163,7 @@ class Projection(
         return model
 
     def to_sklearn(self) -> PCA:
-        """An equivalent fitted :class:`sklearn.decomposition.PCA`, which knows no groups."""
+        """An equivalent fitted :class:`sklearn.decomposition.PCA`, without groups."""
         self._ready()
         pca = PCA(n_components=self.n_components_)
         for name in ("n_components_", "noise_variance_", "n_features_in_"):
@@ -209,7 +202,7 @@ class Projection(
         return int(self.components_.shape[0])
 
     def _without_moments(self) -> Self:
-        """A copy that can transform and is small enough to be sent about."""
+        """A copy that can transform and is small enough to be sent to workers."""
         twin = copy(self)
         twin.__dict__.pop("moments_", None)
         return twin
@@ -236,7 +229,7 @@ class Projection(
 
 
 def _finite(values: Any, rows: DeviceRows) -> Any:
-    """What was computed of these rows, which are refused when it is not finite."""
+    """The values computed from these rows; if some are not finite, the rows are refused."""
     if not np.isfinite(on_host(values)).all():
         refuse_unusable_numbers(rows)
     return values

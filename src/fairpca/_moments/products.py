@@ -37,7 +37,7 @@ class DenseProducts:
     def __init__(
         self, rows: DenseRows | DeviceRows, codes: Codes, k: int, weights: Array | None
     ) -> None:
-        # A frame is made an array once: every product passes over it.
+        # A frame becomes an array once, because every product passes over it.
         self._source = as_rows(rows.block(0, rows.n_rows)) if isinstance(rows, FrameRows) else rows
         self._codes = codes
         self._k = k
@@ -47,27 +47,25 @@ class DenseProducts:
     def sums(self) -> Array:
         """Weighted sum of each group, of shape (k, d)."""
         origin = np.asarray(self._source.block(0, 1)[0], dtype=np.float64)
-        total = self._reduce(lambda g, Z, w: w @ Z, np.tile(origin, (self._k, 1)), 1)[:, 0]
+        total = self._reduce(lambda Z, w: w @ Z, np.tile(origin, (self._k, 1)), 1)[:, 0]
         weights = np.bincount(self._codes, self._weights, minlength=self._k)
         return np.asarray(total + weights[:, None] * origin)
 
     def squares(self, centers: Array) -> Array:
         """Weighted sum of squared distances to the centre, of each group."""
-        squares = self._reduce(lambda g, Z, w: np.einsum("ij,ij,i->j", Z, Z, w), centers, 1)
+        squares = self._reduce(lambda Z, w: np.einsum("ij,ij,i->j", Z, Z, w), centers, 1)
         return np.asarray(squares.sum(axis=(1, 2)))
 
     def products(self, V: Array, centers: Array) -> Array:
         """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
 
-        def product(g: int, Z: Array, w: Array) -> Array:
+        def product(Z: Array, w: Array) -> Array:
             return np.asarray((w[:, None] * (Z @ V)).T @ Z)
 
         return np.ascontiguousarray(self._reduce(product, centers, V.shape[1]).transpose(0, 2, 1))
 
-    def _reduce(
-        self, function: Callable[[int, Array, Array], Array], centers: Array, m: int
-    ) -> Array:
-        """The sum of ``function(g, Z, w)``, m x d, over all blocks: Z of group g, centred."""
+    def _reduce(self, function: Callable[[Array, Array], Array], centers: Array, m: int) -> Array:
+        """For each group, the sum of ``function(Z, w)``, m x d, over its centred rows Z."""
         n, d = self._source.n_rows, self._source.n_features
         size = max(64, _ENTRIES_PER_BLOCK // d)
 
@@ -80,7 +78,7 @@ class DenseProducts:
                 w = np.ones(high - low) if self._weights is None else self._weights[low:high][order]
                 for g, (a, b) in enumerate(pairwise(bounds)):
                     if a < b:
-                        total[g] += function(g, block[a:b] - centers[g], w[a:b])
+                        total[g] += function(block[a:b] - centers[g], w[a:b])
             return total
 
         edges = np.linspace(0, n, self._n_threads + 1).astype(int).tolist()
@@ -91,7 +89,7 @@ class SparseProducts:
     """Sparse rows times the roots of their weights, copied group by group once.
 
     Each group is in as many parts as there are threads, and each part in slices of columns: the
-    rows of V that belong to one stay in the cache, which takes up to half the time.
+    rows of V that belong to a slice stay in the cache, which saves up to half of the time.
     """
 
     def __init__(self, X: Any, codes: Codes, k: int, weights: Array | None) -> None:
@@ -143,7 +141,7 @@ class SparseProducts:
 
     def _per_group(self, function: Callable[[list[Any], Array], Any]) -> Array:
         def on_part(item: tuple[int, list[Any], Array]) -> Any:
-            with np.errstate(over="ignore", invalid="ignore"):  # looked at by whoever asked
+            with np.errstate(over="ignore", invalid="ignore"):  # callers check the result
                 return function(item[1], item[2])
 
         results = ordered_map(on_part, self._parts, self._n_threads)

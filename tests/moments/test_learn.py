@@ -1,0 +1,32 @@
+"""The first step of a fit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from helpers.data import assert_same, make_groups
+
+from fairpca import FairPCA, GroupMoments
+from fairpca._input import rows
+from fairpca._moments import learn
+from fairpca._moments.implicit import ImplicitMoments
+
+
+def test_moments_of_few_features_and_products_of_many(monkeypatch):
+    X, groups = make_groups(d=4)
+    assert_same(learn.learn(X, groups), GroupMoments.from_data(X, groups))
+    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 3)
+    assert isinstance(learn.learn(X, groups), ImplicitMoments)
+
+
+@pytest.mark.parametrize("make", [sp.csc_array, np.asarray, pd.DataFrame])
+def test_rows_are_wrapped_once(make, monkeypatch):
+    """So a matrix in another format than CSR is converted once."""
+    wrapped, wrap = [], rows._wrapped
+    monkeypatch.setattr(rows, "_wrapped", lambda X: wrapped.append(X) or wrap(X))
+    X, groups = make_groups(d=4)
+    given = make(X)
+    if isinstance(given, pd.DataFrame):
+        given.columns = list("abcd")
+    FairPCA(2).fit(given, sensitive_features=groups)
+    assert len(wrapped) == 1
