@@ -18,8 +18,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._estimators.advice import warn_of_data, warn_of_result
-from fairpca._estimators.projection import Projection
-from fairpca._estimators.streaming import StreamingMixin
+from fairpca._estimators.streaming import StreamedProjection
 from fairpca._input.checks import check_several_groups, forgotten_groups
 from fairpca._input.device import is_dask
 from fairpca._moments.group_moments import GroupMoments
@@ -34,7 +33,7 @@ from fairpca._solvers.rank import least_rank
 from fairpca._typing import Array
 
 
-class FairProjection(StreamingMixin, Projection):
+class FairProjection(StreamedProjection):
     """Base of the estimators: a linear projection fitted to the moments of groups."""
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}

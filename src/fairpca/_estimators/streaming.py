@@ -12,8 +12,8 @@ from fairpca._input.checks import check_n_features
 from fairpca._moments.group_moments import FileFormat, GroupMoments
 
 
-class StreamingMixin(Projection):
-    """A projection of rows that stay in files or on a cluster."""
+class StreamedProjection(Projection):
+    """A projection of rows in files or Spark frames, besides those in memory."""
 
     fit_moments: Callable[[GroupMoments], Self]
     _check_params: Callable[[], None]
@@ -113,7 +113,7 @@ class StreamingMixin(Projection):
         keep : str or list of str, optional
             Columns to write in front of the scores.
         drop_missing : bool, default=False
-            Leave out rows with missing values, which are an error otherwise.
+            Leave out rows with missing values; otherwise they are an error.
 
         Returns
         -------

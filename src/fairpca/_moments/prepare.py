@@ -32,9 +32,9 @@ MOST_BYTES_IN_MEMORY = 200_000_000
 class Choices:
     """What the user asked for; see the options of ``fairpca report``."""
 
-    groups: Sequence[str]
-    columns: Sequence[str] = ()
-    drop: Sequence[str] = ()
+    groups: Sequence[str] | None
+    columns: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
     label: str | None = None
     encode: bool = False
     drop_missing: bool = False
@@ -45,7 +45,7 @@ class Choices:
         if not self.groups:
             raise _missing_group(table)
         drop = self.dropped(table)
-        columns = split_names(self.columns, table.types)
+        columns = split_names(self.columns or (), table.types)
         refuse_unknown_columns(columns, table.types, table.name)
         wanted = [name for name in dict.fromkeys(columns) if name not in {*drop, *self.groups}]
         roles = table.choose(
@@ -55,7 +55,7 @@ class Choices:
 
     def dropped(self, table: FileTable) -> list[str]:
         """The columns of a table that get no role."""
-        return [*split_names(self.drop, table.types), *([self.label] if self.label else [])]
+        return [*split_names(self.drop or (), table.types), *([self.label] if self.label else [])]
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from pathlib import Path
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place when the block ends well.
 
-    It is made at once, so a folder that cannot be written to is noticed before any work. When the
-    block fails, or is interrupted, the file is removed and ``path`` is as it was. A link stays and
-    its target is replaced, a file keeps its mode, and a device or pipe is written to.
+    It is made at once, so that a folder without write access is noticed before any work. If the
+    block fails or is interrupted, the file is removed and ``path`` stays as it was. If ``path`` is
+    a link, its target is replaced; an existing file keeps its mode; a device or pipe is written to.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             if mode is not None:
                 temporary.chmod(mode)
             with temporary.open("rb") as content:
-                os.fsync(content.fileno())  # its content is on the disk before its name is
+                os.fsync(content.fileno())  # the content must be on the disk before the name
             temporary.replace(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -53,7 +53,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def handing_over(send: Callable[[Path], object], suffix: str = "") -> Iterator[Path]:
-    """A temporary file that is given to ``send`` when the block ends well, and then removed.
+    """A temporary file that is passed to ``send`` when the block ends well, and then removed.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def handing_over(send: Callable[[Path], object], suffix: str = "") -> Iterator[P
 
 
 def _is_stream(path: Path, target: Path) -> bool:
-    """Something to write to, not to replace; /dev/stdout also when it leads to a plain file."""
+    """Whether to write to this and not replace it; /dev/stdout even if it leads to a plain file."""
     opened = path.absolute().parts[1:3]
     return opened in {("dev", "stdout"), ("dev", "stderr"), ("dev", "fd"), ("proc", "self")} or (
         target.exists() and not target.is_file()
@@ -85,7 +85,7 @@ def _append(content: Path, path: str | os.PathLike[str]) -> None:
 
 
 def _writable_mode(target: Path) -> int | None:
-    """The rights of a file that is there; one that may not be written to is not replaced either."""
+    """The mode of an existing file; raises an error if it may not be written to."""
     if not target.exists():
         return None
     os.close(os.open(target, os.O_WRONLY))
@@ -94,7 +94,7 @@ def _writable_mode(target: Path) -> int | None:
 
 @contextmanager
 def _errors_naming(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
-    """Errors are about the file the user knows, not about the temporary one."""
+    """Make errors name the file that the user knows, not the temporary one."""
     try:
         yield
     except OSError as error:

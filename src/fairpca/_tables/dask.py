@@ -1,8 +1,8 @@
 """Dask arrays and data frames: moments block by block, merged in a tree, wherever they are.
 
-The only file that imports dask. Which scheduler runs it is dask's business: threads by default, a
-cluster where a ``distributed.Client`` is active. Only moments travel between the workers. Blocks
-are merged in their order, so a block computed again on another worker changes nothing.
+The only file that imports dask. Dask decides where to compute: on threads by default, on a cluster
+if a ``distributed.Client`` is active. Only moments travel between the workers. Blocks are merged in
+their order, so a block that is computed again on another worker changes nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def reduce_blocks(
     make: Callable[[Any, Any, Any], BlockResult],
     merge: Callable[[BlockResult, BlockResult], BlockResult],
 ) -> BlockResult:
-    """``make(X, groups, weights)`` of every block of rows, merged: one result, computed now."""
+    """Call ``make(X, groups, weights)`` for every block of rows and merge the results, now."""
     blocks = _row_blocks(X)
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
     weighing = _cut_like(X, weights, "sample_weight", len(blocks))
@@ -56,7 +56,7 @@ def reduce_blocks(
 
 
 def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
-    """``function`` of every block of rows, as a dask array of ``n_columns`` columns, lazily."""
+    """Call ``function`` for every block of rows: a lazy dask array of ``n_columns`` columns."""
     kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
     if hasattr(X, "map_partitions"):
         return X.map_partitions(function, meta=np.empty((0, n_columns), kind))
@@ -65,7 +65,7 @@ def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
 
 
 def count_columns(X: Any) -> int:
-    """How many columns X has, which must have rows and columns."""
+    """How many columns X has; refuses what is not two-dimensional."""
     if X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {X.ndim}D array instead; pass X[:, None], or frame[['a']], "
@@ -96,9 +96,8 @@ def _row_blocks(X: Any) -> list[Any]:
 def _delayed(values: Any) -> list[Any]:
     """The blocks of a frame, column or array.
 
-    Frames are not optimised: dask would do so for every column apart, and join Parquet files where
-    few columns are read, so that labels were cut elsewhere than X. As they are, both share the
-    tasks of their frame.
+    Frames are not optimised. Dask would optimise every column on its own and join Parquet files
+    where few columns are read, so that labels would be cut elsewhere than X.
     """
     return list(np.ravel(values.to_delayed(optimize_graph=isinstance(values, da.Array))))
 
@@ -138,7 +137,7 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
 
 
 def _with_lengths(values: Any, name: str) -> str:
-    """The call that makes an array of known lengths of this."""
+    """The call that turns this into an array of known lengths."""
     return f"{name}{'.to_dask_array()' if _is_frame(values) else ''}.compute_chunk_sizes()"
 
 

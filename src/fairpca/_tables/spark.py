@@ -45,7 +45,7 @@ def reduce_partitions(
     merge: Callable[[Part, Part], Part],
     nothing: Part,
 ) -> Part:
-    """``make`` of every record batch of the frame, merged: one result, computed now."""
+    """Call ``make`` for every record batch of the frame and merge the results, now."""
     roles = _frame_roles(frame, columns, group, weight, ())
     parts = _select(frame, roles.all).mapInArrow(
         partial(_reduce_batches, roles, drop_missing, make, merge), _PART
@@ -66,7 +66,7 @@ def map_scores(
     components: Any,
     mean: Any,
 ) -> Any:
-    """The frame of kept columns and scores, lazily."""
+    """The frame of kept columns and scores, not yet computed."""
     roles = _frame_roles(frame, columns, None, None, keep)
     if len(roles.columns) != len(mean):
         raise ValueError(
@@ -117,13 +117,13 @@ def _is_number(kind: str) -> bool:
 
 
 def _select(frame: Any, names: list[str]) -> Any:
-    """These columns under plain names, found by place: Spark reads dots, backticks and cases."""
+    """These columns under plain names: Spark gives dots, backticks and upper case a meaning."""
     plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
     return plain.select(*(f"c{frame.columns.index(name)}" for name in names))
 
 
 def _collect(frame: Any) -> list[Any]:
-    """The rows of the frame; an error of ours on a worker is one here, without its traceback."""
+    """The rows of the frame; our own errors on a worker are raised here without its traceback."""
     try:
         rows: list[Any] = frame.collect()
     except PythonException as error:

@@ -22,9 +22,9 @@ def score_writer(
 ) -> Iterator[Write]:
     """A function that appends rows to ``output``: columns carried along, then scores.
 
-    The file appears under its name only when it is complete: whoever looks sees the old file or the
-    new one, and of two processes that write the same file the last one wins, whole. ``-`` is CSV on
-    standard output, written at once.
+    The file appears under its name only when it is complete: readers see the old file or the new
+    one, and if two processes write the same file, the last one wins. ``-`` is CSV on standard
+    output, written at once.
     """
     columns = pa.schema(schema)
     if len(set(columns.names)) < len(columns):

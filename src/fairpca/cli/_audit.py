@@ -36,19 +36,20 @@ def audit_command(
     quiet: opt.Quiet = False,
 ) -> None:
     """Show the group errors of plain PCA for every number of components."""
-    choices = opt.choices(
-        group=group, columns=columns, drop=drop, label=label, positive=positive, encode=encode,
-        drop_missing=drop_missing,
-    )  # fmt: skip
     limit = inf if max_disparity is None else max_disparity
     with json_output(json_file) as numbers, progress(quiet) as show:
+        from fairpca import FairPCA
+        from fairpca._moments.prepare import Choices
         from fairpca.report._reading import prepare_data
 
+        choices = Choices(
+            group, columns, drop, label, encode=encode, drop_missing=drop_missing, positive=positive
+        )
+        model = FairPCA(
+            1, normalize=normalize, min_group_size=min_group_size, small_groups=small_groups
+        )
         prepared = prepare_data(data or None, choices, encoding, progress=show)
         moments = prepared.moments.standardize()[0] if standardize else prepared.moments
-        model = opt.estimator(
-            normalize=normalize, min_group_size=min_group_size, small_groups=small_groups
-        )
         result = _pca_by_rank(moments, model, components)
         result |= {
             "standardized": standardize,
@@ -60,9 +61,8 @@ def audit_command(
     if not quiet and json_file != "-":
         from fairpca.cli import _terminal as terminal
 
-        console = terminal.make_console()
-        terminal.print_notes(console, prepared, result["small_groups"], model)
-        terminal.print_ranks(console, result, limit)
+        terminal.print_notes(prepared, result["small_groups"], model)
+        terminal.print_ranks(result, limit)
     if result["exceeded"]:
         worst = max(row["disparity"] for row in result["pca"])
         say(f"disparity {worst:.4g} exceeds --max-disparity {limit:g}.")

@@ -37,19 +37,22 @@ def fit_command(
     quiet: opt.Quiet = False,
 ) -> None:
     """Fit fair PCA and save it as a safetensors file."""
-    choices = opt.choices(
-        group=group, columns=columns, drop=drop, label=label, positive=positive, encode=encode,
-        drop_missing=drop_missing,
-    )  # fmt: skip
     with output(out) as temporary, progress(quiet) as show:
+        from fairpca import FairPCA
         from fairpca._models.safetensors import StandardizedModel, save_model
-        from fairpca._moments.prepare import prepare_table
+        from fairpca._moments.prepare import Choices, prepare_table
         from fairpca.exceptions import quietly
 
-        model = opt.estimator(
-            components, parity=parity, normalize=normalize, min_group_size=min_group_size,
+        choices = Choices(
+            group, columns, drop, label, encode=encode, drop_missing=drop_missing, positive=positive
+        )
+        model = FairPCA(
+            components,
+            constraint=None if parity else "no_worse",
+            normalize=normalize,
+            min_group_size=min_group_size,
             small_groups=small_groups,
-        )  # fmt: skip
+        )
         prepared = prepare_table(data, choices, encoding, progress=show)
         moments, scale = prepared.moments.standardize() if standardize else (prepared.moments, None)
         with quietly():  # the status is printed
@@ -60,10 +63,9 @@ def fit_command(
     if not quiet and out != "-":
         from fairpca.cli import _terminal as terminal
 
-        console = terminal.make_console()
-        terminal.print_notes(console, prepared, model.small_groups_, model)
-        terminal.print_model(console, model)
-        terminal.print_line(console, f"written to {out}", style="dim")
+        terminal.print_notes(prepared, model.small_groups_, model)
+        terminal.print_model(model)
+        terminal.print_line(f"written to {out}", style="dim")
 
 
 def transform_command(
@@ -100,7 +102,7 @@ def transform_command(
 
         text = f"{n_rows} rows written to {out}"
         text += f", {n_dropped} left out for missing values" if n_dropped else ""
-        terminal.print_line(terminal.make_console(), text, "dim")
+        terminal.print_line(text, "dim")
 
 
 def _fitted_roles(model: Any, extra: dict[str, Any], table: FileTable, keep: list[str]) -> Roles:
@@ -150,12 +152,9 @@ def inspect_command(model: opt.Model, as_json: opt.AsJson = False) -> None:
         return
     from fairpca.cli import _terminal as terminal
 
-    console = terminal.make_console()
-    terminal.print_model(console, projection)
+    terminal.print_model(projection)
     size = f"{projection.n_components_} components of {projection.n_features_in_} features"
-    terminal.print_line(
-        console, f"{projection!r}: {size}{', standardised' if standardized else ''}"
-    )
+    terminal.print_line(f"{projection!r}: {size}{', standardised' if standardized else ''}")
 
 
 def _parts_of(model: Any) -> tuple[FairProjection, Any]:

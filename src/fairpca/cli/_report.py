@@ -36,21 +36,24 @@ def report_command(
     """Compare PCA with fair PCA and write one self-contained page about it."""
     if out == json_file:
         raise ValueError(f"--out and --json both name {out!r}; give each a file of its own.")
-    choices = opt.choices(
-        group=group, columns=columns, drop=drop, label=label, positive=positive, encode=encode,
-        drop_missing=drop_missing,
-    )  # fmt: skip
     with output(out) as page, json_output(json_file) as numbers, progress(quiet) as show:
+        from fairpca import FairPCA
         from fairpca._audit.audit import AuditSettings, run_audit
         from fairpca._audit.rows import rows_of
-        from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY
+        from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY, Choices
         from fairpca.report import Provenance, render
         from fairpca.report._reading import prepare_data, report_code
 
-        model = opt.estimator(
-            components, parity=parity, normalize=normalize, min_group_size=min_group_size,
+        choices = Choices(
+            group, columns, drop, label, encode=encode, drop_missing=drop_missing, positive=positive
+        )
+        model = FairPCA(
+            components,
+            constraint=None if parity else "no_worse",
+            normalize=normalize,
+            min_group_size=min_group_size,
             small_groups=small_groups,
-        )  # fmt: skip
+        )
         prepared = prepare_data(data or None, choices, encoding, MOST_BYTES_IN_MEMORY, show)
         settings = AuditSettings(standardize, random_state=seed)
         result = run_audit(rows_of(prepared, seed), model, settings, show)
@@ -64,7 +67,6 @@ def report_command(
     if not quiet and "-" not in (out, json_file):
         from fairpca.cli import _terminal as terminal
 
-        console = terminal.make_console()
-        terminal.print_notes(console, prepared, result.small_groups, model)
-        terminal.print_audit(console, result, prepared.group_name)
-        terminal.print_line(console, f"written to {out}", style="dim")
+        terminal.print_notes(prepared, result.small_groups, model)
+        terminal.print_audit(result, prepared.group_name)
+        terminal.print_line(f"written to {out}", style="dim")

@@ -10,7 +10,7 @@ import typer
 from fairpca.cli._output import progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.table import Table
 
     from fairpca.reproduction import Claim
 
@@ -45,12 +45,13 @@ def reproduce_command(
         )
     from fairpca.cli import _terminal as terminal
 
-    console = terminal.make_console()
-    _print_claims(report.claims, console)
-    terminal.print_line(console, f"{len(report.files)} files written to {out}")
+    table = _table_of(report.claims)
+    if table.row_count:
+        terminal.print_table(table)
+    terminal.print_line(f"{len(report.files)} files written to {out}")
 
 
-def _print_claims(claims: list[Claim], console: Console) -> None:
+def _table_of(claims: list[Claim]) -> Table:
     from rich.table import Table
 
     table = Table(title="What the paper says of its results, and what we find", show_lines=True)
@@ -59,5 +60,4 @@ def _print_claims(claims: list[Claim], console: Console) -> None:
     for claim in claims:
         if claim.finding != "not run":
             table.add_row(claim.variant, claim.statement, claim.finding, claim.numbers)
-    if table.row_count:
-        console.print(table)
+    return table

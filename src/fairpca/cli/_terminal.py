@@ -25,42 +25,40 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def make_console() -> Console:
-    """Standard output, in colour if that is a terminal."""
-    return _Console(highlight=False)
+def print_table(content: Table | str) -> None:
+    """Print a table or a line of our own to standard output, in colour if that is a terminal."""
+    _Console(highlight=False).print(content)
 
 
-def print_line(console: Console, text: str, style: str | None = None) -> None:
+def print_line(text: str, style: str | None = None) -> None:
     """Print one line of text that may come from the data: no markup, no control characters."""
-    console.print(Text(printable(text)), style=style, soft_wrap=True)
+    _Console(highlight=False).print(Text(printable(text)), style=style, soft_wrap=True)
 
 
-def print_notes(
-    console: Console, prepared: Prepared, small: list[Any], model: FairProjection
-) -> None:
+def print_notes(prepared: Prepared, small: list[Any], model: FairProjection) -> None:
     """What was left out of the data, merged or not compared, and why."""
     if prepared.not_numbers:
         names = _some_names(prepared.not_numbers)
-        print_line(console, f"left out, not numbers: {names} (--encode)")
+        print_line(f"left out, not numbers: {names} (--encode)")
     if prepared.constant:
-        print_line(console, f"does not vary: {_some_names(prepared.constant)}")
+        print_line(f"does not vary: {_some_names(prepared.constant)}")
     if prepared.n_dropped:
         read = f"{prepared.n_dropped} of {prepared.n_read} rows"
-        print_line(console, f"left out, missing values: {read}")
+        print_line(f"left out, missing values: {read}")
     if small:
         done = "merged into 'rest'" if model.small_groups == "merge" else "not compared"
         limit = f"fewer than {model.min_group_size} rows"
-        print_line(console, f"{done}, {limit}: {_some_names(small)}")
+        print_line(f"{done}, {limit}: {_some_names(small)}")
 
 
-def print_audit(console: Console, result: Audit, group_name: str) -> None:
+def print_audit(result: Audit, group_name: str) -> None:
     """Errors by group and overall, disparities with their intervals, status and certificate."""
     r, unit = result.n_components, float(result.group_variances.max())
     error = (
         "share of variance lost" if result.normalized else "average squared reconstruction error"
     )
     name = display_names([group_name], 40)[0]
-    print_line(console, f"{error}, {r} component{'s' if r > 1 else ''}, groups by {name}")
+    print_line(f"{error}, {r} component{'s' if r > 1 else ''}, groups by {name}")
     pca, fair = result.pca, result.fair
     table = _error_table(
         result.groups, result.group_sizes, pca.group_errors, fair.group_errors, unit
@@ -74,12 +72,12 @@ def print_audit(console: Console, result: Audit, group_name: str) -> None:
         table.add_row("  held out", "", *_figures(unseen, unit))
         ends = (" to ".join(_figures(pair, unit, 3)) for pair in (interval.pca, interval.fair))
         table.add_row(f"  {interval.level:.0%} interval", "", *ends)
-    console.print(table)
+    print_table(table)
     cost = f"cost of fairness {change or '0 %'}"
-    console.print(f"{result.status}; {cost}; {_certificate(result.duality_gap, unit)}")
+    print_table(f"{result.status}; {cost}; {_certificate(result.duality_gap, unit)}")
 
 
-def print_ranks(console: Console, result: dict[str, Any], limit: float) -> None:
+def print_ranks(result: dict[str, Any], limit: float) -> None:
     """Errors of plain PCA for each number of components; with many groups, the best and the worst.
 
     Rows whose disparity exceeds ``limit`` are marked.
@@ -100,17 +98,17 @@ def print_ranks(console: Console, result: dict[str, Any], limit: float) -> None:
         disparity = f"{row['disparity']:.4g}{' !' if over else ''}"
         style = "bold red" if over else None
         table.add_row(str(row["n_components"]), *map(Text, cells), disparity, style=style)
-    console.print(table)
+    print_table(table)
 
 
-def print_model(console: Console, model: FairProjection) -> None:
+def print_model(model: FairProjection) -> None:
     """Errors by group, status and certificate of a fitted projection."""
     lost = 1 - model.group_explained_variance_ratio_
     g = int(lost.argmax())
     unit = float(model.group_errors_[g] / lost[g]) if lost[g] > 1e-9 else float("inf")
     errors = (model.pca_group_errors_, model.group_errors_)
-    console.print(_error_table(model.groups_.tolist(), model.group_sizes_.tolist(), *errors, unit))
-    console.print(f"{model.status_}; {_certificate(model.duality_gap_, unit)}")
+    print_table(_error_table(model.groups_.tolist(), model.group_sizes_.tolist(), *errors, unit))
+    print_table(f"{model.status_}; {_certificate(model.duality_gap_, unit)}")
 
 
 def _some_names(names: list[Any]) -> str:

@@ -30,7 +30,7 @@ def read_table(
     Parameters
     ----------
     data : str, sequence of str or None
-        CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these, ``-`` for CSV
+        CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; ``-`` reads CSV
         from standard input; None is the bundled diabetes data, grouped by sex.
     groups : sequence of str
         Columns that name the groups; several are crossed.
@@ -39,13 +39,13 @@ def read_table(
     label : str, optional
         A further column to leave out.
     encode : bool, default=False
-        Turn the values of text columns into columns, which are left out otherwise.
+        Turn the values of text columns into columns; otherwise text columns are left out.
     drop_missing : bool, default=False
-        Leave out rows with missing values, which are an error otherwise.
+        Leave out rows with missing values; otherwise they are an error.
     positive : str, optional
         Compare this group with all others.
     encoding : str, default="utf-8"
-        Of text files.
+        The encoding of text files.
 
     Returns
     -------
