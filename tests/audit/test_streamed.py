@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from fairpca._moments.prepare import Choices, prepare_table  # noqa: E402
 from fairpca._tables import table as files_module  # noqa: E402
 
 N = 9000
+slow = partial(pytest.param, marks=pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
@@ -40,24 +42,24 @@ def path(tmp_path_factory):
     return file
 
 
-def both(path, choices, estimator, seed=0):
-    """The audit in memory and the streamed one."""
-    kept, streamed = (prepare_table(path, choices, rows_up_to=limit) for limit in (1e9, 1e5))
-    assert [kept.streamed, streamed.streamed] == [False, True]
-    settings = AuditSettings(n_points=5, random_state=seed)
-    return [run_audit(rows_of(p, seed), estimator, settings) for p in (kept, streamed)]
+def audited(path, choices, estimator, *, streamed, seed=0, **settings):
+    prepared = prepare_table(path, choices, rows_up_to=1e5 if streamed else 1e9)
+    assert prepared.streamed == streamed
+    settings = AuditSettings(n_points=3, random_state=seed, **settings)
+    return run_audit(rows_of(prepared, seed), estimator, settings)
 
 
 @pytest.mark.parametrize(
     ("groups", "options"),
     [
         (["sex"], {}),
-        (["sex"], {"normalize": True}),
-        (["sex", "ward"], {"min_group_size": 600, "small_groups": "merge"}),
+        slow(["sex"], {"normalize": True}),
+        slow(["sex", "ward"], {"min_group_size": 600, "small_groups": "merge"}),
     ],
 )
 def test_streamed_audit_is_that_of_rows_in_memory(path, groups, options):
-    kept, streamed = both(path, Choices(groups, encode=True), FairPCA(2, **options))
+    choices, model = Choices(groups, encode=True), FairPCA(2, **options)
+    kept, streamed = (audited(path, choices, model, streamed=how) for how in (False, True))
     assert streamed.groups == kept.groups
     assert streamed.group_sizes == kept.group_sizes
     np.testing.assert_allclose(streamed.pca.group_errors, kept.pca.group_errors, rtol=1e-10)
@@ -73,7 +75,7 @@ def test_streamed_audit_is_that_of_rows_in_memory(path, groups, options):
 
 def test_sampled_scores_are_those_of_their_rows(path):
     choices, model = Choices(["sex"], columns=[f"x{j}" for j in range(5)]), FairPCA(2)
-    _, streamed = both(path, choices, model)
+    streamed = audited(path, choices, model, streamed=True, n_folds=2, n_resamples=20)
     whole = prepare_table(path, choices, rows_up_to=1e9)
     moments, scale = whole.moments.standardize()
     X = np.column_stack([column.to_numpy() for column in whole.X.columns]) / scale
@@ -89,15 +91,17 @@ def test_sampled_scores_are_those_of_their_rows(path):
 
 
 def test_seed_decides_everything(path):
-    choices = Choices(["sex"])
-    first, again, other = (both(path, choices, FairPCA(2), seed)[1] for seed in (1, 1, 2))
+    quick = {"streamed": True, "n_folds": 2, "n_resamples": 20}
+    first, again, other = (
+        audited(path, Choices(["sex"]), FairPCA(2), seed=seed, **quick) for seed in (1, 1, 2)
+    )
     assert first.to_dict() == again.to_dict()
     assert first.bootstrap.pca != other.bootstrap.pca
 
 
 def test_report_on_more_rows_than_are_kept(path, tmp_path, monkeypatch):
     pytest.importorskip("altair")
-    arguments = ["report", str(path), "-g", "sex", "-r", "2", "--json", "out.json", "-q"]
+    arguments = ["report", str(path), "-g", "ward", "--drop", "sex", "-r", "2", "--json", "out.json", "-q"]
     found = []
     for limit in (1e9, 1e5):
         monkeypatch.setattr(_preparation, "MOST_BYTES_IN_MEMORY", limit)
