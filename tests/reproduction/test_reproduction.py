@@ -205,6 +205,7 @@ def test_every_method_shown_has_its_own_colour_and_marker():
     assert len({look.marker for look in LOOKS.values()}) == len(shown)
 
 
+@pytest.mark.slow
 def test_figures_of_some_methods_only(tiny, tmp_path):
     results = run_jobs(plan(["tiny"], ["pca", "c-fpca-golden"], ["balanced"]), tmp_path)
     report = publish([replace(result, dataset="lsac") for result in results], tmp_path)
@@ -351,6 +352,7 @@ def test_claims_on_tcred(tmp_path):
 # -- the command -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_command_runs_and_resumes(tiny, tmp_path):
     options = ["--dataset", "tiny", "--method", "pca", "--method", "c-fpca", "--out", "here"]
     for _ in range(2):

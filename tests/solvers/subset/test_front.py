@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -219,7 +220,10 @@ def area(front, corner):
     return float(np.sum((corner[1] - F) * np.diff(np.append(R, corner[0]))))
 
 
-@pytest.mark.parametrize(("d", "r"), [(3, 2), (5, 2), (6, 5), (9, 4), (12, 9)])
+SLOW = partial(pytest.param, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("d", "r"), [SLOW(3, 2), SLOW(5, 2), SLOW(6, 5), (9, 4), SLOW(12, 9)])
 def test_spea2_finds_small_fronts(d, r):
     lambdas, deltas = made(d, 4)
     exact, found = exact_front(lambdas, deltas, r), spea2_front(lambdas, deltas, r, random_state=1)

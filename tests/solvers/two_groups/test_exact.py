@@ -46,12 +46,11 @@ def grid(family, n=501):
     U = np.linalg.eigh(C)[1][:, -family.rank :]
     errors = [np.trace(M) - np.trace(U.T @ M @ U) for M in (C_A, C_B)]
     difference = C_A - C_B if errors[0] > errors[1] else C_B - C_A
-    rows = []
-    for alpha in np.linspace(0, 1, n):
-        M = alpha * C + (1 - alpha) * difference
-        U = np.linalg.eigh(M)[1][:, -family.rank :]
-        rows.append([np.trace(G) - np.trace(U.T @ G @ U) for G in (C_A, C_B)])
-    return np.linspace(0, 1, n), np.array(rows)
+    alphas = np.linspace(0, 1, n)
+    weights = alphas[:, None, None]
+    U = np.linalg.eigh(weights * C + (1 - weights) * difference)[1][:, :, -family.rank :]
+    kept = [np.trace(np.swapaxes(U, 1, 2) @ G @ U, axis1=1, axis2=2) for G in (C_A, C_B)]
+    return alphas, np.column_stack([np.trace(C_A) - kept[0], np.trace(C_B) - kept[1]])
 
 
 def check(family, solution, problem, gap_scale=1.0):
