@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA, IncrementalPCA
 
 from benchmarks._harness import DOCS, extra_memory, race, row, run_cases
 from benchmarks.core import fit_fair, lfw, made_data
-from benchmarks.many_groups import least_largest_loss, made_losses, multiplicative_weights
+from benchmarks.many_groups import least_largest_loss, made_spaces, multiplicative_weights
 from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
 
 TABLE = DOCS / "benchmarks_competitors.csv"
@@ -112,8 +112,8 @@ def search_parity(moments, r, tolerance=1e-6):
 
 def semidefinite(made):
     """Least largest loss as Samadi et al. state it, by cvxpy and Clarabel."""
-    solver, least = made
-    C, traces, r = solver.operand.C, solver.operand.traces, solver.rank
+    spaces, least = made
+    C, traces, r = spaces.matrices, spaces.traces, spaces.rank
     d, unit = C.shape[1], traces.max()
     P = cp.Variable((d, d), symmetric=True)
     losses = [
@@ -129,9 +129,9 @@ def semidefinite(made):
 def min_max(options):
     """Least largest loss: ours, multiplicative weights to a relative gap of 1e-3, and the SDP."""
     for d, k, r in options.pick([(10, 2, 3), (20, 4, 3)], [(6, 3, 2)]):
-        made = made_losses(d, k, r)
+        made = made_spaces(d, k, r)
         found = least_largest_loss(made)
-        assert abs(found.bound - semidefinite(made)) <= 1e-5 * made[0].operand.traces.max()
+        assert abs(found.bound - semidefinite(made)) <= 1e-5 * made[0].traces.max()
         competitors = {
             "ours": least_largest_loss,
             "multiplicative weights": multiplicative_weights,
@@ -139,7 +139,7 @@ def min_max(options):
         }
         runs = {name: functools.partial(run, made) for name, run in competitors.items()}
         timing = race(runs, rounds=2)
-        prepare = functools.partial(made_losses, d, k, r)
+        prepare = functools.partial(made_spaces, d, k, r)
         memory = {name: extra_memory(prepare, run) for name, run in competitors.items()}
         case = f"least largest loss, d = {d}, {k} groups, r = {r}"
         for name in list(competitors)[1:]:

@@ -113,7 +113,7 @@ def seconds_of(run):
 
 
 def solvers(options):
-    """Least largest loss to a relative gap of 1e-3; the groups' own projections are given."""
+    """Least largest loss to a relative gap of 1e-3; the weights are given the own projections."""
     d, k, r = options.pick((1000, 16, 3), (60, 4, 2))
     prepare = functools.partial(made_spaces, d, k, r)
     made = prepare()
