@@ -69,8 +69,9 @@ def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
     """The columns of a data frame or 2-D array, with their names; anything else is one column."""
     columns: list[Any]
     names: list[str] | None
-    native = groups = on_host(groups)
+    native = groups
     if not isinstance(groups, (np.ndarray, list)):
+        groups = on_host(groups)
         native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
         columns, names = [native.get_column(name) for name in native.columns], list(native.columns)

@@ -24,7 +24,7 @@ from fairpca._input.labels import (
     refuse_twin_labels,
     sort_labels,
 )
-from fairpca._input.rows import as_rows
+from fairpca._input.rows import Rows, as_rows
 from fairpca._moments.accumulate import accumulate
 from fairpca._moments.buffer import Gathered
 from fairpca._moments.operand import Operand
@@ -34,6 +34,8 @@ from fairpca._tables.roles import refuse_no_group
 from fairpca._typing import Array, Center, Labels, Mask
 
 FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
+
+_NOTHING = Gathered(Sums.combined(0, 0, []))
 
 
 class GroupMoments:
@@ -74,17 +76,18 @@ class GroupMoments:
     """
 
     def __init__(self) -> None:
-        self.groups: Labels = label_vector([])
+        self.groups: Labels = np.empty(0, dtype=object)
         self.n_features: int = 0
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
-        self._gathered = Gathered(Sums.combined(0, 0, []))
+        self._gathered = _NOTHING
 
     @property
     def _total(self) -> Sums:
         """The sums of all rows."""
-        settled = self._gathered = self._gathered.settled()
-        return settled.total
+        if self._gathered.n_rows:
+            self._gathered = self._gathered.settled()
+        return self._gathered.total
 
     def __getstate__(self) -> dict[str, Any]:
         """What is copied and pickled: sums, but no rows."""
@@ -111,7 +114,9 @@ class GroupMoments:
         -------
         GroupMoments
         """
-        return cls().update(X, groups, sample_weight)
+        if is_dask(X):
+            return cls().update(X, groups, sample_weight)
+        return moments_of_rows(as_rows(X), groups, sample_weight)
 
     @classmethod
     def from_files(
@@ -425,6 +430,14 @@ class GroupMoments:
             for label, count in zip(self.groups.tolist(), self._total.rows.tolist(), strict=True)
         )
         return f"GroupMoments({{{sizes}}}, n_features={self.n_features})"
+
+
+def moments_of_rows(rows: Rows, groups: Any, sample_weight: Any) -> GroupMoments:
+    """Moments of all rows in one pass."""
+    weights = check_sample_weight(sample_weight, rows.n_rows)
+    codes, labels = encode_groups(groups, rows.n_rows)
+    total = accumulate(rows, codes, len(labels), weights)
+    return _moments_of(labels, total, rows.feature_names)
 
 
 def block_moments(X: Any, groups: Any, sample_weight: Any, n_dropped: int = 0) -> GroupMoments:

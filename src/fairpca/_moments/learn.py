@@ -6,7 +6,7 @@ from typing import Any
 
 from fairpca._input.device import is_dask
 from fairpca._input.rows import as_rows
-from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.group_moments import GroupMoments, moments_of_rows
 from fairpca._moments.implicit import ImplicitMoments
 
 _GRAMS_UP_TO = 5000  # features
@@ -19,4 +19,4 @@ def learn(X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments | Impl
     rows = as_rows(X)
     if rows.n_features > _GRAMS_UP_TO:
         return ImplicitMoments(rows, groups, sample_weight)
-    return GroupMoments.from_data(rows, groups, sample_weight)
+    return moments_of_rows(rows, groups, sample_weight)

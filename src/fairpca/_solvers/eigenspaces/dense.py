@@ -57,7 +57,7 @@ class Eigenspaces:
         else:
             other = np.tensordot(tiebreak, self.matrices, axes=1)
             values, basis = _top_with_tiebreak(M, other, self.rank)
-        errors = group_errors(self.traces, self.matrices @ basis, basis)
+        errors = self.traces - np.einsum("kij,ij->k", self.matrices @ basis, basis)
         return Point(weights, basis, errors, float(weights @ self.traces - values.sum()))
 
     def errors(self, basis: Array) -> Array:

@@ -93,9 +93,10 @@ class Limits:
 
     def slack(self, errors: Array, capped: bool) -> float:
         """What is left of the tightest limit; ``capped`` includes the cap on the harmed group."""
-        R, D = self.frontier.error_and_disparity(errors)
-        left = min(D - self.max_disparity, self.error_limit - R)
-        return min(left, self.cap - float(errors[self.frontier.harmed])) if capped else left
+        R_A, R_B = errors[self.frontier.privileged], errors[self.frontier.harmed]
+        R = self.frontier.spaces.shares @ errors
+        left = min(R_B - R_A - self.max_disparity, self.error_limit - R)
+        return float(min(left, self.cap - R_B) if capped else left)
 
     def certify(self, point: Point, at: Sample, capped: bool, *ends: Point) -> Solution:
         """The solution with its bound, by the limit that binds."""
