@@ -6,9 +6,14 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.command import COMMAND, fails, run
+
+from fairpca.__main__ import main
 
 pytest.importorskip("typer", reason="the command line needs the cli extra")
 
@@ -122,3 +127,18 @@ def test_interrupt_while_loading_is_one_line(tmp_path):
     )
     assert done.returncode == 130
     assert done.stderr == "fairpca: interrupted; nothing was written.\n"
+
+
+def test_a_run_within_another_program_leaves_no_trace(tmp_path):
+    def state():
+        handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+        return handlers, warnings.filters[:], sys.stdout.errors, sys.argv
+
+    before = state()
+    for arguments, code in ((["audit", "-q"], 0), (["audit", "-r", "99"], 2), (["--help"], 0)):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        assert end.value.code == code
+        assert state() == before
+    with ThreadPoolExecutor(1) as pool:  # where signals cannot be handled
+        assert isinstance(pool.submit(main, ["audit", "-q"]).exception(), SystemExit)

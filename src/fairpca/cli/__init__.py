@@ -25,6 +25,7 @@ from fairpca.cli._reproduce import reproduce_command
 app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: rich takes longer to load than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Fair principal component analysis: audit a PCA for unequal treatment of groups, and "
     "fit one that treats them alike.",
