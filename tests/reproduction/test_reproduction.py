@@ -6,8 +6,6 @@ import csv
 import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -211,20 +209,6 @@ def test_figures_of_some_methods_only(tiny, tmp_path):
     report = publish([replace(result, dataset="lsac") for result in results], tmp_path)
     stems = {path.stem for path in report.files if path.suffix == ".svg"}
     assert stems == {"illustration", "errors_balanced", "groups_lsac_balanced"}
-
-
-def test_library_code_imports_without_matplotlib_and_reproduction_says_what_is_missing(tmp_path):
-    code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "from fairpca.reproduction import reproduce\n"
-        "try:\n"
-        f"    reproduce({str(tmp_path)!r}, datasets=['lsac'])\n"
-        "except ImportError as error:\n"
-        "    assert 'fairpca[plot]' in str(error), error\n"
-        "else:\n"
-        "    raise SystemExit('no error')\n"
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 # -- beyond the paper ------------------------------------------------------------------------------

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import Bunch
 
-from fairpca._audit.result import Audit
-from fairpca._moments.prepare import Choices, Prepared, prepare_table
 from fairpca._progress import Progress, silent
+
+if TYPE_CHECKING:  # a page is made without pyarrow, which these load
+    from fairpca._audit.result import Audit
+    from fairpca._moments.prepare import Choices, Prepared
 
 
 def read_table(
@@ -59,6 +61,8 @@ def read_table(
     >>> diabetes.feature_names
     ['bmi', 'bp', 's1', 's2', 's3', 's4', 's5', 's6']
     """
+    from fairpca._moments.prepare import Choices
+
     choices = Choices(groups, columns, drop, label, encode, drop_missing, positive)
     prepared = prepare_data(data, choices, encoding, rows_up_to=float("inf"))
     return Bunch(
@@ -79,6 +83,8 @@ def prepare_data(
 
     See :func:`fairpca._moments.prepare.prepare_table`.
     """
+    from fairpca._moments.prepare import prepare_table
+
     if data is not None:
         return prepare_table(data, choices, encoding, rows_up_to, progress)
     from fairpca._tables.formats import write_temporary

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import subprocess
-import sys
 from functools import partial
 from typing import get_args
 
@@ -257,17 +255,6 @@ def test_spea2_refuses_bad_settings():
         spea2_front(lambdas, deltas, 5, n_generations=0)
     with pytest.raises(ValueError, match="population=2 is below 4"):
         spea2_front(lambdas, deltas, 5, population=2)
-
-
-def test_spea2_without_pymoo_names_the_extra():
-    code = (
-        "import sys; sys.modules['pymoo'] = None\n"
-        "from fairpca._solvers.subset.front import spea2_front\n"
-        "try: spea2_front(range(30, 0, -1), range(30), 9)\n"
-        "except ImportError as error: print(error)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'pip install "fairpca[subset]"' in run.stdout
 
 
 # --- rules ------------------------------------------------------------------------------------
