@@ -7,7 +7,7 @@ The JSON text stands in the metadata under ``fairpca``::
      "extra": {... what the writer adds, such as the columns of a file ...}}
 
 Under ``sha256`` stands the checksum of that text and of all arrays. A standardised model is a
-:class:`StandardizedModel`; its divisors are the array ``scale``.
+:class:`~fairpca._models.standardized.StandardizedModel`; its divisors are the array ``scale``.
 """
 
 from __future__ import annotations
@@ -15,68 +15,33 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from copy import copy
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import fairpca
 from fairpca._estimators.base import FairProjection
 from fairpca._input.labels import label_vector
+from fairpca._models.standardized import StandardizedModel
 from fairpca._tables.atomic import replacing
 
 FORMAT_VERSION = 1
 _LABELS = ("groups_", "feature_names_in_")
 _HEADER = {"class": str, "params": dict, "attributes": dict, "extra": dict}
-#: What a model cannot be used without, and its shape: r components, d features, k groups.
+#: The attributes that no model can do without, by their shape: r components, d features, k groups.
 _NEEDED = {
-    **{"components_": "rd", "mean_": "d", "n_components_": "", "n_features_in_": ""},
-    **{"explained_variance_": "r", "explained_variance_ratio_": "r", "noise_variance_": ""},
-    **{"groups_": "k", "group_sizes_": "k", "group_errors_": "k", "pca_group_errors_": "k"},
-    **{"status_": "", "duality_gap_": ""},
+    "rd": ["components_"],
+    "d": ["mean_"],
+    "r": ["explained_variance_", "explained_variance_ratio_"],
+    "k": ["groups_", "group_sizes_", "group_errors_", "pca_group_errors_"],
+    "": ["n_components_", "n_features_in_", "noise_variance_", "status_", "duality_gap_"],
 }
-
-
-class StandardizedModel(Pipeline):  # type: ignore[misc]
-    """A projection fitted to standardised columns, as a pipeline that takes the raw columns.
-
-    Its steps are a ``StandardScaler(with_mean=False)`` and the estimator, ``model[-1]``, which has
-    the fitted attributes.
-    """
-
-    @classmethod
-    def of(cls, projection: FairProjection, scale: NDArray[np.float64]) -> Self:
-        """The pipeline for a projection fitted to columns that were divided by ``scale``."""
-        scaler = StandardScaler(with_mean=False)
-        scaler.scale_, scaler.var_ = scale, scale**2
-        scaler.n_samples_seen_ = int(projection.group_sizes_.sum())
-        scaler.n_features_in_ = len(scale)
-        if hasattr(projection, "feature_names_in_"):
-            # The first step sees the columns, the second one an array.
-            scaler.feature_names_in_ = projection.feature_names_in_
-            projection = copy(projection)
-            del projection.feature_names_in_
-        return cls([("standardize", scaler), ("fairpca", projection)])
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file that :func:`load_model` reads."""
-        save_model(self, path)
-
-    def to_sklearn(self) -> Pipeline:
-        """An equivalent pipeline of scikit-learn's ``StandardScaler`` and ``PCA``."""
-        return make_pipeline(self[0], self[-1].to_sklearn())
-
-    def to_onnx(self, path: str | os.PathLike[str]) -> None:
-        """Write ``transform``, the scaling included, as an ONNX graph from ``X`` to ``scores``."""
-        from fairpca._models.onnx import write_projection
-
-        write_projection(self[-1].components_, self[-1].mean_, path, self[0].scale_)
 
 
 def save_model(
@@ -90,15 +55,7 @@ def save_model(
     """
     scaler, projection = _parts(model)
     check_is_fitted(projection)
-    arrays: dict[str, NDArray[Any]] = {"components_": np.ascontiguousarray(projection.components_)}
-    attributes: dict[str, Any] = {}
-    for name, value in vars(projection).items():
-        if not _is_fitted_attribute(name) or name == "moments_" or is_dataclass(value):
-            continue  # moments are large, and a dataclass is a whole front of other projections
-        if isinstance(value, np.ndarray) and value.dtype.kind in "fi" and name not in _LABELS:
-            arrays[name] = np.ascontiguousarray(value)
-        else:
-            attributes[name] = _to_json(name, value)
+    arrays, attributes = _contents(projection)
     if scaler is not None:
         if hasattr(scaler, "feature_names_in_"):
             attributes["feature_names_in_"] = scaler.feature_names_in_.tolist()
@@ -120,6 +77,20 @@ def save_model(
             safetensors.numpy.save_file(arrays, temporary, metadata=metadata)
         except safetensors.SafetensorError as error:
             raise OSError(f"cannot write {path}: {error}") from error
+
+
+def _contents(projection: FairProjection) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The fitted attributes: arrays of numbers, and all others as JSON can hold them."""
+    arrays: dict[str, NDArray[Any]] = {"components_": np.ascontiguousarray(projection.components_)}
+    attributes: dict[str, Any] = {}
+    for name, value in vars(projection).items():
+        if not _is_fitted_attribute(name) or name == "moments_" or is_dataclass(value):
+            continue  # moments are large, and a dataclass is a whole front of other projections
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fi" and name not in _LABELS:
+            arrays[name] = np.ascontiguousarray(value)
+        else:
+            attributes[name] = _to_json(name, value)
+    return arrays, attributes
 
 
 def load_model(path: str | os.PathLike[str]) -> FairProjection | StandardizedModel:
@@ -247,7 +218,8 @@ def _check_attributes(
     path: str | os.PathLike[str],
 ) -> None:
     """Refuse a model that lacks an attribute, has an unknown one, or one of a wrong shape."""
-    missing = sorted(_NEEDED.keys() - attributes.keys())
+    shapes = {name: letters for letters, names in _NEEDED.items() for name in names}
+    missing = sorted(shapes.keys() - attributes.keys())
     if missing:
         raise ValueError(f"{path} lacks {', '.join(missing)}; save the model again.")
     fitted = filter(_is_fitted_attribute, attributes)
@@ -259,7 +231,7 @@ def _check_attributes(
         )
     measured = {"r": "explained_variance_", "d": "mean_", "k": "groups_"}
     sizes = {letter: np.size(attributes[name]) for letter, name in measured.items()}
-    expected = {name: tuple(map(sizes.get, letters)) for name, letters in _NEEDED.items()}
+    expected = {name: tuple(map(sizes.get, letters)) for name, letters in shapes.items()}
     found = {name: np.shape(attributes[name]) for name in expected}
     if scale is not None:
         expected["scale"], found["scale"] = (sizes["d"],), scale.shape

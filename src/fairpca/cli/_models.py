@@ -39,7 +39,8 @@ def fit_command(
     """Fit fair PCA and save it as a safetensors file."""
     with output(out) as temporary, progress(quiet) as show:
         from fairpca import FairPCA
-        from fairpca._models.safetensors import StandardizedModel, save_model
+        from fairpca._models.safetensors import save_model
+        from fairpca._models.standardized import StandardizedModel
         from fairpca._moments.prepare import Choices, prepare_table
         from fairpca.exceptions import quietly
 
@@ -128,7 +129,8 @@ def _fitted_roles(model: Any, extra: dict[str, Any], table: FileTable, keep: lis
 
 def inspect_command(model: opt.Model, as_json: opt.AsJson = False) -> None:
     """Show what is in a model file."""
-    from fairpca._models.safetensors import StandardizedModel, load_model, read_extra
+    from fairpca._models.safetensors import load_model, read_extra
+    from fairpca._models.standardized import StandardizedModel
 
     loaded, extra = load_model(model), read_extra(model)
     projection, _ = _parts_of(loaded)
@@ -159,7 +161,7 @@ def inspect_command(model: opt.Model, as_json: opt.AsJson = False) -> None:
 
 def _parts_of(model: Any) -> tuple[FairProjection, Any]:
     """The projection of a loaded model, and what it divides the columns by."""
-    from fairpca._models.safetensors import StandardizedModel
+    from fairpca._models.standardized import StandardizedModel
 
     if isinstance(model, StandardizedModel):
         return model[-1], model[0].scale_
