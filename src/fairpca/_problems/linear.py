@@ -64,17 +64,6 @@ class LinearProblem:
         weights: Array = self.cost + self.rows.T @ prices
         return weights
 
-    def balanced(self, prices: Array) -> Array:
-        """Prices with ``B'y = -q`` to rounding, without which they prove no bound.
-
-        Each changes in proportion to its square, so that small ones keep their sign.
-        """
-        influence = prices[:, np.newaxis] ** 2 * self.levels
-        residual = self.levels.T @ prices + self.level_cost
-        shift, *_ = np.linalg.lstsq(self.levels.T @ influence, residual, rcond=None)
-        balanced: Array = prices - influence @ shift
-        return balanced
-
     def best_levels(self, errors: Array) -> Array:
         """The levels that suit given errors best: their envelopes."""
         excess = self.rows @ errors - self.limits

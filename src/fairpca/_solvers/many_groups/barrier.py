@@ -178,18 +178,18 @@ class SmoothedDual:
             mu = float(np.sqrt(mu * centre.mu))
             step = centre.newton + (mu - centre.mu) * centre.tangent
         length = min(1.0, 0.95 * self._reach(centre.prices, step, centre.mu))
-        return self.problem.balanced(centre.prices + length * step), mu
+        return balanced(self.problem, centre.prices + length * step), mu
 
     def limit(self, centre: Centre) -> Array:
         """Prices extrapolated to ``mu = 0``: the error is of order ``mu**2``, not ``mu``."""
         step = centre.newton - centre.mu * centre.tangent
         length = min(1.0, 0.999 * self._reach(centre.prices, step, centre.mu))
-        return self.problem.balanced(centre.prices + length * step)
+        return balanced(self.problem, centre.prices + length * step)
 
     def value(self, prices: Array) -> float:
         """Dual value without the barrier."""
         self.n_evaluations += 1
-        weights = self.problem.weights(prices)
+        weights = self.problem.cost + self.problem.rows.T @ prices
         eigenvalues, _ = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
         return self._bound(prices, weights, eigenvalues)
 
@@ -203,7 +203,7 @@ class SmoothedDual:
         """Point along the Newton step with a fair part of the gain it promises, if any."""
         longest = min(1.0, 0.95 * self._reach(at.prices, newton, mu))
         for length in longest * 0.5 ** np.arange(10):
-            trial = self._evaluate(self.problem.balanced(at.prices + length * newton), mu)
+            trial = self._evaluate(balanced(self.problem, at.prices + length * newton), mu)
             if trial.value >= at.value + 0.1 * length * mu * decrement**2:
                 return trial
         return None
@@ -222,7 +222,7 @@ class SmoothedDual:
 
     def _evaluate(self, prices: Array, mu: float) -> _Evaluation:
         self.n_evaluations += 1
-        weights = self.problem.weights(prices)
+        weights = self.problem.cost + self.problem.rows.T @ prices
         eigenvalues, vectors = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
         theta, filled, empty = _occupy(eigenvalues, self.rank, mu)
         low, high = self._room(prices, mu)
@@ -273,6 +273,17 @@ class SmoothedDual:
         newton, tangent = (unit[:, np.newaxis] * np.linalg.solve(kkt, right)[:n]).T
         decrement = float(np.sqrt(max(newton @ N @ newton, 0.0) / mu))
         return newton, tangent, decrement
+
+
+def balanced(problem: LinearProblem, prices: Array) -> Array:
+    """Prices with ``B'y = -q`` to rounding, without which they prove no bound.
+
+    Each changes in proportion to its square, so that small ones keep their sign.
+    """
+    influence = prices[:, np.newaxis] ** 2 * problem.levels
+    residual = problem.levels.T @ prices + problem.level_cost
+    shift, *_ = np.linalg.lstsq(problem.levels.T @ influence, residual, rcond=None)
+    return np.asarray(prices - influence @ shift)
 
 
 def _occupy(eigenvalues: Array, rank: int, mu: float) -> tuple[float, Array, Array]:

@@ -27,6 +27,7 @@ from fairpca._problems.linear import LinearProblem
 from fairpca._problems.solution import Objective, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import rounding_of
+from fairpca._solvers.many_groups.barrier import balanced
 from fairpca._solvers.many_groups.central_path import PathEnd, Workspace, follow
 from fairpca._solvers.many_groups.recovery import recover
 from fairpca._typing import Array
@@ -103,7 +104,7 @@ def _sharpened(work: Workspace, end: PathEnd, prices: Array) -> PathEnd:
     They are exact, zeros included, where the central path only tends to its end slowly: at a
     row that is active at no price.
     """
-    prices = end.problem.balanced(prices)
+    prices = balanced(end.problem, prices)
     if (prices < 0.0)[~end.problem.equal].any():
         return end
     weights = end.problem.weights(prices)
