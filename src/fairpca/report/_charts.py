@@ -73,7 +73,7 @@ def _rounded(mark: dict[str, Any]) -> dict[str, Any]:
     return {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in mark.items()}
 
 
-def _number(field: str, title: str | None, **options: Any) -> dict[str, Any]:
+def _quantity(field: str, title: str | None, **options: Any) -> dict[str, Any]:
     return {"field": field, "type": "quantitative", "title": title, **options}
 
 
@@ -82,17 +82,17 @@ def _position(audit: Audit) -> Any:
 
 
 def _disparity_axis() -> Any:
-    return alt.X(**_number("disparity", "remaining disparity", sort="descending"))
+    return alt.X(**_quantity("disparity", "remaining disparity", sort="descending"))
 
 
 def _frontier(audit: Audit) -> Any:
     base = _data(_marks.path(audit)).encode(
         x=_disparity_axis(),
-        y=alt.Y(**_number("cost", "overall error, % above PCA")),
+        y=alt.Y(**_quantity("cost", "overall error, % above PCA")),
         tooltip=[
-            alt.Tooltip(**_number("disparity", "disparity", format=".4g")),
-            alt.Tooltip(**_number("overall", "overall error", format=".5g")),
-            alt.Tooltip(**_number("cost", "% above PCA", format=".3f")),
+            alt.Tooltip(**_quantity("disparity", "disparity", format=".4g")),
+            alt.Tooltip(**_quantity("overall", "overall error", format=".5g")),
+            alt.Tooltip(**_quantity("cost", "% above PCA", format=".3f")),
         ],
     )
     stop = base.mark_point(filled=True, size=160, opacity=1).transform_filter("datum.i == position")
@@ -102,11 +102,11 @@ def _frontier(audit: Audit) -> Any:
 def _convergence(audit: Audit) -> Any:
     base = _grouped_data(_marks.path_by_group(audit)).encode(
         x=_disparity_axis(),
-        y=alt.Y(**_number("error", "group error", scale=alt.Scale(zero=False))),
+        y=alt.Y(**_quantity("error", "group error", scale=alt.Scale(zero=False))),
         **_by_group(audit),
         tooltip=[
             alt.Tooltip(field="group", type="nominal"),
-            alt.Tooltip(**_number("error", "error", format=".4g")),
+            alt.Tooltip(**_quantity("error", "error", format=".4g")),
         ],
     )
     stop = base.mark_point(filled=True, size=120).transform_filter("datum.i == position")
@@ -161,13 +161,13 @@ def _method_shape() -> Any:
 def _ranks(audit: Audit) -> Any:
     base = _grouped_data(_marks.ranks(audit)).encode(
         x=alt.X(**_rank_axis()),
-        y=alt.Y(**_number("error", "average squared error")),
+        y=alt.Y(**_quantity("error", "average squared error")),
         **_by_group(audit),
         tooltip=[
             alt.Tooltip(field="method", type="nominal"),
             alt.Tooltip(field="group", type="nominal"),
-            alt.Tooltip(**_number("r", "components")),
-            alt.Tooltip(**_number("error", "error", format=".4g")),
+            alt.Tooltip(**_quantity("r", "components")),
+            alt.Tooltip(**_quantity("error", "error", format=".4g")),
         ],
     )
     lines = base.mark_line(point=alt.OverlayMarkDef(size=30), strokeWidth=2).encode(
@@ -182,7 +182,7 @@ def _ranks(audit: Audit) -> Any:
 
 def _rank_axis() -> dict[str, Any]:
     axis = alt.Axis(tickMinStep=1, format="d")
-    return _number(
+    return _quantity(
         "r", "components", axis=axis, scale=alt.Scale(zero=False, nice=False, padding=12)
     )
 
@@ -200,12 +200,12 @@ def _gaps(audit: Audit) -> Any:
         _chosen_rank(audit),
         lines.encode(
             x=alt.X(**_rank_axis()),
-            y=alt.Y(**_number("gap", "gap, % of overall error")),
+            y=alt.Y(**_quantity("gap", "gap, % of overall error")),
             color=_method_color(),
             tooltip=[
                 alt.Tooltip(field="method", type="nominal"),
-                alt.Tooltip(**_number("r", "components")),
-                alt.Tooltip(**_number("gap", "% of overall", format=".3g")),
+                alt.Tooltip(**_quantity("r", "components")),
+                alt.Tooltip(**_quantity("gap", "% of overall", format=".3g")),
             ],
         ),
     )
@@ -216,7 +216,7 @@ def _scores(audit: Audit) -> dict[str, Any]:
     ends = _marks.score_ends(audit)
     made = {}
     for name, scores in (("scores-pca", audit.scores.pca), ("scores-fair", audit.scores.fair)):
-        x = alt.X(**_number("c1", "component 1", scale=alt.Scale(domain=ends[0])))
+        x = alt.X(**_quantity("c1", "component 1", scale=alt.Scale(domain=ends[0])))
         tooltip = [alt.Tooltip(field="group", type="nominal")]
         chart = _grouped_data(_marks.scores(audit, scores)).add_params(*_group_params(audit))
         chart = chart.encode(x=x, **_by_group(audit), tooltip=tooltip)
@@ -225,7 +225,7 @@ def _scores(audit: Audit) -> dict[str, Any]:
             y = alt.Y(field="g", type="nominal", title=None, axis=axis)
             made[name] = chart.mark_tick(strokeOpacity=0.4, fillOpacity=0.4).encode(y=y)
         else:
-            y = alt.Y(**_number("c2", "component 2", scale=alt.Scale(domain=ends[1])))
+            y = alt.Y(**_quantity("c2", "component 2", scale=alt.Scale(domain=ends[1])))
             points = chart.mark_point(filled=True, size=28, fillOpacity=0.6, strokeWidth=0)
             made[name] = points.encode(y=y, shape=_group_shape(audit))
     return made
@@ -247,7 +247,7 @@ def _features(audit: Audit) -> Any:
         .mark_tick(thickness=2, opacity=0.6)
         .encode(
             y=_feature_axis(),
-            x=alt.X(**_number("other", "average squared error")),
+            x=alt.X(**_quantity("other", "average squared error")),
         )
     )
     return alt.layer(ticks, base)
@@ -266,16 +266,16 @@ def _dumbbells(marks: Marks, field: str, title: str) -> Any:
     """PCA and fair PCA as two marks on one line for each feature."""
     base = _data(marks).encode(y=_feature_axis())
     between = base.mark_rule(opacity=0.4).encode(
-        x=alt.X(**_number("low", title)), x2=alt.X2(field="high")
+        x=alt.X(**_quantity("low", title)), x2=alt.X2(field="high")
     )
     points = base.mark_point(filled=True, size=80, opacity=1).encode(
-        x=alt.X(**_number(field, title, axis=alt.Axis(tickCount=6))),
+        x=alt.X(**_quantity(field, title, axis=alt.Axis(tickCount=6))),
         color=_method_color(),
         shape=_method_shape(),
         tooltip=[
             alt.Tooltip(field="feature", type="nominal"),
             alt.Tooltip(field="method", type="nominal"),
-            alt.Tooltip(**_number(field, title, format=".4g")),
+            alt.Tooltip(**_quantity(field, title, format=".4g")),
         ],
     )
     return alt.layer(between, points)
@@ -288,14 +288,14 @@ def _intervals(audit: Audit) -> Any:
         color=_method_color(),
         tooltip=[
             alt.Tooltip(field="method", type="nominal"),
-            *(alt.Tooltip(**_number(k, k, format=".4g")) for k in ("low", "estimate", "high")),
+            *(alt.Tooltip(**_quantity(k, k, format=".4g")) for k in ("low", "estimate", "high")),
         ],
     )
     zero = alt.Chart(alt.InlineData(values=[{"x": 0}])).mark_rule(strokeDash=[3, 3])
     return alt.layer(
-        zero.encode(x=alt.X(**_number("x", title))),
-        base.mark_rule(strokeWidth=3).encode(x=alt.X(**_number("low", title)), x2="high"),
+        zero.encode(x=alt.X(**_quantity("x", title))),
+        base.mark_rule(strokeWidth=3).encode(x=alt.X(**_quantity("low", title)), x2="high"),
         base.mark_point(filled=True, size=110, opacity=1).encode(
-            x=alt.X(**_number("estimate", title))
+            x=alt.X(**_quantity("estimate", title))
         ),
     )
