@@ -141,8 +141,9 @@ class GroupMoments:
             CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder of one of these kinds; its
             ``key=value`` subfolders count as columns.
         group : str or list of str
-            The column of group labels: strings, categories, integers, booleans. Several columns
-            are crossed: each combination that occurs is a group.
+            The column of group labels: strings, categories, integers, booleans. In text files every
+            label is text, so 01 and 1 are two groups. Several columns are crossed: each combination
+            that occurs is a group.
         columns : list of str, optional
             The features, numbers or booleans; by default all such columns of the first file but
             ``group`` and ``sample_weight``.
