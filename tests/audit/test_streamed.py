@@ -16,11 +16,12 @@ from fairpca import FairPCA  # noqa: E402
 from fairpca._audit.audit import AuditSettings, run_audit  # noqa: E402
 from fairpca._audit.rows import rows_of  # noqa: E402
 from fairpca._moments import prepare as _preparation  # noqa: E402
-from fairpca._moments.prepare import Choices, prepare_table  # noqa: E402
+from fairpca._moments.prepare import prepare_table  # noqa: E402
 from fairpca._tables import table as files_module  # noqa: E402
+from fairpca._tables.choices import Choices  # noqa: E402
 
 N = 9000
-slow = partial(pytest.param, marks=pytest.mark.slow)
+SLOW = partial(pytest.param, marks=pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +54,8 @@ def audited(path, choices, estimator, *, streamed, seed=0, **settings):
     ("groups", "options"),
     [
         (["sex"], {}),
-        slow(["sex"], {"normalize": True}),
-        slow(["sex", "ward"], {"min_group_size": 600, "small_groups": "merge"}),
+        SLOW(["sex"], {"normalize": True}),
+        SLOW(["sex", "ward"], {"min_group_size": 600, "small_groups": "merge"}),
     ],
 )
 def test_streamed_audit_is_that_of_rows_in_memory(path, groups, options):
@@ -99,9 +100,22 @@ def test_seed_decides_everything(path):
     assert first.bootstrap.pca != other.bootstrap.pca
 
 
+@pytest.mark.slow
 def test_report_on_more_rows_than_are_kept(path, tmp_path, monkeypatch):
     pytest.importorskip("altair")
-    arguments = ["report", str(path), "-g", "ward", "--drop", "sex", "-r", "2", "--json", "out.json", "-q"]
+    arguments = [
+        "report",
+        str(path),
+        "-g",
+        "ward",
+        "--drop",
+        "sex",
+        "-r",
+        "2",
+        "--json",
+        "out.json",
+        "-q",
+    ]
     found = []
     for limit in (1e9, 1e5):
         monkeypatch.setattr(_preparation, "MOST_BYTES_IN_MEMORY", limit)

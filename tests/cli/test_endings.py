@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from helpers.command import COMMAND, fails, run
@@ -16,6 +17,8 @@ from helpers.command import COMMAND, fails, run
 from fairpca.__main__ import main
 
 pytest.importorskip("typer", reason="the command line needs the cli extra")
+
+SLOW = partial(pytest.param, marks=pytest.mark.slow)
 
 
 def test_unwritable_output_is_noticed_first(tmp_path):
@@ -76,24 +79,26 @@ def test_unknown_options_and_commands_are_one_line(tmp_path):
     assert "reprot" in fails("reprot", cwd=tmp_path)
 
 
-def test_reader_that_goes_away(diabetes_files, tmp_path):
+@pytest.mark.parametrize(
+    "command",
+    [["audit"], SLOW(["transform", "m.safetensors", "long.csv", "--out", "-"])],
+    ids=["audit", "transform"],
+)
+def test_reader_that_goes_away(diabetes_files, tmp_path, command):
     run("fit", diabetes_files / "d.csv", "-g", "sex", "-r", "2", "--columns", "age,bmi,bp",
         "--out", "m.safetensors", cwd=tmp_path)  # fmt: skip
-    long = "age,bmi,bp\n" + "1,2,3\n" * 20_000
-    (tmp_path / "long.csv").write_text(long)
-    for command in (["transform", "m.safetensors", "long.csv", "--out", "-"], ["audit"]):
-        reader, writer = os.pipe()
-        os.close(reader)
-        with os.fdopen(writer, "wb") as stdout:
-            done = subprocess.run(
-                [*COMMAND, *command], cwd=tmp_path, stdout=stdout, stderr=subprocess.PIPE,
-                check=False,
-            )  # fmt: skip
-        assert done.returncode == 141
-        assert done.stderr == b""
+    (tmp_path / "long.csv").write_text("age,bmi,bp\n" + "1,2,3\n" * 20_000)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as stdout:
+        done = subprocess.run(
+            [*COMMAND, *command], cwd=tmp_path, stdout=stdout, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 141
+    assert done.stderr == b""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, SLOW(signal.SIGTERM)])
 def test_interrupt_while_reading_leaves_nothing(tmp_path, number):
     process = subprocess.Popen(
         [*COMMAND, "report", "-", "-g", "g"], cwd=tmp_path,

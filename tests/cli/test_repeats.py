@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from contextlib import chdir
+from functools import partial
 
 import numpy as np
 import pytest
@@ -41,20 +42,21 @@ def awkward(tmp_path_factory):
     return folder
 
 
+SLOW = partial(pytest.param, marks=pytest.mark.slow)
 AWKWARD = ["--encoding", "latin-1", "--drop-missing"]
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        (None, []),
-        (None, ["--drop", "age,bmi", "--label", "s1", "--no-standardize", "--parity"]),
+        SLOW(None, []),
+        SLOW(None, ["--drop", "age,bmi", "--label", "s1", "--no-standardize", "--parity"]),
         (None, ["--group", "sex", "--positive", "male", "--columns", "bmi,bp,s5", "-r", "2"]),
-        ("odd name.csv", ["-g", "the group", *AWKWARD, "--encode", "-r", "3"]),
-        ("odd name.csv", ["-g", "flag", "-g", "the group", *AWKWARD, "--drop", "income, yearly"]),
+        SLOW("odd name.csv", ["-g", "the group", *AWKWARD, "--encode", "-r", "3"]),
+        SLOW("odd name.csv", ["-g", "flag", "-g", "the group", *AWKWARD, "--drop", "income, yearly"]),
         ("odd name.csv", ["-g", "ort", "--positive", "M\u00fcnchen", *AWKWARD, "-r", "1",
                           "--columns", "it's $HOME `x`", "--columns", "b,a"]),
-        ("odd name.parquet", ["-g", "flag", "--encode", "--label", "b", "--seed", "3"]),
+        SLOW("odd name.parquet", ["-g", "flag", "--encode", "--label", "b", "--seed", "3"]),
     ],
 )  # fmt: skip
 def test_command_and_code_of_the_report_repeat_it(awkward, tmp_path, name, options):
@@ -71,6 +73,7 @@ def test_command_and_code_of_the_report_repeat_it(awkward, tmp_path, name, optio
     assert json.loads((tmp_path / "out.json").read_text("utf-8")) == first
 
 
+@pytest.mark.slow
 def test_the_command_can_be_pasted_into_a_shell(awkward, tmp_path):
     options = ["-g", "the group", *AWKWARD, "--columns", "it's $HOME `x`", "--columns", "b"]
     first = report(awkward / "odd name.csv", *options, "-r", "1", cwd=tmp_path)

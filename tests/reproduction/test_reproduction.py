@@ -162,6 +162,7 @@ def test_a_folder_that_cannot_be_written_fails_before_any_computing(tiny, tmp_pa
     assert tiny == []
 
 
+@pytest.mark.slow
 def test_report_holds_tables_and_figures(tiny, tmp_path):
     report = reproduce(tmp_path, datasets=["tiny"])
     with (tmp_path / "results.csv").open() as stream:

@@ -169,7 +169,7 @@ def people(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("n_columns", [2, 40])
+@pytest.mark.parametrize("n_columns", [2, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("labels", ["sex", ["sex", "old"]])
 def test_parquet_files_of_many_columns(people, n_columns, labels):
     whole, lazy = pd.read_parquet(people), dd.read_parquet(people)
