@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
-from fairpca._moments.prepare import Choices, prepare_table
+from fairpca._moments.prepare import prepare_table
 from fairpca._tables import table as files_module
 from fairpca._tables import text as text_module
+from fairpca._tables.choices import Choices
 
 WRITERS = {
     "csv": pa_csv.write_csv,

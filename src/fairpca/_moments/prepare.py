@@ -7,7 +7,7 @@ with their rows: once, and once before that to find the values of text columns t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,45 +17,16 @@ import numpy as np
 from fairpca._input.crossing import name_cells
 from fairpca._moments.group_moments import GroupMoments, decoded_moments
 from fairpca._progress import Progress, silent
-from fairpca._tables.arrow import as_table, is_text_like
+from fairpca._tables.arrow import pa
+from fairpca._tables.choices import Choices
 from fairpca._tables.decode import TableBlock
-from fairpca._tables.roles import Roles, refuse_unknown_columns, split_names
+from fairpca._tables.roles import Roles
 from fairpca._tables.table import FileTable
 from fairpca._typing import Labels
 
 _MOST_CATEGORIES = 100
 _MOST_GROUPS = 50
 MOST_BYTES_IN_MEMORY = 200_000_000
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What the user asked for; see the options of ``fairpca report``."""
-
-    groups: Sequence[str] | None
-    columns: Sequence[str] | None = None
-    drop: Sequence[str] | None = None
-    label: str | None = None
-    encode: bool = False
-    drop_missing: bool = False
-    positive: str | None = None
-
-    def roles(self, table: FileTable) -> Roles:
-        """The roles of the columns of a table."""
-        if not self.groups:
-            raise _missing_group(table)
-        drop = self.dropped(table)
-        columns = split_names(self.columns or (), table.types)
-        refuse_unknown_columns(columns, table.types, table.name)
-        wanted = [name for name in dict.fromkeys(columns) if name not in {*drop, *self.groups}]
-        roles = table.choose(
-            wanted if columns else None, self.groups, drop=drop, encode=self.encode
-        )
-        return replace(roles, positive=self.positive)
-
-    def dropped(self, table: FileTable) -> list[str]:
-        """The columns of a table that get no role."""
-        return [*split_names(self.drop or (), table.types), *([self.label] if self.label else [])]
 
 
 @dataclass(frozen=True)
@@ -216,7 +187,7 @@ class _Reading:
         blocks = [block for block in self._blocks if block.rows.n_rows]
         parts = zip(*(block.rows.columns for block in blocks), strict=True)
         columns = [np.concatenate(part) for part in parts]
-        X = as_table(dict(zip(self.roles.feature_names, columns, strict=True)))
+        X = pa.table(dict(zip(self.roles.feature_names, columns, strict=True)))
         names = self._names()
         coded = [block.groups for block in blocks if block.groups is not None]
         labels = [np.array([names.get(v) for v in g.labels], object)[g.codes] for g in coded]
@@ -270,21 +241,6 @@ def _with_categories(table: FileTable, roles: Roles, progress: Progress) -> Role
             "out with --drop."
         )
     return roles
-
-
-def _missing_group(table: FileTable) -> ValueError:
-    """The error for a forgotten ``--group``, with the columns that could be meant."""
-    batch = table.head(table.all_columns)
-    columns = {} if batch is None else dict(zip(batch.schema.names, batch.columns, strict=True))
-    few = [
-        repr(name)
-        for name, column in columns.items()
-        if is_text_like(column.type) and 2 <= len(column.drop_null().unique()) <= 5
-    ]
-    hint = f"; columns of few values: {', '.join(few[:6])}" if few else ""
-    return ValueError(
-        f"--group is missing: name the column of {table.name} that holds the groups{hint}."
-    )
 
 
 def _missing_values(where: str, missing: Counter[str], n_missing: int, n_rows: int) -> ValueError:

@@ -14,8 +14,7 @@ except ImportError as error:
         "reading and writing files needs pyarrow; install it with pip install 'fairpca[files]'."
     ) from error
 
-__all__ = ["as_batch", "as_table", "is_empty", "is_number", "is_text_like", "label_kind"]
-__all__ += ["pa", "pa_csv", "pc", "pq"]
+__all__ = ["is_empty", "is_number", "is_text_like", "label_kind", "pa", "pa_csv", "pc", "pq"]
 
 
 def is_number(kind: Any) -> bool:
@@ -40,13 +39,3 @@ def label_kind(kind: Any) -> str:
         return label_kind(kind.value_type)
     text = str(kind)
     return "number" if is_number(kind) else "string" if "string" in text else text.split("[")[0]
-
-
-def as_batch(columns: dict[str, Any]) -> Any:
-    """A record batch of these columns, numpy arrays or Arrow ones."""
-    return pa.RecordBatch.from_pydict(columns)
-
-
-def as_table(columns: dict[str, Any]) -> Any:
-    """A pyarrow table of these columns."""
-    return pa.table(columns)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from json import JSONDecodeError
 from typing import Any
 
-from fairpca._tables.arrow import as_batch, pa, pq
+from fairpca._tables.arrow import pa, pq
 from fairpca._tables.decode import RecordBatch
 from fairpca._tables.paths import TableFile, temporary_file
 from fairpca._tables.text import text_batches, text_schema
@@ -29,8 +29,6 @@ def read_schema(file: TableFile) -> pa.Schema:
     try:
         schema = _own_schema(file)
         schema.names, schema.pandas_metadata  # noqa: B018 - decodes them
-    except FileNotFoundError:
-        raise
     except _DAMAGE as error:
         raise _damaged(file, 0, error) from error
     for key, value in file.partition.items():
@@ -54,15 +52,13 @@ def read_batches(file: TableFile, types: Mapping[str, Any], rows: int) -> Batche
                 batch = _with_partition(whole.slice(start, rows), file, types)
                 yield batch, fraction
                 n_rows += batch.num_rows
-    except FileNotFoundError:
-        raise
     except _DAMAGE as error:
         raise _damaged(file, n_rows, error) from error
 
 
 def write_temporary(title: str, columns: Mapping[str, Any]) -> TableFile:
     """A temporary Arrow file of these columns."""
-    file, batch = temporary_file(title, "arrow"), as_batch(dict(columns))
+    file, batch = temporary_file(title, "arrow"), pa.RecordBatch.from_pydict(dict(columns))
     with pa.ipc.new_file(str(file.path), batch.schema) as writer:
         writer.write_batch(batch)
     return file

@@ -182,16 +182,3 @@ def unknown_column(name: str, known: Sequence[str], where: str) -> ValueError:
 
 def _first(names: Sequence[str]) -> str:
     return f"{', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}"
-
-
-def split_names(values: Sequence[str], known: Collection[str]) -> list[str]:
-    """Split names at their commas, unless the whole is the name of a column.
-
-    Examples
-    --------
-    >>> split_names(["age, bmi", "income, yearly"], ["age", "bmi", "income, yearly"])
-    ['age', 'bmi', 'income, yearly']
-    """
-    parts = [part for value in values for part in ([value] if value in known else value.split(","))]
-    names = [part if part in known else part.strip() for part in parts]
-    return [name for name in names if name]

@@ -14,7 +14,7 @@ from functools import partial, reduce
 from typing import Any, TypeVar
 
 from fairpca._input.device import library_of
-from fairpca._tables.arrow import as_batch
+from fairpca._tables.arrow import pa
 from fairpca._tables.decode import Origin, RecordBatch, TableBlock, decode
 from fairpca._tables.roles import Roles, choose_roles
 
@@ -174,7 +174,7 @@ def _merge_parts(
 
 
 def _part(partition: int, result: Any) -> RecordBatch:
-    return as_batch({"partition": [partition], "result": [pickle.dumps(result)]})
+    return pa.RecordBatch.from_pydict({"partition": [partition], "result": [pickle.dumps(result)]})
 
 
 def _score_batches(
@@ -188,4 +188,4 @@ def _score_batches(
     for block in _decoded(batches, roles, drop_missing):
         scores = block.scores(components, mean)
         kept = dict(zip(roles.keep, block.kept.columns, strict=True))
-        yield as_batch({**kept, **dict(zip(names, scores.T.copy(), strict=True))})
+        yield pa.RecordBatch.from_pydict({**kept, **dict(zip(names, scores.T.copy(), strict=True))})

@@ -39,7 +39,7 @@ def audit_command(
     limit = inf if max_disparity is None else max_disparity
     with json_output(json_file) as numbers, progress(quiet) as show:
         from fairpca import FairPCA
-        from fairpca._moments.prepare import Choices
+        from fairpca._tables.choices import Choices
         from fairpca.report._reading import prepare_data
 
         choices = Choices(

@@ -41,7 +41,8 @@ def fit_command(
         from fairpca import FairPCA
         from fairpca._models.safetensors import save_model
         from fairpca._models.standardized import StandardizedModel
-        from fairpca._moments.prepare import Choices, prepare_table
+        from fairpca._moments.prepare import prepare_table
+        from fairpca._tables.choices import Choices
         from fairpca.exceptions import quietly
 
         choices = Choices(
@@ -108,7 +109,8 @@ def transform_command(
 
 def _fitted_roles(model: Any, extra: dict[str, Any], table: FileTable, keep: list[str]) -> Roles:
     """The columns that the model was fitted to: by name, or by number when it has no names."""
-    from fairpca._tables.roles import Roles, split_names
+    from fairpca._tables.choices import split_names
+    from fairpca._tables.roles import Roles
 
     kept = split_names(keep, table.types)
     names = extra.get("columns", getattr(model, "feature_names_in_", None))

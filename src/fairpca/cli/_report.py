@@ -40,7 +40,8 @@ def report_command(
         from fairpca import FairPCA
         from fairpca._audit.audit import AuditSettings, run_audit
         from fairpca._audit.rows import rows_of
-        from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY, Choices
+        from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY
+        from fairpca._tables.choices import Choices
         from fairpca.report import Provenance, render
         from fairpca.report._reading import prepare_data, report_code
 

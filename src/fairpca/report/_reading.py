@@ -12,7 +12,8 @@ from fairpca._progress import Progress, silent
 
 if TYPE_CHECKING:  # a page is made without pyarrow, which these load
     from fairpca._audit.result import Audit
-    from fairpca._moments.prepare import Choices, Prepared
+    from fairpca._moments.prepare import Prepared
+    from fairpca._tables.choices import Choices
 
 
 def read_table(
@@ -61,7 +62,7 @@ def read_table(
     >>> diabetes.feature_names
     ['bmi', 'bp', 's1', 's2', 's3', 's4', 's5', 's6']
     """
-    from fairpca._moments.prepare import Choices
+    from fairpca._tables.choices import Choices
 
     choices = Choices(groups, columns, drop, label, encode, drop_missing, positive)
     prepared = prepare_data(data, choices, encoding, rows_up_to=float("inf"))

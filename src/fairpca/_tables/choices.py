@@ -1,0 +1,68 @@
+"""What a user of the command line asks of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from fairpca._tables.arrow import is_text_like
+from fairpca._tables.roles import Roles, refuse_unknown_columns
+from fairpca._tables.table import FileTable
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user asked for; see the options of ``fairpca report``."""
+
+    groups: Sequence[str] | None
+    columns: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
+    label: str | None = None
+    encode: bool = False
+    drop_missing: bool = False
+    positive: str | None = None
+
+    def roles(self, table: FileTable) -> Roles:
+        """The roles of the columns of a table."""
+        if not self.groups:
+            raise _missing_group(table)
+        drop = self.dropped(table)
+        columns = split_names(self.columns or (), table.types)
+        refuse_unknown_columns(columns, table.types, table.name)
+        wanted = [name for name in dict.fromkeys(columns) if name not in {*drop, *self.groups}]
+        roles = table.choose(
+            wanted if columns else None, self.groups, drop=drop, encode=self.encode
+        )
+        return replace(roles, positive=self.positive)
+
+    def dropped(self, table: FileTable) -> list[str]:
+        """The columns of a table that get no role."""
+        return [*split_names(self.drop or (), table.types), *([self.label] if self.label else [])]
+
+
+def split_names(values: Sequence[str], known: Collection[str]) -> list[str]:
+    """Split names at their commas, unless the whole is the name of a column.
+
+    Examples
+    --------
+    >>> split_names(["age, bmi", "income, yearly"], ["age", "bmi", "income, yearly"])
+    ['age', 'bmi', 'income, yearly']
+    """
+    parts = [part for value in values for part in ([value] if value in known else value.split(","))]
+    names = [part if part in known else part.strip() for part in parts]
+    return [name for name in names if name]
+
+
+def _missing_group(table: FileTable) -> ValueError:
+    """The error for a forgotten ``--group``, with the columns that could be meant."""
+    batch = table.head(table.all_columns)
+    columns = {} if batch is None else dict(zip(batch.schema.names, batch.columns, strict=True))
+    few = [
+        repr(name)
+        for name, column in columns.items()
+        if is_text_like(column.type) and 2 <= len(column.drop_null().unique()) <= 5
+    ]
+    hint = f"; columns of few values: {', '.join(few[:6])}" if few else ""
+    return ValueError(
+        f"--group is missing: name the column of {table.name} that holds the groups{hint}."
+    )
