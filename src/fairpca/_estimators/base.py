@@ -30,6 +30,7 @@ from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt
 from fairpca._solvers import Problem, solve
 from fairpca._solvers.rank import least_rank
+from fairpca._threads import single_threaded_blas
 from fairpca._typing import Array
 
 
@@ -200,7 +201,9 @@ class FairProjection(StreamedProjection):
         """With the fewest components with which every group keeps this share of its variance."""
         may_lose = (1 - fraction) * operand.traces + 1e-14 * float(operand.traces.max())
         n_eigensolves = 0
-        for rank in range(least_rank(operand, fraction), operand.n_features + 1):
+        with single_threaded_blas():
+            least = least_rank(operand, fraction)
+        for rank in range(least, operand.n_features + 1):
             solution = self._solve_rank(settled, operand, rank)
             n_eigensolves += solution.n_eigensolves
             if (solution.errors <= may_lose).all():

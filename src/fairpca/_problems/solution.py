@@ -66,6 +66,8 @@ class Solution:
         The eigenspaces that must be right for the solution to be right.
     n_eigensolves, n_iterations : int
         Eigendecompositions, and Newton steps where there were any.
+    found_in : object
+        The subspace that was grown for it, if any; see ``start`` of :func:`fairpca._solvers.solve`.
     extras : mapping
         Fitted attributes that only some estimators have.
     """
@@ -85,6 +87,7 @@ class Solution:
     rests_on: tuple[Point, ...] = ()
     n_eigensolves: int = 0
     n_iterations: int = 0
+    found_in: object = field(default=None, repr=False)
     extras: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -102,7 +105,7 @@ class Solution:
             basis=V @ self.basis,
             bound=self.bound - slack,
             pca=self.pca.lift(V),
-            rests_on=tuple(point.lift(V) for point in self.rests_on),
+            rests_on=(),
         )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import softmax
 
 from fairpca._moments.operand import Operand
 
-_ROUNDS = 12
+_STEPS = 0.7 ** np.arange(8)
 
 
 def least_rank(operand: Operand, fraction: float) -> int:
@@ -14,23 +15,23 @@ def least_rank(operand: Operand, fraction: float) -> int:
 
     Let ``a_g = (1 - fraction) tr C_g`` be what group g may lose. A projection that will do has
     ``sum_g w_g R_g(U) / a_g <= 1`` for all weights w of sum one, and one eigendecomposition gives
-    the least value of this sum over the projections of each rank. After one look at each group by
-    itself the weights move towards the groups that lose too much (multiplicative weights).
+    the least value of this sum over the projections of each rank. From equal weights they move
+    towards the groups that lose too much (multiplicative weights), until none does.
     """
     assert operand.matrices is not None
     varies = operand.traces > 0
     if not varies.any():
         return 1
     matrices = operand.matrices[varies] / ((1 - fraction) * operand.traces[varies, None, None])
-    k, whole, least = len(matrices), 1 / (1 - fraction), 1
-    weights = np.full(k, 1 / k)
-    for w in [*np.eye(k), *[None] * _ROUNDS]:
-        values, V = np.linalg.eigh(np.tensordot(weights if w is None else w, matrices, axes=1))
+    whole, least = 1 / (1 - fraction), 1
+    weights = np.full(len(matrices), 1 / len(matrices))
+    for step in _STEPS:
+        values, V = np.linalg.eigh(np.tensordot(weights, matrices, axes=1))
         lost = whole - np.cumsum(values[::-1])[:-1]  # by projections of rank 1, ..., d - 1
         least = max(least, 1 + int(np.count_nonzero(lost > 1 + 1e-9)))
-        if w is None:
-            U = V[:, -least:]
-            errors = whole - np.einsum("kij,ij->k", matrices @ U, U)
-            weights = weights * np.exp(np.maximum(errors - errors.max(), -1.0))
-            weights /= weights.sum()
+        U = V[:, -least:]
+        errors = whole - np.einsum("kij,ij->k", matrices @ U, U)
+        if errors.max() <= 1:
+            break
+        weights = softmax(np.log(weights) + step * errors / max(np.ptp(errors), 1e-9))
     return least

@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from fairpca._moments.operand import Operand
 from fairpca._problems.solution import Solution
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.growing import GrowingBasis, Spaces
 from fairpca._solvers.eigenspaces.snapshots import SnapshotBasis
-from fairpca._typing import Array
 
 # What is fastest from how many features on, and from how many for each component.
 _SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK = 300, 15
@@ -35,10 +32,11 @@ def search_line(
     """What ``search`` finds among the eigenspaces along a line of weights."""
     n_eigensolves = 0
     for basis in _bases(operand, rank, start):
+        before = basis.n_eigensolves
         solution = basis.solve(search)
-        n_eigensolves += basis.n_eigensolves
+        n_eigensolves += basis.n_eigensolves - before
         if basis.converged or operand.matrices is None:
-            return replace(solution, n_eigensolves=n_eigensolves)
+            return replace(solution, n_eigensolves=n_eigensolves, found_in=basis)
     spaces = Eigenspaces(operand, rank, guess=None if start is None else start.alpha)
     solution = search(spaces)
     return replace(solution, n_eigensolves=n_eigensolves + spaces.n_eigensolves)
@@ -58,20 +56,14 @@ def eigenspaces(operand: Operand, rank: int) -> Spaces:
 
 
 def _bases(operand: Operand, rank: int, start: Solution | None) -> Iterator[GrowingBasis]:
-    """The bases worth a try, the fastest first."""
-    near = None if start is None else _span(start)
-    if _is_thin(operand, rank):
-        yield _growing_basis(operand, rank, start=near)
+    """The bases worth a try, the fastest first; one that was grown for ``start`` serves again."""
+    if start is not None and isinstance(start.found_in, GrowingBasis):
+        yield start.found_in
+    elif _is_thin(operand, rank):
+        yield _growing_basis(operand, rank)
     d = operand.n_features
     if operand.matrices is not None and d >= max(_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK * rank):
-        yield SnapshotBasis(operand, rank, limit=d // 2, start=near)
-
-
-def _span(solution: Solution) -> Array:
-    """An orthonormal basis of the eigenspaces that a solution rests on."""
-    bases = [solution.pca.basis, *(point.basis for point in solution.rests_on)]
-    left, sizes, _ = np.linalg.svd(np.hstack(bases), full_matrices=False)
-    return np.asarray(left[:, sizes > 1e-6])
+        yield SnapshotBasis(operand, rank, limit=d // 2)
 
 
 def _is_thin(operand: Operand, rank: int) -> bool:
@@ -80,13 +72,11 @@ def _is_thin(operand: Operand, rank: int) -> bool:
     return operand.matrices is None or operand.n_features >= enough
 
 
-def _growing_basis(
-    operand: Operand, rank: int, capacity: int | None = None, start: Array | None = None
-) -> GrowingBasis:
+def _growing_basis(operand: Operand, rank: int, capacity: int | None = None) -> GrowingBasis:
     """A basis that gives up early where matrices are there to fall back on."""
     d, k = operand.n_features, len(operand.shares)
     if operand.matrices is not None:
-        return GrowingBasis(operand, rank, d // 2, capacity, start)
+        return GrowingBasis(operand, rank, d // 2, capacity)
     most = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
     capacity = most if capacity is None else min(most, capacity)
-    return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity, start)
+    return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity)

@@ -39,8 +39,6 @@ class GrowingBasis:
     rank : int
     limit : int
     capacity : int, optional
-    start : ndarray of shape (d, m), optional
-        Orthonormal columns thought to be near the answer.
     """
 
     tolerance = 1e-8  # of the residual, relative to the least variance of a component
@@ -51,7 +49,6 @@ class GrowingBasis:
         rank: int,
         limit: int,
         capacity: int | None = None,
-        start: Array | None = None,
     ) -> None:
         self.operand = operand
         self.shares, self.traces = operand.shares, operand.traces
@@ -67,8 +64,8 @@ class GrowingBasis:
         self._V = np.empty((room, self.n_features))  # unused rows cost no memory
         self._CV = np.empty((len(self.shares), room, self.n_features))
         self._H = np.zeros((len(self.shares), 0, 0))
-        self._random_start = start is None
-        self._begin(np.zeros((0, self.n_features)) if start is None else start.T)
+        self._random_start = True
+        self._begin()
 
     def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
         """What ``search`` finds among all eigenspaces, as far as the limit allows."""
@@ -152,11 +149,10 @@ class GrowingBasis:
         """``C_g V`` for every group, of shape (k, d, m)."""
         return self.operand.products(V)
 
-    def _begin(self, start: Array) -> None:
-        """Fill the basis: ``start`` and random vectors, and one round of products."""
+    def _begin(self) -> None:
+        """Fill the basis: random vectors, and one round of products."""
         d = self.n_features
-        random = np.random.default_rng(0).standard_normal((min(d, self.rank + SPARE), d))
-        self._expand(np.vstack([start, random[len(start) :]]))
+        self._expand(np.random.default_rng(0).standard_normal((min(d, self.rank + SPARE), d)))
         self._expand(self._residual(self.shares, np.eye(self._size)))
 
     def _missing(self, points: Sequence[Point], residuals: Sequence[Array], least: float) -> Array:

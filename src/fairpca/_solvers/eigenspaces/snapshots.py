@@ -24,8 +24,8 @@ class SnapshotBasis(GrowingBasis):
 
     tolerance = 5e-8  # a further eigenspace squares the residual
 
-    def _begin(self, start: Array) -> None:
-        self._expand(start if len(start) else self._snapshot(self.shares))
+    def _begin(self) -> None:
+        self._expand(self._snapshot(self.shares))
 
     def _missing(self, points: Sequence[Point], residuals: Sequence[Array], least: float) -> Array:
         """The eigenspace of the worst point, as far as it lies outside of the basis."""
