@@ -18,7 +18,7 @@ import numpy as np
 
 from fairpca._typing import Array, Mask
 
-_TINY = float(np.finfo(np.float64).tiny)
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class Operand:
@@ -85,7 +85,7 @@ def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
     ``C / tr C``. So plain PCA stays the best overall, and the overall error becomes the share of
     all variance that is lost. A group without variance loses nothing.
     """
-    total = max(float(shares @ traces), _TINY)
+    total = max(float(shares @ traces), TINY)
     return np.where(traces > 0, traces, 1.0), shares * traces / total
 
 

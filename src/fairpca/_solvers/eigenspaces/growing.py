@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import TINY, Operand
 from fairpca._problems.solution import Point, Solution
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top, rounding_of, top_eigenvectors
 from fairpca._typing import Array
 
 _OUTSIDE = 0.01  # of a unit vector roughly orthogonal to a basis; with less it is noise
-_TINY = float(np.finfo(np.float64).tiny)
 _LAST_PART = 0.4  # of the limit, for which the residual must halve every round
 SPARE = 8  # columns to start from beyond the rank
 
@@ -79,7 +78,7 @@ class GrowingBasis:
             points = list({id(point): point for point in solution.rests_on}.values())
             residuals = [self._residual(point.weights, point.basis) for point in points]
             C = np.tensordot(self.shares, self._H, axes=1)
-            scale = max(float(np.linalg.norm(C)), _TINY)
+            scale = max(float(np.linalg.norm(C)), TINY)
             variance = min(_least_eigenvalue(C, point.basis) for point in points)
             least = max(self.tolerance * variance, rounding_of(self.n_features) * scale)
             longest = max(float(np.linalg.norm(e, axis=1).max()) for e in residuals)
@@ -120,7 +119,7 @@ class GrowingBasis:
             values, U = top_eigenvectors(H, self.rank)
             residual = self._residual(weights, U)
             lengths = np.linalg.norm(residual, axis=1)
-            scale = max(float(np.linalg.norm(H)), _TINY)
+            scale = max(float(np.linalg.norm(H)), TINY)
             least = max(self.tolerance * values[-1], rounding_of(self.n_features) * scale)
             new = residual[lengths > least]
             left -= len(new)

@@ -32,6 +32,8 @@ from fairpca._solvers.many_groups.central_path import PathEnd, Workspace, follow
 from fairpca._solvers.many_groups.recovery import recover
 from fairpca._typing import Array
 
+EQUAL = 1e-8  # of the largest trace: limits are met, and groups equal, to within this
+
 
 def minimise(
     work: Workspace,

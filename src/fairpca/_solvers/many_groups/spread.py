@@ -21,12 +21,11 @@ from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.growing import Spaces
 from fairpca._solvers.many_groups.central_path import Workspace
-from fairpca._solvers.many_groups.dual import minimise
+from fairpca._solvers.many_groups.dual import EQUAL, minimise
 from fairpca._solvers.pca import solve_pca
 from fairpca._typing import Array
 
 _ROUNDING = 1e-12  # of the largest trace
-_EQUAL = 1e-8  # of the largest trace: limits and groups nearer than this are met
 _TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
 
@@ -66,7 +65,7 @@ class _Limits:
         if not isinf(problem.max_error_increase):
             self.max_error = float(self.shares @ before) * (1 + problem.max_error_increase)
         self.rounding = _ROUNDING * float(traces.max())
-        self.near = _EQUAL * float(traces.max())
+        self.near = EQUAL * float(traces.max())
         # No overall error is above this, so a higher bound proves that the spread is out of reach.
         most = traces.copy()
         if self.cap is not None:

@@ -10,10 +10,8 @@ from fairpca._problems.status import Status
 from fairpca._problems.worst_off import Criterion
 from fairpca._solvers.eigenspaces.growing import Spaces
 from fairpca._solvers.many_groups.central_path import Workspace
-from fairpca._solvers.many_groups.dual import minimise
+from fairpca._solvers.many_groups.dual import EQUAL, minimise
 from fairpca._solvers.worst_off import Balance
-
-_EQUAL = 1e-8  # of the largest trace: values of groups nearer than this are equal
 
 
 def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:
@@ -28,7 +26,7 @@ def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solu
     found = minimise(Workspace(spaces, balance.pca), problem, "worst", tol)
     assert found is not None  # without a ceiling there is always an answer
     values = balance.values(found.errors)[balance.compared]
-    n_worst = np.count_nonzero(values >= values.max() - _EQUAL * spaces.traces.max())
+    n_worst = np.count_nonzero(values >= values.max() - EQUAL * spaces.traces.max())
     if n_worst == 1:
         status = Status.ONE_GROUP_DECIDES
     else:
