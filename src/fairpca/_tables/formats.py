@@ -145,4 +145,4 @@ def _refuse_open_end(source: Any, legacy: bool) -> None:
     end = _STREAM_END if legacy else _CONTINUATION + _STREAM_END
     source.seek(max(source.size() - len(end), 0))
     if source.read() != end:
-        raise pa.ArrowInvalid("the mark at the end of the stream is not there")
+        raise pa.ArrowInvalid("the mark at the end of the stream is missing")

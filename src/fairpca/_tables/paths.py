@@ -182,7 +182,7 @@ def _is_integer(text: str) -> bool:
 
 
 class _Temporary:
-    """An empty file that is deleted when nobody holds this any more, or Python ends."""
+    """An empty file that is deleted together with this object, or when Python ends."""
 
     def __init__(self) -> None:
         handle, name = mkstemp(prefix="fairpca-")

@@ -99,7 +99,7 @@ class FileTable:
         return roles
 
     def left_out(self, roles: Roles, drop: Sequence[str] = ()) -> list[str]:
-        """The columns without a role although nobody asked to drop them: they hold no numbers."""
+        """The columns that are neither used nor in ``drop``, because they do not hold numbers."""
         return [name for name in self._usual if name not in {*roles.all, *drop}]
 
     def check(self, roles: Roles, file: TableFile | None = None) -> None:

@@ -2,7 +2,7 @@
 
 Numerical libraries are imported inside the commands, so that ``--help`` does not wait for them.
 Exit codes: 0 done, 1 a disparity above ``--max-disparity``, 2 wrong use or unusable data,
-130 interrupted, 141 the reader of our output went away.
+130 interrupted, 141 if the reader of our output closed the pipe.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _any_character_printable() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Send the rest of our output nowhere, lest Python try to flush it to a closed pipe."""
+    """Send the rest of our output nowhere, so that Python does not flush it to a closed pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
