@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         try:
             sys.exit(_run(sys.argv[1:] if argv is None else argv))
         except KeyboardInterrupt:
-            print("fairpca: interrupted; nothing was written.", file=sys.stderr)
+            print("fairpca: interrupted.", file=sys.stderr)
             sys.exit(130)
 
 

@@ -1,4 +1,4 @@
-"""How long work reports on itself: it calls a function with what it is doing."""
+"""How long-running work reports its progress: it calls a function with what it is doing."""
 
 from __future__ import annotations
 

@@ -123,8 +123,8 @@ def tradeoff_path(
     check_integer("n_components", n_components, 1)
     if n_components > moments.n_features:
         raise ValueError(
-            f"n_components={n_components} is not a rank: pass an integer from 1 to "
-            f"{moments.n_features}, the number of features."
+            f"n_components={n_components} is more than the {moments.n_features} features; pass an "
+            f"integer from 1 to {moments.n_features}."
         )
     if not tol >= 0:
         raise ValueError(f"tol={tol}: pass a number that is not negative.")

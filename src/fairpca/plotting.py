@@ -319,6 +319,6 @@ def _kept_moments(estimator: FairProjection) -> GroupMoments:
 
 def _settled(estimator: FairProjection, moments: GroupMoments) -> GroupMoments:
     """The groups as the estimator sees them, small ones merged if it does so."""
-    settled = estimator.settle(moments).moments
+    settled = estimator._settle(moments).moments
     assert isinstance(settled, GroupMoments)
     return settled

@@ -120,7 +120,7 @@ def test_interrupt_while_rendering_leaves_nothing(tmp_path, number, monkeypatch)
 
 def check_interrupted(number, code, errors, folder):
     assert code == 128 + number
-    expected = "fairpca: interrupted; nothing was written.\n"
+    expected = "fairpca: interrupted.\n"
     assert errors == (expected if number == signal.SIGINT else "")
     assert not list(folder.iterdir())
 
@@ -131,7 +131,7 @@ def test_interrupt_while_loading_is_one_line(tmp_path):
         [*COMMAND, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 130
-    assert done.stderr == "fairpca: interrupted; nothing was written.\n"
+    assert done.stderr == "fairpca: interrupted.\n"
 
 
 def test_a_run_within_another_program_leaves_no_trace(tmp_path):

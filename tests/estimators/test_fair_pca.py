@@ -579,3 +579,26 @@ def test_one_feature_of_far_larger_variance_hides_no_other(spread, kind, monkeyp
     left = Z - Z @ fair.components_.T @ fair.components_
     errors = [np.square(left[groups == g]).sum(axis=1).mean() for g in ("g0", "g1")]
     np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-5)
+
+
+def test_a_warning_as_error_after_partial_fit_loses_no_moments():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(200, 3)), np.arange(200) % 2 == 0
+    X[groups] *= 4
+    fair = FairPCA(1, constraint=None).partial_fit(X, sensitive_features=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ParityInfeasibleWarning)
+        with pytest.raises(ParityInfeasibleWarning):
+            _ = fair.components_
+    fair.partial_fit(X, sensitive_features=groups)
+    assert fair.moments_.counts.sum() == 400
+
+
+def test_only_results_are_computed_on_demand(two_groups):
+    X, groups = two_groups
+    fair = FairPCA(2).partial_fit(X, sensitive_features=groups)
+    fair.note_ = "mine"
+    assert not hasattr(fair, "classes_")
+    assert "components_" not in vars(fair)
+    assert fair.status_ == "parity reached"
+    assert fair.partial_fit(X, sensitive_features=groups).note_ == "mine"

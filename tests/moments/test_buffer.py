@@ -320,3 +320,14 @@ def test_partial_fit_of_blocks_of_usual_size():
         fair.partial_fit(X[start : start + 4000], sensitive_features=groups[start : start + 4000])
     whole = FairPCA(5).fit(X, sensitive_features=groups)
     np.testing.assert_allclose(fair.components_, whole.components_, atol=1e-9)
+
+
+def test_a_group_first_met_without_weight_gets_its_shift_from_rows_that_count():
+    rng = np.random.default_rng(0)
+    first, far = rng.normal(size=(40, 3)), 1e9 + rng.normal(size=(400, 3))
+    codes, weights = np.arange(40) % 2, np.arange(40) % 2 == 0
+    first[codes == 1] = 0.0
+    moments = GroupMoments.from_data(first, codes, weights)
+    moments.update(far, np.ones(400, int))
+    expected = far.var(axis=0)
+    np.testing.assert_allclose(np.diagonal(moments.second_moments("group")[1]), expected, rtol=1e-6)

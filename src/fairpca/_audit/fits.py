@@ -67,15 +67,16 @@ def fit_both(estimator: FairProjection | None, moments: GroupMoments) -> Fits:
             "fairpca.metrics.group_reconstruction_errors."
         )
     fair = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
-    settled = fair.settle(moments)
+    settled = fair._settle(moments)
     with quietly():
-        fair.fit_moments(moments)
+        fair._fit_settled(moments, settled)
     r = fair.n_components_
     fair.set_params(n_components=r)
-    pca = FairPCA(r, alpha=1.0, **small_group_parameters(fair)).fit_moments(moments)
+    pca = FairPCA(r, alpha=1.0, **small_group_parameters(fair))._fit_settled(moments, settled)
     if fair.group_errors_.sum() == 0 and not moments.second_moments().any():
         raise ValueError(
-            "no column of X varies, so there is nothing to reconstruct; pass columns that do."
+            "no column of X varies, so there is nothing to reconstruct; pass at least one column "
+            "that varies."
         )
     labels = settled.moments.groups.tolist()
     sides = labels.index(fair.privileged_group_), labels.index(fair.harmed_group_)

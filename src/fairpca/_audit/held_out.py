@@ -106,7 +106,7 @@ def fit_folds(
         projections = []
         for estimator in estimators:
             with quietly():
-                estimator.fit_settled(moments, SettledGroups(moments, present, []))
+                estimator._fit_settled(moments, SettledGroups(moments, present, []))
             projections.append(
                 SimpleNamespace(components_=estimator.components_, mean_=estimator.mean_)
             )

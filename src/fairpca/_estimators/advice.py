@@ -33,9 +33,10 @@ def warn(message: str, category: type[Warning]) -> None:
 def warn_of_result(solution: Solution, measured: Operand, disparity: float, tol: float) -> None:
     """Say that parity is out of reach, or that the projection is not proven to be the best."""
     r, gap = solution.basis.shape[1], solution.gap
+    onto = f"onto {r} component{'s' if r > 1 else ''}"
     if solution.status is Status.INFEASIBLE:
         warn(
-            f"no projection onto {r} components has the disparity asked for; this one has the "
+            f"no projection {onto} has the disparity asked for; this one has the "
             f"least possible, {disparity:.6g}. Pass more components.",
             ParityInfeasibleWarning,
         )
@@ -50,7 +51,7 @@ def warn_of_result(solution: Solution, measured: Operand, disparity: float, tol:
             )
     elif solution.status not in APPROXIMATE and gap > tol * largest:
         warn(
-            f"the projection onto {r} components may be up to duality_gap_ = {gap:.3g} worse "
+            f"the projection {onto} may be up to duality_gap_ = {gap:.3g} worse "
             f"than the best one, which is more than tol = {tol:g} times the largest group's "
             f"variance, {largest:.3g}: for more than two groups the bound is not always attained. "
             "Another n_components may close the gap; a larger tol accepts it.",

@@ -2,7 +2,7 @@
 
 A subclass says what its problem is (:meth:`FairProjection._problem`). ``partial_fit`` only learns;
 the solve waits until a result is asked for, so a thousand blocks cost a thousand accumulations and
-one solve. Results are the public attributes that end in an underscore; asking for one after
+one solve. The results are the annotated attributes that end in an underscore; asking for one after
 ``partial_fit``, with ``hasattr`` too, runs the solve.
 """
 
@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
+from inspect import get_annotations
+from itertools import chain
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._estimators.advice import warn_of_data, warn_of_result
@@ -31,7 +34,7 @@ from fairpca._sklearn import Interval, RealNotInt
 from fairpca._solvers import Problem, solve
 from fairpca._solvers.rank import least_rank
 from fairpca._threads import single_threaded_blas
-from fairpca._typing import Array
+from fairpca._typing import Array, Labels
 
 
 class FairProjection(StreamedProjection):
@@ -49,13 +52,45 @@ class FairProjection(StreamedProjection):
         "normalize": ["boolean"],
     }
 
+    # Parameters; the last three stand in for those that an estimator of two groups lacks:
     n_components: int | float | None
     normalize: bool
-    # Parameters of the estimators for any number of groups, and what stands for them elsewhere:
-    moments_: GroupMoments
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     tol: float = math.inf
+
+    # Results:
+    components_: Array
+    mean_: Array
+    explained_variance_: Array
+    explained_variance_ratio_: Array
+    noise_variance_: float
+    n_components_: int
+    groups_: Labels
+    group_sizes_: NDArray[np.int64]
+    group_errors_: Array
+    group_explained_variance_ratio_: Array
+    reconstruction_error_: float
+    disparity_: float
+    privileged_group_: Any
+    harmed_group_: Any
+    pca_group_errors_: Array
+    pca_reconstruction_error_: float
+    alpha_: float
+    duality_gap_: float
+    status_: str
+    n_eigensolves_: int
+    small_groups_: list[Any]
+
+    moments_: GroupMoments  # not a result: partial_fit goes on from it
+    _results: ClassVar[frozenset[str]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Collect the names of the results, those that the subclass adds included."""
+        super().__init_subclass__(**options)
+        annotated = chain.from_iterable(map(get_annotations, cls.__mro__))
+        results = {name for name in annotated if name.endswith("_") and not name.endswith("_in_")}
+        cls._results = frozenset(results - {"moments_"})
 
     def fit(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -83,7 +118,7 @@ class FairProjection(StreamedProjection):
         if sensitive_features is None:
             raise forgotten_groups(type(self).__name__, "fit")
         moments = learn(X, sensitive_features, sample_weight)
-        settled = self.settle(moments)
+        settled = self._settle(moments)
         solution = self._solve(settled)
         self._remember_features(X, moments)
         return self._publish(moments, settled, solution)
@@ -112,8 +147,7 @@ class FairProjection(StreamedProjection):
         moments.update(X, sensitive_features, sample_weight)
         if first:
             self._remember_features(X, moments)
-        self._forget()
-        self.moments_ = moments
+        self._replace_state(moments)
         return self
 
     def fit_moments(self, moments: GroupMoments) -> Self:
@@ -134,10 +168,11 @@ class FairProjection(StreamedProjection):
                 f"fit_moments needs GroupMoments, got {type(moments).__name__}; "
                 "make them with GroupMoments.from_data(X, groups)."
             )
-        return self.fit_settled(copy(moments), self.settle(moments))
+        return self._fit_settled(moments, self._settle(moments))
 
-    def fit_settled(self, moments: GroupMoments, settled: SettledGroups) -> Self:
-        """Find the projection for groups that :meth:`settle` has dealt with; for our own use."""
+    def _fit_settled(self, moments: GroupMoments, settled: SettledGroups) -> Self:
+        """Find the projection for groups that :meth:`_settle` has dealt with."""
+        moments = copy(moments)
         solution = self._solve(settled)
         self._remember_features(None, moments)
         return self._publish(moments, settled, solution)
@@ -150,8 +185,8 @@ class FairProjection(StreamedProjection):
             X, sensitive_features=sensitive_features, sample_weight=sample_weight
         ).transform(X)
 
-    def settle(self, moments: GroupMoments | ImplicitMoments) -> SettledGroups:
-        """Deal with small groups, and check that what is left can be compared; for our own use."""
+    def _settle(self, moments: GroupMoments | ImplicitMoments) -> SettledGroups:
+        """Deal with small groups, and check that what is left can be compared."""
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
         labels = settled.moments.groups
         check_several_groups(labels[settled.compared].tolist(), int(moments.counts.sum()))
@@ -202,7 +237,7 @@ class FairProjection(StreamedProjection):
         may_lose = (1 - fraction) * operand.traces + 1e-14 * float(operand.traces.max())
         n_eigensolves = 0
         with single_threaded_blas():
-            least = least_rank(operand, fraction)
+            least = least_rank(operand, may_lose)
         for rank in range(least, operand.n_features + 1):
             solution = self._solve_rank(settled, operand, rank)
             n_eigensolves += solution.n_eigensolves
@@ -215,7 +250,7 @@ class FairProjection(StreamedProjection):
     def _publish(
         self, moments: GroupMoments | ImplicitMoments, settled: SettledGroups, solution: Solution
     ) -> Self:
-        """Set the fitted attributes."""
+        """Set the fitted attributes, and say what must not be overlooked."""
         operand, compared = settled.operand, settled.compared
         measured = operand.relative() if self.normalize else operand
         components, variances = _principal_basis(operand, solution.basis)
@@ -226,61 +261,62 @@ class FairProjection(StreamedProjection):
         errors = np.maximum(solution.errors, 0.0)
         pca_errors = np.maximum(solution.pca.errors, 0.0)
         labels = settled.moments.groups.tolist()
-
-        self._forget()
-        self.components_ = components
-        self.mean_ = settled.moments.mean
-        self.n_components_ = r
-        self.explained_variance_ = variances * unbiased
-        self.explained_variance_ratio_ = _ratio(variances, total)
-        self.noise_variance_ = left * unbiased / (d - r) if r < d else 0.0
-        self.groups_ = settled.moments.groups
-        self.group_sizes_ = settled.moments.counts
-        self.group_errors_ = errors
-        self.group_explained_variance_ratio_ = 1.0 - _ratio(errors, measured.traces)
-        self.reconstruction_error_ = float(measured.shares @ errors)
-        self.disparity_ = float(
-            disparity(solution.errors, compared, solution.harmed, solution.privileged)
+        D = disparity(solution.errors, compared, solution.harmed, solution.privileged)
+        self._replace_state(
+            moments,
+            components_=components,
+            mean_=settled.moments.mean,
+            n_components_=r,
+            explained_variance_=variances * unbiased,
+            explained_variance_ratio_=_ratio(variances, total),
+            noise_variance_=left * unbiased / (d - r) if r < d else 0.0,
+            groups_=settled.moments.groups,
+            group_sizes_=settled.moments.counts,
+            group_errors_=errors,
+            group_explained_variance_ratio_=1.0 - _ratio(errors, measured.traces),
+            reconstruction_error_=float(measured.shares @ errors),
+            disparity_=float(D),
+            privileged_group_=labels[solution.privileged],
+            harmed_group_=labels[solution.harmed],
+            pca_group_errors_=pca_errors,
+            pca_reconstruction_error_=float(measured.shares @ pca_errors),
+            alpha_=solution.alpha,
+            duality_gap_=max(solution.gap, 0.0),  # below zero only by rounding
+            status_=str(solution.status),
+            n_eigensolves_=solution.n_eigensolves,
+            small_groups_=settled.small,
+            **solution.extras,
         )
-        self.privileged_group_ = labels[solution.privileged]
-        self.harmed_group_ = labels[solution.harmed]
-        self.pca_group_errors_ = pca_errors
-        self.pca_reconstruction_error_ = float(measured.shares @ pca_errors)
-        self.alpha_ = solution.alpha
-        self.duality_gap_ = max(solution.gap, 0.0)  # below zero only by rounding
-        self.status_ = str(solution.status)
-        self.n_eigensolves_ = solution.n_eigensolves
-        self.small_groups_ = settled.small
-        self.__dict__.update(solution.extras)
-        warn_of_result(solution, measured, self.disparity_, self.tol)
-        if isinstance(moments, GroupMoments):  # the other kind holds on to X
-            self.moments_ = moments
+        warn_of_result(solution, measured, float(D), self.tol)
+        if isinstance(moments, GroupMoments):
             warn_of_data(moments, operand)
         return self
 
-    def _forget(self) -> None:
-        """Drop earlier results."""
-        for name in [name for name in vars(self) if _is_result(name)]:
-            delattr(self, name)
+    def _replace_state(self, moments: GroupMoments | ImplicitMoments, **results: Any) -> None:
+        """New moments and results for old, in one step that an interrupt cannot divide."""
+        old = {"moments_", *self._results}
+        state = {name: value for name, value in vars(self).items() if name not in old}
+        if isinstance(moments, GroupMoments):  # the other kind would hold on to X
+            state["moments_"] = moments
+        self.__dict__ = {**state, **results}
 
     def _ready(self) -> None:
         """Refuse before a fit; compute what ``partial_fit`` has put off."""
         check_is_fitted(self)
         if "components_" not in vars(self):
             self._check_params()
-            settled = self.settle(self.moments_)
+            settled = self._settle(self.moments_)
             self._publish(self.moments_, settled, self._solve(settled))
 
     def __getattr__(self, name: str) -> Any:
         """Compute the results when one is asked for after ``partial_fit``."""
         pending = "moments_" in vars(self) and "components_" not in vars(self)
-        if pending and _is_result(name):
+        if pending and name in self._results:
             try:
                 self._ready()
             except ValueError as error:  # hasattr must be able to say no
                 raise AttributeError(f"{name} cannot be computed: {error}") from error
-            if name in vars(self):
-                return vars(self)[name]
+            return getattr(self, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -315,11 +351,6 @@ class FairProjection(StreamedProjection):
         self.__dict__.pop("feature_names_in_", None)
         if moments.feature_names is not None:
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-
-
-def _is_result(name: str) -> bool:
-    """Whether an attribute is set by a solve: not a parameter, nor about the input."""
-    return name.endswith("_") and not (name.startswith("_") or name.endswith("_in_"))
 
 
 def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:

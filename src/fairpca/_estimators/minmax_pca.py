@@ -142,6 +142,9 @@ class MinMaxPCA(FairProjection):
         self.n_iter = n_iter
         self.tol = tol
 
+    group_losses_: Array
+    group_weights_: Array
+
     def _problem(self) -> WorstOffProblem:
         eta, n_iter = float(self.eta), int(self.n_iter)
         return WorstOffProblem(self.criterion, self.solver, eta, n_iter)

@@ -10,6 +10,8 @@ from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_two_groups
 from fairpca._problems.subset import Rule, SubsetProblem
 from fairpca._sklearn import StrOptions
+from fairpca._solvers.subset.front import Front
+from fairpca._typing import Codes
 
 
 class SubsetFairPCA(FairProjection):
@@ -105,6 +107,9 @@ class SubsetFairPCA(FairProjection):
         self.normalize = normalize
         self.solver = solver
         self.random_state = random_state
+
+    subset_: Codes
+    front_: Front
 
     def _check_groups(self, labels: list[Any]) -> None:
         check_two_groups(labels, "SubsetFairPCA")

@@ -49,7 +49,7 @@ def check_integer(name: str, value: Any, least: int) -> None:
 def check_sample_weight(
     sample_weight: Any, n_rows: int, may_all_be_zero: bool = False
 ) -> Array | None:
-    """Weights as float64, or None; refuses negative and missing ones, or one too many.
+    """Weights as float64, or None; refuses negative and missing ones, or a wrong number of them.
 
     They must not all be zero, unless this block may add nothing to others.
     """

@@ -85,7 +85,7 @@ class FrameRows(DenseRows):
 
 
 class ColumnRows(DenseRows):
-    """Numpy columns of equal length, put together to rows when a block is asked for."""
+    """Numpy columns of equal length, joined into rows when a block is asked for."""
 
     # Columns are gathered as columns: copying them across into rows takes longer than BLAS.
     memory_order = "F"

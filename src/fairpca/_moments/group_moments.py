@@ -247,7 +247,8 @@ class GroupMoments:
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
         codes, labels = encode_groups(groups, rows.n_rows)
         places = _places(labels.tolist(), self.groups.tolist())
-        if -1 not in places:
+        # A group without a weighted row has no shift yet.
+        if -1 not in places and self._gathered.total.rows[places].all():
             self._gathered = self._gathered.with_room(rows.n_rows)
             gathered = self._gathered.plus(rows, np.array(places, np.intp)[codes], weights)
             if gathered is not None:

@@ -64,8 +64,8 @@ class Solution:
         Largest amount by which a limit is exceeded, in units of error.
     rests_on : tuple of Point
         The eigenspaces that must be right for the solution to be right.
-    n_eigensolves, n_iterations : int
-        Eigendecompositions, and Newton steps where there were any.
+    n_eigensolves : int
+        Number of eigendecompositions.
     found_in : object
         The subspace that was grown for it, if any; see ``start`` of :func:`fairpca._solvers.solve`.
     extras : mapping
@@ -86,7 +86,6 @@ class Solution:
     violation: float = 0.0
     rests_on: tuple[Point, ...] = ()
     n_eigensolves: int = 0
-    n_iterations: int = 0
     found_in: object = field(default=None, repr=False)
     extras: Mapping[str, Any] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from fairpca._problems.fair import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.subset import SubsetProblem
 from fairpca._problems.worst_off import WorstOffProblem
-from fairpca._solvers.eigenspaces.choose import search_freely, search_line
+from fairpca._solvers.eigenspaces.choose import search_in_basis, search_whole
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.multiplicative_weights import solve_multiplicative_weights
@@ -52,25 +52,25 @@ def solve(
     Solution
     """
     two = len(operand.shares) == 2
-    on_line = partial(search_line, operand=operand, rank=rank, start=start)
-    anywhere = partial(search_freely, operand=operand, rank=rank)
+    in_basis = partial(search_in_basis, operand=operand, rank=rank, start=start)
+    whole = partial(search_whole, operand=operand, rank=rank)
     with single_threaded_blas():
         match problem:
             case SubsetProblem():
                 return solve_subset(problem, operand, rank)
             case FairProblem(alpha=1.0):
-                return on_line(solve_pca)
+                return in_basis(solve_pca)
             case FairProblem(alpha=float(alpha)):
-                return on_line(partial(solve_fixed, alpha=alpha))
+                return in_basis(partial(solve_fixed, alpha=alpha))
             case FairProblem(solver="golden"):
-                return on_line(partial(solve_golden, no_worse=problem.no_worse))
+                return in_basis(partial(solve_golden, no_worse=problem.no_worse))
             case FairProblem() if two:
-                return on_line(partial(solve_exact, problem=problem))
+                return in_basis(partial(solve_exact, problem=problem))
             case FairProblem():
-                return anywhere(partial(solve_spread, problem=problem, tol=tol))
+                return whole(partial(solve_spread, problem=problem, tol=tol))
             case WorstOffProblem(solver="multiplicative_weights"):
-                return on_line(partial(solve_multiplicative_weights, problem=problem))
+                return in_basis(partial(solve_multiplicative_weights, problem=problem))
             case WorstOffProblem() if two:
-                return on_line(partial(solve_minmax, criterion=problem.criterion))
+                return in_basis(partial(solve_minmax, criterion=problem.criterion))
             case WorstOffProblem():
-                return anywhere(partial(solve_worst, criterion=problem.criterion, tol=tol))
+                return whole(partial(solve_worst, criterion=problem.criterion, tol=tol))

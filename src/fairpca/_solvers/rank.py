@@ -6,14 +6,15 @@ import numpy as np
 from scipy.special import softmax
 
 from fairpca._moments.operand import Operand
+from fairpca._typing import Array
 
 _STEPS = 0.7 ** np.arange(8)
 
 
-def least_rank(operand: Operand, fraction: float) -> int:
-    """A lower bound on the number of components with which every group keeps ``fraction``.
+def least_rank(operand: Operand, may_lose: Array) -> int:
+    """A lower bound on the number of components with which no group loses more than it may.
 
-    Let ``a_g = (1 - fraction) tr C_g`` be what group g may lose. A projection that will do has
+    Let ``a_g`` be what group g may lose. A projection that will do has
     ``sum_g w_g R_g(U) / a_g <= 1`` for all weights w of sum one, and one eigendecomposition gives
     the least value of this sum over the projections of each rank. From equal weights they move
     towards the groups that lose too much (multiplicative weights), until none does.
@@ -22,12 +23,12 @@ def least_rank(operand: Operand, fraction: float) -> int:
     varies = operand.traces > 0
     if not varies.any():
         return 1
-    matrices = operand.matrices[varies] / ((1 - fraction) * operand.traces[varies, None, None])
-    whole, least = 1 / (1 - fraction), 1
+    matrices = operand.matrices[varies] / may_lose[varies, None, None]
+    whole, least = operand.traces[varies] / may_lose[varies], 1
     weights = np.full(len(matrices), 1 / len(matrices))
     for step in _STEPS:
         values, V = np.linalg.eigh(np.tensordot(weights, matrices, axes=1))
-        lost = whole - np.cumsum(values[::-1])[:-1]  # by projections of rank 1, ..., d - 1
+        lost = weights @ whole - np.cumsum(values[::-1])[:-1]  # with rank 1, ..., d - 1
         least = max(least, 1 + int(np.count_nonzero(lost > 1 + 1e-9)))
         U = V[:, -least:]
         errors = whole - np.einsum("kij,ij->k", matrices @ U, U)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary file beside ``path`` that takes its place when the block ends well.
+    """A temporary file beside ``path`` that takes its place when the block ends without an error.
 
     It is made at once, so that a folder without write access is noticed before any work. If the
     block fails or is interrupted, the file is removed and ``path`` stays as it was. If ``path`` is
@@ -53,7 +53,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def handing_over(send: Callable[[Path], object], suffix: str = "") -> Iterator[Path]:
-    """A temporary file that is passed to ``send`` when the block ends well, and then removed.
+    """A temporary file, passed to ``send`` if the block ends without an error, then removed.
 
     Examples
     --------

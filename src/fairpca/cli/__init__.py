@@ -61,7 +61,7 @@ def run_command(argv: Sequence[str]) -> int:
     except typer.Exit as end:
         return int(end.exit_code)
     except KeyboardInterrupt:
-        say("interrupted; nothing was written.")
+        say("interrupted.")
         return 130
     except BrokenPipeError:
         _discard_output()

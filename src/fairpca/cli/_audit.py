@@ -75,7 +75,7 @@ def _pca_by_rank(
     """Errors and disparity of PCA for each number of components, or for the one asked for."""
     from fairpca._audit.rank_curve import pca_errors_by_rank
 
-    settled: Any = model.settle(moments)
+    settled: Any = model._settle(moments)
     errors, compared = pca_errors_by_rank(settled.moments, model.normalize), settled.compared
     ranks = range(1, len(errors) + 1)
     if components is not None and components not in ranks:

@@ -36,7 +36,7 @@ _column = partial(typer.Option, metavar="COLUMN", show_default=False)
 _file = partial(typer.Option, metavar="FILE", show_default=False)
 _number = partial(typer.Option, metavar="N")
 _FILES = (
-    "CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; - reads CSV from "
+    "CSV, TSV, Parquet, Arrow or Feather files, or a folder of files of one of these formats; - reads CSV from "
     "standard input."
 )
 _BUNDLED = "Without any: the bundled diabetes data, grouped by sex."
@@ -53,7 +53,8 @@ Group = Annotated[
 Columns = Annotated[_Names, _column("--columns", help=f"Use only these columns {_SEVERAL}.")]
 Drop = Annotated[_Names, _column("--drop", help=f"Leave these columns out {_SEVERAL}.")]
 Label = Annotated[
-    str | None, _column("--label", help="Leave out this column, to be predicted later.")
+    str | None,
+    _column("--label", help="Leave out this column: it holds what you will predict later."),
 ]
 Positive = Annotated[
     str | None,
@@ -62,7 +63,7 @@ Positive = Annotated[
     ),
 ]
 Encode = Annotated[
-    bool, typer.Option("--encode", help="Turn the values of text columns into columns.")
+    bool, typer.Option("--encode", help="Encode text columns as 0/1 columns, one for each value.")
 ]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")

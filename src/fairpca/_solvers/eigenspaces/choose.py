@@ -23,13 +23,13 @@ _BASIS_PER_RANK = 20  # a growing basis ends with about half as many columns per
 _BASIS_BYTES = 1 << 29  # of a growing basis without matrices to fall back on
 
 
-def search_line(
+def search_in_basis(
     search: Callable[[Eigenspaces], Solution],
     operand: Operand,
     rank: int,
     start: Solution | None = None,
 ) -> Solution:
-    """What ``search`` finds among the eigenspaces along a line of weights."""
+    """What ``search`` finds, all of it within a small basis where that is faster."""
     n_eigensolves = 0
     for basis in _bases(operand, rank, start):
         before = basis.n_eigensolves
@@ -42,8 +42,8 @@ def search_line(
     return replace(solution, n_eigensolves=n_eigensolves + spaces.n_eigensolves)
 
 
-def search_freely(search: Callable[[Spaces], Solution], operand: Operand, rank: int) -> Solution:
-    """What ``search`` finds among the eigenspaces for weights anywhere."""
+def search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: int) -> Solution:
+    """What ``search`` finds, each eigenspace with all features."""
     spaces = eigenspaces(operand, rank)
     return replace(search(spaces), n_eigensolves=spaces.n_eigensolves)
 

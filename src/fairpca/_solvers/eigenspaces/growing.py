@@ -68,6 +68,11 @@ class GrowingBasis:
 
     def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
         """What ``search`` finds among all eigenspaces, as far as the limit allows."""
+        found = self._search(search)
+        self._random_start = False
+        return found
+
+    def _search(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
         precision = 1e-3  # as rough as the basis at first, then as good as the arithmetic
         left, last, guess = self.limit, np.inf, None
         while True:
@@ -200,6 +205,7 @@ class GrowingBasis:
     def _make_room(self, block: Array, bases: list[Array]) -> Array:
         """As much of the block as fits; a full basis is first cut down to these subspaces."""
         if self._size + len(block) > len(self._V):
+            self._random_start = False
             Q = np.linalg.qr(np.hstack(bases))[0].T
             self._V[: len(Q)] = Q @ self._V[: self._size]
             for C_V in self._CV:

@@ -34,7 +34,6 @@ class Workspace:
         self.pca = pca
         self.traces = spaces.traces
         self.rank = spaces.rank
-        self.iterations = 0
         d = spaces.n_features
         self.closed = d <= _WHOLE_SPACE
         self.basis = np.eye(d, d if self.closed else 0)
@@ -93,7 +92,6 @@ def follow(work: Workspace, problem: LinearProblem, tol: float, ceiling: float =
     for _ in range(_MAX_POINTS):
         last = mu <= last_mu
         centre = dual.centre(prices, mu, 1e-2) if last else dual.centre(prices, mu)
-        work.iterations += centre.steps
         prices = dual.limit(centre) if last else centre.prices
         here = dual.value(prices) if last else centre.value
         if work.closed:

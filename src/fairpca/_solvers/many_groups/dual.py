@@ -89,7 +89,6 @@ def minimise(
         privileged=privileged,
         harmed=harmed,
         violation=found.violation / end.row_scale,
-        n_iterations=work.iterations,
     )
 
 

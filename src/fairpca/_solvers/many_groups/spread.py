@@ -123,5 +123,4 @@ def _least_error_in_face(
         basis=np.hstack([work.basis @ fixed, lower.basis]),
         errors=lower.errors,
         value=limits.spread(lower.errors),
-        n_iterations=lower.n_iterations,
     )

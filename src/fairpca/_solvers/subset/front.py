@@ -55,9 +55,7 @@ class Front:
         return len(self.errors)
 
 
-def exact_front(
-    lambdas: ArrayLike, deltas: ArrayLike, r: int, *, max_subsets: int = EXACT_LIMIT
-) -> Front:
+def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
     """Find the whole Pareto front by looking at every subset.
 
     The indices are cut into two halves; the sums of all subsets with j members in the first half
@@ -70,8 +68,6 @@ def exact_front(
         Eigenvalues and shares in the disparity, see the module's notation.
     r : int
         How many eigenvectors to keep, 1 <= r <= d.
-    max_subsets : int, default=EXACT_LIMIT
-        Refuse to enumerate more subsets than this.
 
     Returns
     -------
@@ -87,13 +83,8 @@ def exact_front(
     >>> front.subsets.tolist(), front.errors.tolist(), front.fairness.tolist()
     ([[0], [2]], [3.0, 6.0], [4.0, 0.25])
     """
-    lambdas, deltas = _checked(lambdas, deltas, r)
+    lambdas, deltas = np.asarray(lambdas, float), np.asarray(deltas, float)
     d = len(lambdas)
-    if (count := math.comb(d, r)) > max_subsets:
-        raise ValueError(
-            f"There are {count} ways to keep {r} of {d} eigenvectors, more than "
-            f"max_subsets={max_subsets}: call spea2_front(lambdas, deltas, {r}) instead."
-        )
     ranking = _ranking(lambdas)
     # Choose the fewer: those kept, or those left out. Either way PCA's own subset is met first.
     keep = 2 * r <= d
@@ -126,7 +117,6 @@ def spea2_front(
     r: int,
     *,
     n_generations: int = 50,
-    population: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Front:
     """Search for the Pareto front with SPEA2, set as its authors set it.
@@ -144,8 +134,6 @@ def spea2_front(
         How many eigenvectors to keep, 1 <= r <= d.
     n_generations : int, default=50
         Generations, the first population included.
-    population : int, optional
-        Subsets tried per generation; by default as described above.
     random_state : int, RandomState or None, default=None
         Seed of the search.
 
@@ -163,40 +151,21 @@ def spea2_front(
     >>> front.subsets[0].tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
     """
-    lambdas, deltas = _checked(lambdas, deltas, r)
-    if n_generations < 1:
-        raise ValueError(f"n_generations={n_generations!r} is below 1: pass n_generations=50.")
-    if population is not None and population < 4:
-        raise ValueError(f"population={population!r} is below 4: pass population=100.")
-    if population is None:
-        population = min(100, round(math.comb(len(lambdas), r) / 2))
+    lambdas, deltas = np.asarray(lambdas, float), np.asarray(deltas, float)
+    population = min(100, round(math.comb(len(lambdas), r) / 2))
     if population < 4:  # too few subsets to cross any: look at all of them
         return exact_front(lambdas, deltas, r)
     try:
         from fairpca._solvers.subset import spea2 as _spea2
     except ImportError as error:
         raise ImportError(
-            'The search with SPEA2 needs pymoo: pip install "fairpca[subset]". Up to '
-            f"{EXACT_LIMIT} subsets exact_front(lambdas, deltas, {r}) does without."
+            'solver="spea2" needs pymoo; install it with pip install "fairpca[subset]", or pass '
+            f'solver="auto", which looks at up to {EXACT_LIMIT} subsets without it.'
         ) from error
     pca = np.sort(_ranking(lambdas)[:r])
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     found = _spea2.search(lambdas, deltas, pca, n_generations, population, rng)
     return _front(lambdas, deltas, np.vstack([pca, found]))
-
-
-def _checked(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> tuple[Array, Array]:
-    lam, delta = np.asarray(lambdas, dtype=float), np.asarray(deltas, dtype=float)
-    if lam.ndim != 1 or lam.shape != delta.shape or not len(lam):
-        raise ValueError(
-            f"lambdas and deltas have shapes {lam.shape} and {delta.shape}: pass two vectors with "
-            "one entry per eigenvector."
-        )
-    if not (np.isfinite(lam).all() and np.isfinite(delta).all()):
-        raise ValueError("lambdas or deltas hold NaN or infinity: pass finite numbers.")
-    if not 1 <= r <= len(lam):
-        raise ValueError(f"r={r!r} is not between 1 and the number of eigenvectors, {len(lam)}.")
-    return lam, delta
 
 
 def _ranking(lambdas: Array) -> Codes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
 
 import numpy as np
 
@@ -82,7 +81,7 @@ def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None)
         that front is one point, by its values. ``"least_error"`` (M3), which is PCA up to ties.
         ``"fairest"`` (M4): least F.
     first : Front, optional
-        The front for r = 1; wanted by ``"weighted"`` only.
+        The front for r = 1, for ``"weighted"`` only.
 
     Returns
     -------
@@ -103,19 +102,7 @@ def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None)
         return 0
     if rule == "fairest":
         return len(front) - 1
-    if rule == "balanced":
-        scales = _scales(front)
-    elif rule == "weighted":
-        if first is None:
-            raise ValueError(
-                "rule='weighted' takes its weights from the front for r = 1: pass "
-                "first=exact_front(lambdas, deltas, 1)."
-            )
-        scales = _scales(first)
-    else:
-        raise ValueError(
-            f"rule={rule!r} is not known: pass one of {', '.join(map(repr, get_args(Rule)))}."
-        )
+    scales = _scales(front if first is None else first)
     # R / a + F / b, multiplied by a b: a scale of zero then decides alone instead of dividing.
     a, b = scales
     score = b * (front.errors - front.errors[0]) + a * (front.fairness - front.fairness[-1])

@@ -107,7 +107,7 @@ class _Exchange(Crossover):  # type: ignore[misc]
 
 
 class _Replace(Mutation):  # type: ignore[misc]
-    """Put some members out and as many others in."""
+    """Replace some members by as many others."""
 
     def __init__(self, n_generations: int) -> None:
         super().__init__(prob=0.5)
