@@ -36,8 +36,8 @@ _column = partial(typer.Option, metavar="COLUMN", show_default=False)
 _file = partial(typer.Option, metavar="FILE", show_default=False)
 _number = partial(typer.Option, metavar="N")
 _FILES = (
-    "CSV, TSV, Parquet, Arrow or Feather files, or a folder of files of one of these formats; - reads CSV from "
-    "standard input."
+    "CSV, TSV, Parquet, Arrow or Feather files, or a folder of files of one of these formats; "
+    "- reads CSV from standard input."
 )
 _BUNDLED = "Without any: the bundled diabetes data, grouped by sex."
 _SEVERAL = "(repeat, or separate by commas)"

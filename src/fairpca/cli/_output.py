@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def output(path: str) -> AbstractContextManager[Path]:
-    """A file to write that becomes ``path``, or goes to standard output for ``-``, once complete."""
+    """A file to write; once complete it becomes ``path``, or standard output for ``-``."""
     from fairpca._tables.atomic import handing_over, replacing
 
     return handing_over(_to_standard_output) if path == "-" else replacing(path)
