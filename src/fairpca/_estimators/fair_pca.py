@@ -55,8 +55,9 @@ class FairPCA(FairProjection):
         two groups only.
     tol : float, default=1e-6
         Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
-        without a :class:`~fairpca.exceptions.DualityGapWarning`. Two groups of more than 5000
-        features get a ``ConvergenceWarning`` instead, from a hundredth of the overall error on.
+        without a :class:`~fairpca.exceptions.DualityGapWarning`; with more than two groups the
+        search ends there. Two groups of more than 5000 features get a ``ConvergenceWarning``
+        instead, from a hundredth of the overall error on.
 
     Attributes
     ----------

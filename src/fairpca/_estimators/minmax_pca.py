@@ -60,8 +60,9 @@ class MinMaxPCA(FairProjection):
         Rounds of the multiplicative weights.
     tol : float, default=1e-6
         Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
-        without a :class:`~fairpca.exceptions.DualityGapWarning`. Two groups of more than 5000
-        features get a ``ConvergenceWarning`` instead, from a hundredth of the overall error on.
+        without a :class:`~fairpca.exceptions.DualityGapWarning`; with more than two groups the
+        search ends there. Two groups of more than 5000 features get a ``ConvergenceWarning``
+        instead, from a hundredth of the overall error on.
 
     Attributes
     ----------

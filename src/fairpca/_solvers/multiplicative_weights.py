@@ -16,8 +16,8 @@ from scipy.special import softmax
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._problems.worst_off import WorstOffProblem
+from fairpca._solvers.balance import Balance
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, top_eigenvectors
-from fairpca._solvers.worst_off import Balance
 
 
 def solve_multiplicative_weights(spaces: Eigenspaces, problem: WorstOffProblem) -> Solution:

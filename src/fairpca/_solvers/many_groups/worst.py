@@ -8,10 +8,10 @@ from fairpca._problems.linear import least_maximum
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._problems.worst_off import Criterion
+from fairpca._solvers.balance import Balance
 from fairpca._solvers.eigenspaces.growing import Spaces
 from fairpca._solvers.many_groups.central_path import Workspace
 from fairpca._solvers.many_groups.dual import EQUAL, minimise
-from fairpca._solvers.worst_off import Balance
 
 
 def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:
