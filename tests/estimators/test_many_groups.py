@@ -1,4 +1,4 @@
-"""More than two groups: intersections, small groups, relative errors, and what must not matter."""
+"""More than two groups: relative errors, certificates, and what must not matter."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
+from helpers.many_groups import ESTIMATORS, QUIET, SIZES, open_gap, several
 from sklearn.base import clone
 
 from fairpca import (
@@ -30,165 +30,6 @@ from fairpca.metrics import (
     group_reconstruction_errors,
     reconstruction_disparity,
 )
-
-QUIET = pytest.mark.filterwarnings(
-    "ignore::fairpca.ParityInfeasibleWarning", "ignore::fairpca.DualityGapWarning"
-)
-SIZES = (90, 60, 40, 25)
-
-#: Every way to compare groups, with a tolerance that makes the solver work for its digits.
-ESTIMATORS = {
-    "no worse": FairPCA(2, tol=1e-9),
-    "parity": FairPCA(2, constraint=None, tol=1e-9),
-    "disparity budget": FairPCA(2, max_disparity=0.3, tol=1e-9),
-    "error budget": FairPCA(2, max_error_increase=0.05, tol=1e-9),
-    "relative": FairPCA(2, normalize=True, tol=1e-9),
-    "loss": MinMaxPCA(2, tol=1e-9),
-    "error": MinMaxPCA(2, criterion="error", tol=1e-9),
-    "variance": MinMaxPCA(2, criterion="variance", tol=1e-9),
-    "own means": MinMaxPCA(2, center="group", tol=1e-9),
-    "relative loss": MinMaxPCA(2, normalize=True, tol=1e-9),
-}
-
-
-def several(n=SIZES, d=6, seed=2, apart=0.3):
-    """Groups near enough to each other for parity, unless they are set ``apart``."""
-    rng = np.random.default_rng(seed)
-    shared = rng.normal(size=(d, d)) * np.linspace(2.0, 0.3, d)
-    parts = []
-    for size in n:
-        mixing = shared + apart * rng.normal(size=(d, d))
-        parts.append(rng.normal(size=(size, d)) @ mixing.T + apart * rng.normal(size=d))
-    X, groups = np.vstack(parts), np.repeat([f"g{i}" for i in range(len(n))], n)
-    order = rng.permutation(len(X))
-    return X[order], groups[order]
-
-
-def open_gap():
-    """Six groups so unlike that no projection of rank one attains the relaxation's value."""
-    return several((60, 50, 40, 30, 20, 20), d=5, seed=4, apart=2.0)
-
-
-def same(first, second, scale):
-    """Same errors of every group, same certificate, up to rounding."""
-    errors = dict(zip(first.groups_.tolist(), first.group_errors_, strict=True))
-    for label, error in zip(second.groups_.tolist(), second.group_errors_, strict=True):
-        assert error == pytest.approx(errors[label], abs=1e-8 * scale)
-    assert second.status_ == first.status_
-    assert second.duality_gap_ == pytest.approx(first.duality_gap_, abs=1e-8 * scale)
-
-
-# Intersections
-
-
-@pytest.mark.parametrize("form", ["pandas", "polars", "array", "lists"])
-def test_columns_are_crossed(form):
-    X, _ = several()
-    sex = np.where(np.arange(len(X)) % 3 == 0, "female", "male")
-    race = np.where(np.arange(len(X)) % 5 == 0, "black", "white")
-    table = {
-        "pandas": lambda: pd.DataFrame({"sex": sex, "race": pd.Categorical(race)}),
-        "polars": lambda: pl.DataFrame({"sex": sex, "race": race}),
-        "array": lambda: np.column_stack([sex, race]),
-        "lists": lambda: [list(pair) for pair in zip(sex.tolist(), race.tolist(), strict=True)],
-    }[form]()
-    moments = GroupMoments.from_data(X, table)
-    assert moments.groups.tolist() == [
-        "female & black",
-        "female & white",
-        "male & black",
-        "male & white",
-    ]
-    one_column = [f"{s} & {r}" for s, r in zip(sex, race, strict=True)]
-    np.testing.assert_array_equal(
-        moments.second_moments(), GroupMoments.from_data(X, one_column).second_moments()
-    )
-
-
-def test_labels_that_are_not_strings_carry_the_name_of_their_column():
-    frame = pd.DataFrame({"sex": list("fmfm"), "over_40": [True, True, False, True]})
-    X = np.arange(8.0).reshape(4, 2) ** 2
-    labels = GroupMoments.from_data(X, frame).groups.tolist()
-    assert labels == ["f & over_40=False", "f & over_40=True", "m & over_40=True"]
-    unnamed = GroupMoments.from_data(X, np.array([[0, 1], [1, 1], [0, 0], [1, 1]]))
-    assert unnamed.groups.tolist() == ["0 & 0", "0 & 1", "1 & 1"]
-
-
-def test_metrics_and_estimators_agree_on_intersections():
-    X, first = several()
-    table = np.column_stack([first, np.where(np.arange(len(X)) % 2 == 0, "even", "odd")])
-    fair = MinMaxPCA(2).fit(X, sensitive_features=table)
-    errors = group_reconstruction_errors(fair, X, table)
-    assert list(errors) == fair.groups_.tolist()
-    np.testing.assert_allclose(list(errors.values()), fair.group_errors_, rtol=1e-10)
-
-
-# Small groups
-
-
-def test_small_groups_are_refused_by_name_and_size():
-    X, groups = several()
-    message = r"fewer rows than min_group_size=50: 'g2' \(40 rows\), 'g3' \(25 rows\)"
-    with pytest.raises(ValueError, match=message):
-        FairPCA(2, min_group_size=50).fit(X, sensitive_features=groups)
-
-
-def test_small_groups_merged_are_one_group():
-    X, groups = several()
-    merged = FairPCA(2, min_group_size=50, small_groups="merge").fit(X, sensitive_features=groups)
-    by_hand = np.where(np.isin(groups, ["g2", "g3"]), "rest", groups)
-    same(FairPCA(2).fit(X, sensitive_features=by_hand), merged, 1.0)
-    assert merged.groups_.tolist() == ["g0", "g1", "rest"]
-    assert merged.small_groups_ == ["g2", "g3"]
-    assert merged.group_sizes_.tolist() == [90, 60, 65]
-
-
-def test_merging_has_limits():
-    X, groups = several()
-    with pytest.raises(ValueError, match=r"Merged, they have 25 rows.*small_groups='ignore'"):
-        FairPCA(2, min_group_size=30, small_groups="merge").fit(X, sensitive_features=groups)
-    taken = np.where(groups == "g0", "rest", groups)
-    with pytest.raises(ValueError, match="a group of that name already"):
-        FairPCA(2, min_group_size=50, small_groups="merge").fit(X, sensitive_features=taken)
-
-
-@QUIET
-@pytest.mark.parametrize("min_group_size", [30, 50])
-def test_small_groups_ignored_count_in_the_overall_error_only(min_group_size):
-    X, groups = several()
-    fair = FairPCA(2, min_group_size=min_group_size, small_groups="ignore", constraint=None)
-    fair.fit(X, sensitive_features=groups)
-    compared = fair.group_sizes_ >= min_group_size
-    assert fair.groups_.tolist() == ["g0", "g1", "g2", "g3"]
-    assert fair.small_groups_ == fair.groups_[~compared].tolist()
-    errors = list(group_reconstruction_errors(fair, X, groups).values())
-    np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-9)
-    assert fair.reconstruction_error_ == pytest.approx(
-        group_reconstruction_errors(fair, X, np.zeros(len(X)))[0.0]
-    )
-    assert fair.status_ == "parity reached"
-    assert np.ptp(fair.group_errors_[compared]) < 1e-9
-    assert abs(fair.disparity_) < 1e-9
-    # No better overall error among projections that are as fair: the bound is a proof.
-    assert fair.duality_gap_ < 1e-6
-
-
-def test_worst_case_over_the_groups_compared():
-    X, groups = several()
-    kept = groups != "g3"
-    ignoring = MinMaxPCA(2, criterion="error", min_group_size=30, small_groups="ignore")
-    ignoring.fit(X, sensitive_features=groups)
-    centred = X - X.mean(axis=0)
-    alone = GroupMoments.from_data(np.vstack([centred[kept], -centred[kept]]), [*groups[kept]] * 2)
-    without = MinMaxPCA(2, criterion="error").fit_moments(alone)
-    np.testing.assert_allclose(ignoring.group_errors_[:3], without.group_errors_, rtol=1e-6)
-
-
-def test_groups_of_which_one_is_left_cannot_be_compared():
-    X, groups = several()
-    with pytest.raises(ValueError, match="one group only"):
-        FairPCA(2, min_group_size=80, small_groups="ignore").fit(X, sensitive_features=groups)
-
 
 # Relative errors
 
@@ -382,18 +223,6 @@ def test_many_features_as_few(name, monkeypatch):
         np.testing.assert_allclose(other.reconstruction_error_, dense.reconstruction_error_)
 
 
-@QUIET
-@pytest.mark.parametrize("small_groups", ["merge", "ignore"])
-def test_small_groups_without_matrices(small_groups, monkeypatch):
-    X, groups = several(d=40)
-    fair = FairPCA(2, min_group_size=50, small_groups=small_groups)
-    errors = fair.fit(X, sensitive_features=groups).group_errors_
-    monkeypatch.setattr(learning, "_GRAMS_UP_TO", 30)
-    fair.fit(X, sensitive_features=groups)
-    assert fair.small_groups_ == ["g2", "g3"]
-    np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-6)
-
-
 # Certificate and warnings
 
 
@@ -456,13 +285,6 @@ def test_path_with_an_open_gap_warns():
     with pytest.warns(DualityGapWarning, match="points of the frontier") as caught:
         path = tradeoff_path(X, groups, n_components=1, n_points=4)
     assert f"{path.duality_gap.max():.3g}" in str(caught[0].message)
-
-
-def test_all_groups_too_small():
-    X, groups = several()
-    ignoring = FairPCA(2, min_group_size=1000, small_groups="ignore")
-    with pytest.raises(ValueError, match="no group large enough"):
-        ignoring.fit(X, sensitive_features=groups)
 
 
 def test_alpha_one_is_pca_and_less_needs_two_groups():

@@ -5,22 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.estimators import GroupsFromRows
+from helpers.worst_off import CRITERIA, criterion_of, made, matrices, offsets
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
 from fairpca._moments import learn as learning
-from fairpca._moments.operand import Operand
-from fairpca._problems.worst_off import WorstOffProblem
-from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces import choose
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.eigenspaces.growing import GrowingBasis
-from fairpca._solvers.two_groups.minmax import solve_minmax
-from fairpca.datasets import make_two_groups
 from fairpca.metrics import group_reconstruction_errors
-
-CRITERIA = ("loss", "error", "variance")
 
 
 class MinMax(GroupsFromRows, MinMaxPCA):
@@ -42,34 +33,6 @@ def test_common_checks(estimator, check):
 )
 def test_common_checks_of_other_configurations(estimator, check):
     check(estimator)
-
-
-def made(seed=0, d=5, n=(80, 50)):
-    """Groups of different size, mean and shape."""
-    rng = np.random.default_rng(seed)
-    bunch = make_two_groups(n, n_features=d, shift=2.0, random_state=seed)
-    X = bunch.data @ np.linalg.qr(rng.normal(size=(d, d)))[0]
-    X[: n[0]] *= 0.5 + rng.random(d)
-    return X, bunch.sensitive_features
-
-
-def matrices(X, groups, center):
-    labels = np.unique(groups)
-    overall = X.mean(axis=0)
-    rows = [X[groups == g] - (X[groups == g].mean(axis=0) if center == "group" else overall)
-            for g in labels]  # fmt: skip
-    return [Z.T @ Z / len(Z) for Z in rows]
-
-
-def offsets(C, r, criterion):
-    if criterion == "variance":
-        return [np.trace(M) for M in C]
-    return [np.linalg.eigvalsh(M)[:-r].sum() if criterion == "loss" else 0.0 for M in C]
-
-
-def criterion_of(C, fair, r, criterion):
-    errors = [np.trace(M) - np.trace(fair.components_ @ M @ fair.components_.T) for M in C]
-    return max(np.subtract(errors, offsets(C, r, criterion)))
 
 
 def semidefinite_value(C, r, criterion):
@@ -119,41 +82,6 @@ def test_known_losses_on_tcred(tcred_moments, r, exact, iterated):
     assert published.duality_gap_ >= iterated - exact - 1e-5
 
 
-def test_multiplicative_weights_follow_the_published_iteration():
-    X, groups = made(3)
-    C = matrices(X, groups, "group")
-    r, eta, T = 2, 0.7, 6
-    best = [np.linalg.eigvalsh(M)[-r:].sum() for M in C]
-    w, average = np.array([0.5, 0.5]), 0.0
-    for _ in range(T):
-        U = np.linalg.eigh(w[0] * C[0] + w[1] * C[1])[1][:, -r:]
-        losses = np.array([best[g] - np.trace(U.T @ C[g] @ U) for g in (0, 1)])
-        average = average + U @ U.T / T
-        w = w * np.exp(eta * losses)
-        w /= w.sum()
-    V = np.linalg.eigh(average)[1][:, -r:]
-    averaged = np.array([best[g] - np.trace(V.T @ C[g] @ V) for g in (0, 1)])
-    wanted = min(averaged, losses, key=max)
-    fair = MinMaxPCA(r, center="group", solver="multiplicative_weights", eta=eta, n_iter=T)
-    fair.fit(X, sensitive_features=groups)
-    np.testing.assert_allclose(fair.group_losses_, wanted, atol=1e-12)
-    assert fair.status_ == "multiplicative weights ended"
-
-
-def test_multiplicative_weights_approach_the_exact_value_and_never_pass_it():
-    X, groups = made(1)
-    exact = MinMaxPCA(2).fit(X, sensitive_features=groups).group_losses_.max()
-    gaps = []
-    for T in (1, 10, 200):
-        fair = MinMaxPCA(2, solver="multiplicative_weights", eta=0.1, n_iter=T)
-        fair.fit(X, sensitive_features=groups)
-        gaps.append(fair.group_losses_.max() - exact)
-        assert fair.duality_gap_ >= gaps[-1] - 1e-12 >= -2e-12
-    assert gaps[0] > gaps[1] > gaps[2]
-    large = MinMaxPCA(2, solver="multiplicative_weights", eta=1e6)  # exp would overflow
-    assert np.isfinite(large.fit(X, sensitive_features=groups).components_).all()
-
-
 def test_least_largest_error_is_parity_while_that_improves_the_harmed_group():
     seen = set()
     for seed in range(12):
@@ -170,36 +98,6 @@ def test_least_largest_error_is_parity_while_that_improves_the_harmed_group():
             assert fair.group_errors_[g] == pytest.approx(np.linalg.eigvalsh(own[g])[:-2].sum())
             assert fair.group_losses_[g] == pytest.approx(0, abs=1e-12)
     assert seen == {"groups equal", "one group decides"}
-
-
-def family_of(a, b, rank):
-    C = np.array([np.diag(a), np.diag(b)], dtype=float)
-    return Eigenspaces(Operand(C, np.array([0.4, 0.6])), rank)
-
-
-@pytest.mark.parametrize("rank", [1, 2])
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_eigenvalues_that_cross(criterion, rank):
-    # Each group varies along its own axes, so U(t) jumps and the answer lies between both sides.
-    family = family_of([4.0, 0, 0, 3, 0], [0, 4.0, 0, 0, 3], rank)
-    solution = solve_minmax(family, criterion)
-    assert solution.extras["group_losses_"][0] == pytest.approx(
-        solution.extras["group_losses_"][1], abs=1e-12
-    )
-    assert abs(solution.gap) < 1e-12
-    assert solution.weights == pytest.approx([0.5, 0.5])
-    if rank == 1:
-        assert np.abs(solution.basis[:2, 0]) == pytest.approx([np.sqrt(0.5)] * 2)
-
-
-def test_ties_go_to_the_other_group_when_one_decides():
-    # Group 0 varies along the first axis only: the second component is free, and group 1 gets it.
-    solution = solve_minmax(family_of([9.0, 0, 0, 0], [1.0, 0, 2, 0.5], 2), "loss")
-    assert solution.extras["group_losses_"] == pytest.approx([0, 0], abs=1e-12)
-    decided = solve_minmax(family_of([9.0, 8, 7, 0], [0.1, 0, 0, 0.2], 1), "error")
-    assert decided.status == "one group decides"
-    assert decided.basis[:, 0] == pytest.approx([1, 0, 0, 0], abs=1e-12)
-    assert decided.gap == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -268,26 +166,6 @@ def test_all_components_leave_nothing_to_lose():
     fair = MinMaxPCA().fit(X, sensitive_features=groups)
     np.testing.assert_allclose(fair.group_losses_, 0, atol=1e-10)
     np.testing.assert_allclose(fair.group_errors_, 0, atol=1e-10)
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_growing_basis_finds_what_the_dense_solver_does(criterion):
-    d, r = 640, 3
-    rng = np.random.default_rng(9)
-    X = rng.normal(size=(500, d)) * np.geomspace(5, 0.1, d)
-    groups = np.where(np.arange(500) < 180, "a", "b")
-    X[:180] = X[:180][:, rng.permutation(d)] + 0.3
-    moments = GroupMoments.from_data(X, groups)
-    operand = moments.operand()
-    assert isinstance(next(choose._bases(operand, r, None)), GrowingBasis)
-    grown = solve(WorstOffProblem(criterion), operand, r)
-    dense = solve_minmax(Eigenspaces(operand, r), criterion)
-    np.testing.assert_allclose(
-        grown.extras["group_losses_"],
-        dense.extras["group_losses_"],
-        atol=1e-9 * operand.traces.max(),
-    )
-    assert abs(grown.gap) < 1e-9 * operand.traces.max()
 
 
 @pytest.mark.parametrize("center", ["overall", "group"])

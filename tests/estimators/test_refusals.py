@@ -1,0 +1,142 @@
+"""What estimators refuse, or warn of, and the way out."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from helpers.data import make_groups
+from sklearn.exceptions import NotFittedError
+
+from fairpca import FairPCA
+
+
+@pytest.mark.parametrize("small_groups", ["error", "merge", "ignore"])
+def test_group_without_weight_is_named(small_groups):
+    X, groups = np.arange(12.0).reshape(6, 2) ** 2, np.array(["a", "a", "b", "b", "c", "c"])
+    with pytest.raises(ValueError, match=r"groups \['c'\] have total weight zero"):
+        FairPCA(1, small_groups=small_groups).fit(
+            X, sensitive_features=groups, sample_weight=groups != "c"
+        )
+
+
+@pytest.mark.parametrize(
+    "labels", [[1, 2, pd.NA, 2], np.ma.masked_array([1, 2, 1, 2], mask=[0, 0, 1, 0])], ids=str
+)
+def test_missing_labels_of_every_kind_are_refused(labels):
+    with pytest.raises(ValueError, match="1 missing labels, the first in row 2"):
+        FairPCA(1).fit(np.eye(4), sensitive_features=labels)
+
+
+def test_masked_weights_are_refused():
+    weights = np.ma.masked_array(np.ones(4), mask=[0, 1, 0, 0])
+    with pytest.raises(TypeError, match="some are masked"):
+        FairPCA(1).fit(np.eye(4), sensitive_features=[0, 1, 0, 1], sample_weight=weights)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pd.DataFrame])
+@pytest.mark.parametrize("method", ["transform", "score_samples"])
+def test_new_rows_with_missing_values_name_the_column(two_groups, make, method):
+    X, groups = two_groups
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    new = X[:9].copy()
+    new[4, 3] = np.nan
+    with pytest.raises(ValueError, match=r"NaN in column .*3.*first in row 4"):
+        getattr(fair, method)(make(new))
+
+
+BAD = [
+    ({"n_components": 7}, ValueError, r"n_components=7.*integer from 1 to 6"),
+    ({"n_components": 0}, ValueError, "n_components.*Got 0 instead"),
+    ({"n_components": -1}, ValueError, "n_components.*Got -1 instead"),
+    ({"n_components": 1.5}, ValueError, "n_components.*Got 1.5 instead"),
+    ({"n_components": "mle"}, ValueError, "n_components.*Got 'mle' instead"),
+    ({"alpha": 1.5}, ValueError, r"alpha.*\[0.0, 1.0\].*Got 1.5 instead"),
+    ({"alpha": -0.1}, ValueError, r"alpha.*Got -0.1 instead"),
+    ({"alpha": 0.5, "max_disparity": 0.1}, ValueError, "contradict each other"),
+    ({"alpha": 0.5, "max_error_increase": 0.1}, ValueError, "contradict each other"),
+    ({"max_disparity": 0.5, "max_error_increase": 0.1}, ValueError, "contradict each other"),
+    ({"max_disparity": -1}, ValueError, "max_disparity.*Got -1 instead"),
+    ({"max_error_increase": -1}, ValueError, "max_error_increase.*Got -1 instead"),
+    ({"constraint": "fair"}, ValueError, "constraint.*'no_worse'.*Got 'fair' instead"),
+    ({"solver": "newton"}, ValueError, "solver.*Got 'newton' instead"),
+    ({"solver": "golden", "alpha": 0.5}, ValueError, "golden.*use solver='exact'"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "message"), BAD, ids=lambda v: str(v)[:40])
+def test_bad_parameters(two_groups, options, error, message):
+    X, groups = two_groups
+    with pytest.raises(error, match=message):
+        FairPCA(**{"n_components": 2, **options}).fit(X, sensitive_features=groups)
+
+
+def test_bad_data(two_groups):
+    X, groups = two_groups
+    fair = FairPCA(2)
+    with pytest.raises(TypeError, match=r"sensitive_features is missing.*fit\(X, sensitive_feat"):
+        fair.fit(X)
+    with pytest.raises(TypeError, match="sensitive_features is missing"):
+        fair.partial_fit(X)
+    with pytest.raises(TypeError, match="sensitive_features is missing"):
+        fair.fit_transform(X)
+    with pytest.raises(
+        ValueError, match=r"one group only \('a', n_samples = 150\).*sklearn.decomposition"
+    ):
+        fair.fit(X, sensitive_features=["a"] * len(X))
+    for two_only in (FairPCA(2, alpha=0.5), FairPCA(2, solver="golden")):
+        with pytest.raises(ValueError, match=r"holds 3: \[0, 1, 2\].*compare one with the rest"):
+            two_only.fit(X, sensitive_features=np.arange(len(X)) % 3)
+    bad = pd.DataFrame(X.copy(), columns=list("abcdef"))
+    bad.loc[4, "c"] = np.nan
+    with pytest.raises(ValueError, match="NaN in column 'c', first in row 4"):
+        fair.fit(bad, sensitive_features=groups)
+    assert not hasattr(fair, "components_")
+    with pytest.raises(NotFittedError):
+        fair.transform(X)
+    fair.fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        fair.transform(X[:, :3])
+    with pytest.raises(ValueError, match=r"2 scores.*got X with 6 columns"):
+        fair.inverse_transform(X)
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        fair.partial_fit(X[:, :3], sensitive_features=groups)
+    assert fair.group_sizes_.tolist() == [90, 60]
+    named = FairPCA(2).partial_fit(
+        pd.DataFrame(X, columns=list("abcdef")), sensitive_features=groups
+    )
+    with pytest.raises(ValueError, match="feature names should match"):
+        named.partial_fit(pd.DataFrame(X, columns=list("abcdez")), sensitive_features=groups)
+
+
+def test_groups_too_far_apart_for_float64_are_called_so():
+    X, groups = make_groups(n=(80, 60), d=4)
+    for offset, lost in [(1e4, False), (1e7, True)]:
+        moved = X + offset * (groups == "g1")[:, None]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fair = FairPCA(2).fit(moved, sensitive_features=groups)
+        assert any("lost in the rounding" in str(warning.message) for warning in caught) is lost
+        Z = moved - moved.mean(axis=0)
+        left = Z - Z @ fair.components_.T @ fair.components_
+        errors = [np.square(left[groups == g]).sum(axis=1).mean() for g in ("g0", "g1")]
+        assert np.allclose(fair.group_errors_, errors, rtol=1e-6) is not lost
+    np.testing.assert_allclose(
+        FairPCA(2).fit(X + 1e7, sensitive_features=groups).group_errors_,  # all groups: no warning
+        FairPCA(2).fit(X, sensitive_features=groups).group_errors_,
+        rtol=1e-6,
+    )
+
+
+def test_features_drowned_by_another_are_called_so():
+    X, groups = make_groups((90, 60), d=6)
+    for spread, drowned in [(1e5, False), (1e9, True)]:
+        large = X * np.array([1, spread, 1, 1, 1, 1])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            FairPCA(2).fit(large, sensitive_features=groups)
+        said = [str(warning.message) for warning in caught]
+        assert any("feature 1 varies so much more" in text for text in said) is drowned

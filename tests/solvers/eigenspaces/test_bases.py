@@ -1,0 +1,166 @@
+"""Eigenspaces in growing bases and in snapshots agree with those of dense matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.data import make_groups
+from helpers.two_groups import (
+    PROBLEMS,
+    check,
+)
+
+from fairpca import GroupMoments
+from fairpca._moments.operand import Operand
+from fairpca._problems.fair import FairProblem
+from fairpca._problems.status import Status
+from fairpca._solvers import solve
+from fairpca._solvers.eigenspaces import choose, snapshots
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top, top_eigenvectors
+from fairpca._solvers.eigenspaces.growing import GrowingBasis
+from fairpca._solvers.eigenspaces.snapshots import SnapshotBasis
+from fairpca._solvers.two_groups.exact import solve_exact
+
+
+@pytest.mark.parametrize("rank", [1, 3, 8])
+@pytest.mark.parametrize("problem", [*PROBLEMS[:3], PROBLEMS[4]], ids=str)
+@pytest.mark.parametrize("kind", [GrowingBasis, SnapshotBasis])
+def test_bases_agree_with_dense(rank, problem, kind):
+    rng = np.random.default_rng(rank)
+    d = 300
+    decay = np.arange(1, d + 1) ** -1.0
+    A = rng.normal(size=(400, d)) * decay
+    B = rng.normal(size=(250, d)) * rng.permutation(decay[:40].tolist() + [0.01] * (d - 40))
+    moments = GroupMoments.from_data(np.vstack([A, B + 0.1]), np.repeat(["a", "b"], [400, 250]))
+    operand = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
+    basis = kind(operand, rank, limit=d)
+    grown = basis.solve(lambda family: solve_exact(family, problem))
+    dense = Eigenspaces(operand, rank)
+    exact = solve_exact(dense, problem)
+    check(dense, grown, problem, gap_scale=10 / max(exact.alpha, 1e-3))
+    assert grown.status is exact.status
+    np.testing.assert_allclose(grown.errors, exact.errors, atol=1e-10)
+    assert grown.alpha == pytest.approx(exact.alpha, abs=1e-6)
+    again = solve(problem, operand, rank)
+    np.testing.assert_allclose(again.errors, exact.errors, atol=1e-10)
+    assert again.n_eigensolves > 0
+
+
+def test_snapshots_take_few_decompositions_of_all_features(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(900, 300)) * np.arange(1, 301) ** -0.5
+    groups = np.arange(900) % 3 == 0
+    X[groups] = 1.2 * X[groups][:, ::-1]
+    moments = GroupMoments.from_data(X, groups)
+    operand = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
+    decomposed = []
+
+    def counted(M, r):
+        decomposed.append(M)
+        return top_eigenvectors(M, r)
+
+    monkeypatch.setattr(snapshots, "top_eigenvectors", counted)
+    basis = SnapshotBasis(operand, 10, limit=150)
+    solution = basis.solve(lambda family: solve_exact(family, FairProblem()))
+    assert basis.converged
+    assert solution.status is Status.PARITY
+    family = Eigenspaces(operand, 10)
+    solve_exact(family, FairProblem())
+    assert len(decomposed) <= 5 < family.n_eigensolves
+
+
+@pytest.mark.parametrize("rank", [3, 12])
+@pytest.mark.parametrize("kind", ["diagonal", "disjoint", "multiple"])
+@pytest.mark.parametrize("problem", [FairProblem(), FairProblem(no_worse=True)], ids=str)
+def test_eigenvectors_outside_of_an_invariant_basis_are_not_overlooked(rank, kind, problem):
+    """Matrices that commute leave no residual whatever is missing."""
+    rng = np.random.default_rng(rank)
+    d = 320
+    values = rng.exponential(size=(2, d)) * [[1.0], [1.4]]
+    if kind == "disjoint":
+        values[0, d // 2 :] = values[1, : d // 2] = 0
+    if kind == "multiple":
+        values = np.ceil(2 * values)
+    C = np.stack([np.diag(v) for v in values])
+    operand = Operand(C, np.array([0.6, 0.4]))
+    first, *_ = choose._bases(operand, rank, None)
+    assert isinstance(first, SnapshotBasis)
+    solution = solve(problem, operand, rank)
+    exact = solve_exact(Eigenspaces(operand, rank), problem)
+    assert solution.status is exact.status
+    np.testing.assert_allclose(solution.pca.errors @ operand.shares, exact.pca.bound)
+    if kind != "multiple":  # where subspaces are equally good, another one may be found
+        np.testing.assert_allclose(solution.errors, exact.errors, atol=1e-9)
+    assert abs(solution.gap) < 1e-9
+
+
+def test_first_eigenspace_is_told_from_others():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(50, 40))
+    C = A.T @ A / 50
+    vectors = np.linalg.eigh(C)[1][:, ::-1]
+    for sign in (1.0, -1.0):
+        ordered = vectors if sign > 0 else vectors[:, ::-1]
+        assert is_top(sign * C, ordered[:, :6])
+        assert not is_top(sign * C, ordered[:, [0, 1, 2, 3, 4, 6]])
+        assert not is_top(sign * C, ordered[:, 1:7])
+
+
+@pytest.mark.parametrize("kind", [GrowingBasis, SnapshotBasis])
+def test_bases_give_up_where_dense_is_faster(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 320))
+    moments = GroupMoments.from_data(X, np.arange(700) % 3 == 0)
+    operand = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
+    basis = kind(operand, 5, limit=30 if kind is GrowingBasis else 10)
+    rough = basis.solve(lambda family: solve_exact(family, FairProblem()))
+    assert not basis.converged
+    solution = solve(FairProblem(), operand, 5)
+    dense = Eigenspaces(operand, 5)
+    exact = solve_exact(dense, FairProblem())
+    np.testing.assert_allclose(solution.errors, exact.errors, atol=1e-9)
+    # The rough answer is as fair, its errors are exact, and its gap covers what it misses.
+    np.testing.assert_allclose(rough.errors, dense.errors(rough.basis), atol=1e-10)
+    np.testing.assert_allclose(rough.errors[0], rough.errors[1], atol=1e-10)
+    assert 0 < operand.shares @ (rough.errors - exact.errors) <= rough.gap
+
+
+def test_growing_basis_restarts_within_its_capacity():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 310)) * np.arange(1, 311) ** -0.7
+    moments = GroupMoments.from_data(X, np.arange(500) % 3 == 0)
+    operand = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
+    basis = GrowingBasis(operand, 4, limit=2000, capacity=48)
+    solution = basis.solve(lambda family: solve_exact(family, FairProblem()))
+    assert basis.converged
+    exact = solve_exact(Eigenspaces(operand, 4), FairProblem())
+    np.testing.assert_allclose(solution.errors, exact.errors, atol=1e-10)
+
+
+def test_growing_basis_needs_products_and_traces_only():
+    """An operand without matrices, fed from X, gives the same answer."""
+    X, groups = make_groups(n=(80, 50), d=400, seed=4)
+    moments = GroupMoments.from_data(X, groups)
+    dense = Operand(moments.second_moments(), moments.weights / moments.weights.sum())
+    centred = X - X.mean(axis=0)
+
+    class FromRows(Operand):
+        matrices = None
+        shares, compared, n_features = dense.shares, dense.compared, 400
+        traces = np.array(
+            [np.mean(np.sum(centred[groups == g] ** 2, axis=1)) for g in moments.groups]
+        )
+
+        def __init__(self):
+            pass
+
+        def products(self, V):
+            parts = [centred[groups == g] for g in moments.groups]
+            return np.array([Z.T @ (Z @ V) / len(Z) for Z in parts])
+
+    def problem(family):
+        return solve_exact(family, FairProblem(no_worse=True))
+
+    left = GrowingBasis(FromRows(), 4, limit=400).solve(problem)
+    right = GrowingBasis(dense, 4, limit=400).solve(problem)
+    np.testing.assert_allclose(left.errors, right.errors, rtol=1e-9)

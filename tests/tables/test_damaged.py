@@ -1,0 +1,113 @@
+"""Files that are cut off, altered or changed while they are read are refused."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from helpers.tables import WRITERS, as_table, write_ipc
+
+from fairpca import FairPCA, GroupMoments
+from fairpca._tables import table as files_module
+from fairpca._tables import text as text_module
+
+
+@pytest.mark.parametrize("part", [0.03, 0.5, 0.97])
+@pytest.mark.parametrize("kind", WRITERS)
+def test_truncated_files_are_refused(kind, part, data, tmp_path):
+    X, sex = data
+    whole, cut = tmp_path / f"whole.{kind}", tmp_path / f"cut.{kind}"
+    WRITERS[kind](as_table(X, sex), whole)
+    content = whole.read_bytes()
+    cut.write_bytes(content[: int(len(content) * part)])
+    with pytest.raises(ValueError, match=str(cut)):
+        GroupMoments.from_files([whole, cut], group="sex")
+    fair = FairPCA(2).fit_files(whole, group="sex")
+    (tmp_path / "scores.csv").write_text("old")
+    with pytest.raises(ValueError, match=str(cut)):
+        fair.transform_files([whole, cut], tmp_path / "scores.csv")
+    assert (tmp_path / "scores.csv").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == sorted([whole.name, cut.name, "scores.csv"])
+
+
+def test_altered_text_is_refused_with_its_row(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(text_module, "_HEAD_BYTES", 4000)
+    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 4000)
+    X, sex = data
+    pa_csv.write_csv(as_table(X, sex), tmp_path / "d.csv")
+    lines = (tmp_path / "d.csv").read_text().split("\n")
+    lines[400] = lines[400].replace(".", "#")
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"line 401 of .*d\.csv has '[^']*#.* in column 'x"):
+        GroupMoments.from_files(tmp_path / "d.csv", group="sex")
+    lines[400] = "1,2"
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"line 401 of .*d\.csv has 2 values where .* has 6"):
+        GroupMoments.from_files(tmp_path / "d.csv", group="sex")
+
+
+def test_altered_pages_are_refused(data, tmp_path):
+    X, sex = data
+    path = tmp_path / "d.parquet"
+    pq.write_table(as_table(X, sex), path, write_page_checksum=True, compression="none")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"d\.parquet cannot be read past row"):
+        GroupMoments.from_files(path, group="sex")
+
+
+def test_altered_arrow_files_are_refused(tmp_path):
+    """In a process of its own: offsets that point outside of the file would end it."""
+    table = pa.table({"a": [1.0, 2.0] * 1000, "sex": ["f", "m"] * 1000})
+    for new in (pa.ipc.new_file, pa.ipc.new_stream):
+        path = tmp_path / f"{new.__name__}.arrow"
+        with new(str(path), table.schema) as writer:
+            writer.write_table(table)
+        whole = path.read_bytes()
+        path.with_stem(f"{path.stem}_name").write_bytes(whole.replace(b"sex", b"s\xe5x"))
+        offsets = bytearray(whole)
+        offsets[whole.find(np.arange(100, 110, dtype="<i4").tobytes()) + 3] ^= 0x10
+        path.write_bytes(offsets)
+    code = (
+        "import sys; from fairpca import GroupMoments\n"
+        "for path in sys.argv[1:]:\n"
+        "    try: GroupMoments.from_files(path, group='sex')\n"
+        "    except ValueError as error: print(error)"
+    )
+    paths = sorted(tmp_path.iterdir())
+    run = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True)
+    said = run.stdout.splitlines()
+    assert len(said) == len(paths) == 4
+    for path, line in zip(paths, said, strict=True):
+        assert f"{path.name} cannot be read past row 0: it is cut off, damaged" in line
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_stream_cut_between_batches_is_refused(legacy, data, tmp_path):
+    path = tmp_path / "d.arrow"
+    table = as_table(*data)
+    options = pa.ipc.IpcWriteOptions(use_legacy_format=legacy)
+    with pa.ipc.new_stream(str(path), table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=100)
+    assert GroupMoments.from_files(path, group="sex").counts.sum() == len(table)
+    path.write_bytes(path.read_bytes()[: -4 if legacy else -8])
+    with pytest.raises(ValueError, match=r"d\.arrow cannot be read .* cut off.* end of the stream"):
+        GroupMoments.from_files(path, group="sex")
+
+
+def test_file_changed_while_it_is_read(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 100)
+    X, sex = data
+    path = tmp_path / "d.arrow"
+    write_ipc(as_table(X, sex), path, pa.ipc.new_file)
+
+    def touch(fraction):
+        os.utime(path, ns=(1, 1))
+
+    with pytest.raises(ValueError, match=r"d\.arrow was changed while it was being read"):
+        GroupMoments.from_files(path, group="sex", progress=touch)

@@ -1,0 +1,74 @@
+"""Folders, and columns in the names of folders."""
+
+import numpy as np
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from helpers.data import assert_same_moments
+from helpers.tables import as_table
+
+from fairpca import GroupMoments
+
+
+@pytest.mark.parametrize("partitioned_by", ["sex", "year"])
+def test_partitioned_folder(partitioned_by, data, tmp_path):
+    X, sex = data
+    year = np.where(np.arange(len(X)) % 3 == 0, 2020, 2021)
+    table = as_table(X, sex, year=year)
+    pq.write_to_dataset(table, tmp_path / "d", partition_cols=[partitioned_by])
+    (tmp_path / "d" / "_SUCCESS").touch()
+    features = ["x0", "x1", "x2", "x3"]
+    moments = GroupMoments.from_files(tmp_path / "d", group=partitioned_by, columns=features)
+    labels = sex if partitioned_by == "sex" else year
+    assert_same_moments(moments, GroupMoments.from_data(X, labels))
+    if partitioned_by == "year":
+        assert moments.groups.tolist() == [2020, 2021]
+        default = GroupMoments.from_files(tmp_path / "d", group="sex")
+        assert default.feature_names == features
+        chosen = GroupMoments.from_files(tmp_path / "d", group="sex", columns=["x0", "year"])
+        assert_same_moments(chosen, GroupMoments.from_data(np.column_stack([X[:, 0], year]), sex))
+
+
+def test_column_in_the_path_of_a_single_file(data, tmp_path):
+    X, sex = data
+    pq.write_to_dataset(as_table(X, sex), tmp_path / "d", partition_cols=["sex"])
+    files = sorted((tmp_path / "d").rglob("*.parquet"))
+    with pytest.raises(ValueError, match=r"'sex' in .*; it is in the path: pass the folder"):
+        GroupMoments.from_files(files, group="sex")
+
+
+def test_long_numbers_in_paths_stay_text(data, tmp_path):
+    X, sex = data
+    for label in np.unique(sex):
+        folder = tmp_path / "d" / f"id=9999999999999999999{ord(label[-1])}"
+        folder.mkdir(parents=True)
+        pq.write_table(as_table(X[sex == label], sex[sex == label]), folder / "p.parquet")
+    moments = GroupMoments.from_files(tmp_path / "d", group="id")
+    assert all(label.startswith("9999999999999999999") for label in moments.groups)
+
+
+def test_wrong_paths(data, tmp_path):
+    table = as_table(*data)
+    with pytest.raises(FileNotFoundError, match="no file or folder"):
+        GroupMoments.from_files(tmp_path / "nowhere.csv", group="sex")
+    with pytest.raises(ValueError, match="holds no data files"):
+        GroupMoments.from_files(tmp_path, group="sex")
+    with pytest.raises(ValueError, match="no files were given"):
+        GroupMoments.from_files([], group="sex")
+    with pytest.raises(TypeError, match="paths=None is not a path; pass a path"):
+        GroupMoments.from_files(None, group="sex")
+    pq.write_table(table, tmp_path / "d")
+    with pytest.raises(ValueError, match="file_format="):
+        GroupMoments.from_files(tmp_path / "d", group="sex")
+    assert_same_moments(
+        GroupMoments.from_files(tmp_path / "d", group="sex", file_format="parquet"),
+        GroupMoments.from_data(*data),
+    )
+    pq.write_table(table, tmp_path / "d.parquet")
+    pq.write_table(table.drop_columns("x2"), tmp_path / "e.parquet")
+    with pytest.raises(ValueError, match=r"no column 'x2' in .*e\.parquet"):
+        GroupMoments.from_files(tmp_path, group="sex")
+    (tmp_path / "e.parquet").unlink()
+    pa_csv.write_csv(table, tmp_path / "d.csv")
+    with pytest.raises(ValueError, match="several formats"):
+        GroupMoments.from_files(tmp_path, group="sex")

@@ -1,0 +1,333 @@
+"""Files give what the same rows in memory give, or are refused with their name and place."""
+
+import tracemalloc
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from helpers.data import assert_same_moments
+from helpers.tables import WRITERS, as_table, write_ipc
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairpca import FairPCA, GroupMoments, MinMaxPCA
+from fairpca._moments.prepare import prepare_table
+from fairpca._tables import table as files_module
+from fairpca._tables import text as text_module
+from fairpca._tables.choices import Choices
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_every_format_equals_memory(kind, data, tmp_path):
+    X, sex = data
+    WRITERS[kind](as_table(X, sex), tmp_path / f"d.{kind}")
+    fractions = []
+    moments = GroupMoments.from_files(
+        tmp_path / f"d.{kind}", group="sex", progress=fractions.append
+    )
+    assert_same_moments(moments, GroupMoments.from_data(X, sex))
+    assert moments.feature_names == ["x0", "x1", "x2", "x3"]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+
+    fair = FairPCA(2).fit_files(tmp_path / f"d.{kind}", group="sex")
+    expected = FairPCA(2).fit(X, sensitive_features=sex)
+    np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-10)
+    np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
+    assert fair.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cuts=st.lists(st.integers(0, 700), max_size=5), rows=st.integers(1, 400))
+def test_any_split_into_files_and_batches(cuts, rows, data, tmp_path_factory):
+    X, sex = data
+    folder = tmp_path_factory.mktemp("split")
+    edges = [0, *sorted(cuts), len(X)]
+    table = as_table(X, sex)
+    for i, (a, b) in enumerate(pairwise(edges)):
+        pq.write_table(table.slice(a, b - a), folder / f"{i}.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files_module, "_BATCH_ROWS", rows)
+        moments = GroupMoments.from_files(folder, group="sex")
+    assert_same_moments(moments, GroupMoments.from_data(X, sex))
+
+
+def test_results_repeat_to_the_last_bit(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 32)
+    X, sex = data
+    pq.write_table(as_table(X, sex), tmp_path / "d.parquet")
+    first, second = (GroupMoments.from_files(tmp_path / "d.parquet", group="sex") for _ in range(2))
+    np.testing.assert_array_equal(first.second_moments(), second.second_moments())
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (["a", "b"], pa.string()),
+        (["a", "b"], pa.large_string()),
+        (["a", "b"], pa.string_view()),
+        (["a", "b"], pa.dictionary(pa.int8(), pa.string())),
+        ([3, 7], pa.int8()),
+        ([3, 7], pa.dictionary(pa.int32(), pa.int64())),
+        ([False, True], pa.bool_()),
+        ([0.5, 1.5], pa.float64()),
+    ],
+)
+def test_label_types(labels, kind, data, tmp_path):
+    X, sex = data
+    values = [labels[0] if s == "g0" else labels[1] for s in sex]
+    table = as_table(X, sex).set_column(5, "sex", pa.array(values, kind))
+    write_ipc(table, tmp_path / "d.arrow", pa.ipc.new_file)
+    moments = GroupMoments.from_files(tmp_path / "d.arrow", group="sex")
+    assert moments.groups.tolist() == labels
+    assert_same_moments(moments, GroupMoments.from_data(X, values))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_several_group_columns_are_crossed(kind, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 50)
+    X, sex = data
+    rng = np.random.default_rng(3)
+    year, adult = rng.choice([2020, 2021], len(X)), rng.random(len(X)) < 0.5
+    table = as_table(X, sex, year=year, adult=adult)
+    WRITERS[kind](table, tmp_path / f"d.{kind}")
+    group, columns = ["sex", "year", "adult"], ["x0", "x1", "x2", "x3"]
+    crossed = table.select(group).to_pandas()
+    if kind == "csv":  # where all labels are text
+        crossed = crossed.astype(str).assign(adult=np.where(adult, "true", "false"))
+    moments = GroupMoments.from_files(tmp_path / f"d.{kind}", group=group, columns=columns)
+    first = "g0 & 2020 & false" if kind == "csv" else "g0 & year=2020 & adult=False"
+    assert moments.groups.tolist()[0] == first
+    assert_same_moments(moments, GroupMoments.from_data(X, crossed))
+    fair = MinMaxPCA(2).fit_files(tmp_path / f"d.{kind}", group=group, columns=columns)
+    expected = MinMaxPCA(2).fit(X, sensitive_features=crossed)
+    np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-10)
+    np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
+
+
+def test_crossed_labels_are_not_merged(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 2)
+    X, _ = data
+    first, second = ["a & b", "x", "a", "x"], ["c", "y", "b & c", "y"]
+    table = as_table(X[:4], first, other=second)
+    pq.write_table(table, tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="both be called 'a & b & c'"):
+        GroupMoments.from_files(tmp_path / "d.parquet", group=["sex", "other"])
+
+
+@pytest.mark.parametrize(
+    "kind", ["float", "double", "halffloat", "int8", "int64", "uint64", "bool", "decimal128(9, 2)"]
+)
+def test_number_types(kind, data, tmp_path):
+    X, sex = data
+    values = np.round(X[:, :2]) if "int" in kind else X[:, :2]
+    values = np.abs(values) if kind == "uint64" else values
+    values = values > 0 if kind == "bool" else values
+    arrow = pa.decimal128(9, 2) if kind.startswith("decimal") else pa.type_for_alias(kind)
+    columns = [pa.array(v).cast(arrow, safe=False) for v in values.T]
+    pq.write_table(pa.table([*columns, pa.array(sex)], ["a", "b", "sex"]), tmp_path / "d.parquet")
+    expected = np.column_stack([c.cast("float64", safe=False).to_numpy() for c in columns])
+    moments = GroupMoments.from_files(tmp_path / "d.parquet", group="sex")
+    assert moments.feature_names == ["a", "b"]
+    assert_same_moments(moments, GroupMoments.from_data(expected, sex))
+
+
+def test_weights_are_a_column(data, tmp_path):
+    X, sex = data
+    weights = np.random.default_rng(1).integers(0, 4, len(X)) * 0.5
+    weights[:100] = 0  # a whole block weighs nothing
+    table = as_table(X, sex, w=weights)
+    pq.write_table(table, tmp_path / "d.parquet", row_group_size=50)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files_module, "_BATCH_ROWS", 50)
+        moments = GroupMoments.from_files(tmp_path / "d.parquet", group="sex", sample_weight="w")
+    assert moments.feature_names == ["x0", "x1", "x2", "x3"]
+    assert_same_moments(moments, GroupMoments.from_data(X, sex, weights))
+
+
+@pytest.mark.parametrize("drop_missing", [False, True])
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("w", -3.0, r"the negative weight -3\.0 in column 'w'"),
+        ("x1", -1e200, r"the value -1e\+200 in column 'x1'"),
+    ],
+)
+def test_unusable_numbers_are_named(column, value, message, drop_missing, data, tmp_path):
+    X, sex = data
+    columns = as_table(X, sex, w=np.ones(len(X))).to_pydict()
+    columns[column][417] = value
+    columns["x2"][405] = None if drop_missing else 1.0
+    pq.write_table(pa.table(columns), tmp_path / "d.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files_module, "_BATCH_ROWS", 50)
+        with pytest.raises(ValueError, match=rf"d\.parquet has {message}, row 418; "):
+            GroupMoments.from_files(
+                tmp_path / "d.parquet", group="sex", sample_weight="w", drop_missing=drop_missing
+            )
+
+
+@pytest.mark.parametrize("column", ["x1", "sex"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_missing_values(kind, column, data, tmp_path):
+    X, sex = data
+    table = as_table(X, sex)
+    gone = np.zeros(len(X), bool)
+    gone[[417, 600]] = True
+    values = pa.array(table[column].to_numpy(), mask=gone)
+    table = table.set_column(table.column_names.index(column), column, values)
+    path = tmp_path / f"d.{kind}"
+    WRITERS[kind](table, path)
+    place = "line 419" if kind == "csv" else "row 418"
+    with pytest.raises(
+        ValueError, match=rf"{path} has a missing .*'{column}', {place}; .*drop_mis"
+    ):
+        GroupMoments.from_files(path, group="sex")
+    moments = GroupMoments.from_files(path, group="sex", drop_missing=True)
+    assert moments.n_dropped == 2
+    assert_same_moments(moments, GroupMoments.from_data(X[~gone], sex[~gone]))
+    assert moments.merge(moments).n_dropped == 4
+
+
+def test_nan_and_infinity(data, tmp_path):
+    X, sex = data
+    X[5, 2] = np.nan
+    pq.write_table(as_table(X, sex), tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="missing value in column 'x2', row 6;"):
+        GroupMoments.from_files(tmp_path / "d.parquet", group="sex")
+    assert (
+        GroupMoments.from_files(tmp_path / "d.parquet", group="sex", drop_missing=True).n_dropped
+        == 1
+    )
+    X[5, 2] = np.inf
+    pq.write_table(as_table(X, sex), tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="infinity in column 'x2', row 6;"):
+        GroupMoments.from_files(tmp_path / "d.parquet", group="sex", drop_missing=True)
+    pq.write_table(as_table(np.full((3, 2), np.nan), sex[:3]), tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match=r"no rows .* to learn from .*3 were dropped"):
+        GroupMoments.from_files(tmp_path / "d.parquet", group="sex", drop_missing=True)
+
+
+def _peak_of_reading(path, n_blocks):
+    """Bytes that Python and Arrow hold at most while a file is summed up and transformed."""
+    before, held = pa.total_allocated_bytes(), []
+    tracemalloc.start()
+
+    def note(doing, fraction):
+        held.append(pa.total_allocated_bytes() - before)
+
+    prepare_table(path, Choices(["sex"], drop=["id"]), progress=note)
+    assert len(held) > n_blocks
+    FairPCA(2).fit_files(path, group="sex").transform_files(
+        path,
+        path.with_suffix(".scores.csv"),
+        progress=lambda _: held.append(pa.total_allocated_bytes() - before),
+    )
+    peak = max(held) + tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_memory_does_not_grow_with_rows(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 1024)
+    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 1 << 17)
+    rng = np.random.default_rng(0)
+    peaks = []
+    for n in (30_000, 120_000):
+        path = tmp_path / f"{n}.{kind}"
+        table = as_table(rng.normal(size=(n, 8)), np.where(rng.random(n) < 0.3, "f", "m"))
+        if kind == "parquet":
+            pq.write_table(table, path, row_group_size=5000)
+        else:
+            WRITERS[kind](table, path)
+        del table
+        peaks.append(_peak_of_reading(path, n / 6000))
+    assert peaks[1] < 1.3 * peaks[0] + 500_000  # the rows would be 6 MB more
+
+
+def test_whole_numbers_in_one_format_and_fractions_in_another(data, tmp_path):
+    X, sex = data
+    whole = np.round(X)
+    columns = {f"x{j}": whole[:, j].astype(int) for j in range(4)}
+    pq.write_table(pa.table({**columns, "sex": sex}), tmp_path / "a.parquet")
+    pa_csv.write_csv(as_table(X, sex), tmp_path / "b.csv")
+    paths = [tmp_path / "a.parquet", tmp_path / "b.csv"]
+    moments = GroupMoments.from_files(paths, group="sex", columns=list(columns))
+    expected = GroupMoments.from_data(np.vstack([whole, X]), np.tile(sex, 2))
+    assert_same_moments(moments, expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"group": "gender"}, "no column 'gender' in .*d.parquet; its columns are"),
+        ({"group": ["sex", "idd"]}, "no column 'idd' in .*; did you mean 'id'"),
+        ({"group": ["sex", "x0"], "columns": ["x0"]}, "'x0' is among the features"),
+        ({"group": "sex", "columns": ["x0", "x9"]}, "no column 'x9' in .*; did you mean 'x"),
+        ({"group": "sex", "columns": ["x0", "id"]}, "not numbers: 'id'"),
+        ({"group": "sex", "columns": ["x0", "sex"]}, "leave it out of columns"),
+        ({"group": "sex", "columns": "x0"}, r"columns=\['x0'\]"),
+        ({"group": "sex", "columns": ["x0", "x1", "x0"]}, "columns has 'x0' twice"),
+        ({"group": "sex", "columns": []}, r"columns=\[\] leaves no features; name some"),
+        ({"group": []}, r"group=\[\] names no column; pass the name"),
+        ({"group": None}, "group=None names no column; pass the name"),
+        ({"group": "sex", "sample_weight": "id"}, "not numbers: 'id'"),
+        ({"group": "sex", "file_format": "xlsx"}, "pass 'csv', 'tsv', 'parquet' or 'arrow'"),
+    ],
+)
+def test_wrong_arguments(arguments, message, data, tmp_path):
+    pq.write_table(as_table(*data), tmp_path / "d.parquet")
+    with pytest.raises((ValueError, TypeError), match=message):
+        GroupMoments.from_files(tmp_path / "d.parquet", **arguments)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize("index", ["__index_level_0__", "x0"])
+def test_index_of_a_pandas_frame_is_no_feature_unless_named(index, kind, data, tmp_path):
+    path = tmp_path / f"d.{kind}"
+    frame = as_table(*data).to_pandas()
+    frame = frame.set_index("x0") if index == "x0" else frame[frame.x0 > frame.x0.median()]
+    WRITERS[kind](pa.Table.from_pandas(frame), path)
+    features = [name for name in ("x0", "x1", "x2", "x3") if name != index]
+    assert GroupMoments.from_files(path, group="sex").feature_names == features
+    of_command_line = Choices(["sex"]).roles(files_module.FileTable(path))
+    assert list(of_command_line.columns) == features
+    named = GroupMoments.from_files(path, group="sex", columns=["x1", index])
+    assert named.feature_names == ["x1", index]
+    assert named.counts.sum() == len(frame)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_two_columns_of_one_name_in_a_later_file(kind, data, tmp_path):
+    table = as_table(*data)
+    first, second = tmp_path / f"a.{kind}", tmp_path / f"b.{kind}"
+    WRITERS[kind](table, first)
+    WRITERS[kind](table.append_column("x1", table["x2"]), second)
+    with pytest.raises(ValueError, match=r"b\.\w+ has two columns named 'x1'; rename one"):
+        GroupMoments.from_files([first, second], group="sex")
+    moments = GroupMoments.from_files([first, second], group="sex", columns=["x0", "x2"])
+    assert moments.counts.sum() == 2 * len(table)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_types_of_labels(kind, tmp_path):
+    def write(name, labels):
+        WRITERS[kind](pa.table({"x": [1.0, 3.0], "g": labels}), tmp_path / f"{name}.{kind}")
+        return tmp_path / f"{name}.{kind}"
+
+    whole, short = write("whole", [1, 2]), write("short", pa.array([1, 2], pa.int8()))
+    text = write("text", ["1", "2"])
+    coded = write("coded", pa.array(["1", "2"]).dictionary_encode())
+    assert GroupMoments.from_files([whole, short], group="g").groups.tolist() == [1, 2]
+    assert GroupMoments.from_files([text, coded], group="g").groups.tolist() == ["1", "2"]
+    message = r"'g' is int64 in .*whole\.\w+ but string in .*text\.\w+, .*same type in both files"
+    with pytest.raises(ValueError, match=message):
+        GroupMoments.from_files([whole, text], group="g")
+    spans = write("spans", pa.array([1, 2], pa.duration("s")))
+    with pytest.raises(ValueError, match=r"'g' of .*spans\.\w+ \(duration\[s\]\) cannot name gro"):
+        GroupMoments.from_files(spans, group="g")

@@ -1,0 +1,91 @@
+"""CSV and TSV files: types, encodings, endings."""
+
+import numpy as np
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from helpers.data import assert_same_moments
+from helpers.tables import as_table
+
+from fairpca import FairPCA, GroupMoments
+from fairpca._tables import text as text_module
+
+
+def test_csv_types_are_not_fixed_by_the_first_rows(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(text_module, "_HEAD_BYTES", 2000)
+    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 2000)
+    rows = [f"{i},{i % 2 == 0},a" for i in range(500)]
+    rows += [f"{i}.5,{i % 2 == 0},b" for i in range(500)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,flag,g", *rows, ""]))
+    moments = GroupMoments.from_files(tmp_path / "d.csv", group="g")
+    X = np.array([[i + (j * 0.5), i % 2 == 0] for j in range(2) for i in range(500)], float)
+    assert_same_moments(moments, GroupMoments.from_data(X, np.repeat(["a", "b"], 500)))
+
+
+def test_csv_need_not_end_in_a_line_break(tmp_path):
+    lines = ["x,y,sex", *(f'{i}.5,{i * i},"g{i % 2}"' for i in range(30))]
+    whole = "\n".join(lines)
+    path = tmp_path / "d.csv"
+    path.write_text(whole)
+    assert GroupMoments.from_files(path, group="sex").counts.sum() == 30
+    for cut in range(1, len(lines[-1])):
+        path.write_text(whole[:-cut])
+        left = lines[-1][:-cut]
+        with pytest.raises(
+            ValueError, match=r"line 31 of .*d\.csv (has|are never closed)|d\.csv .*line 31"
+        ):
+            GroupMoments.from_files(path, group="sex")
+        assert left.count(",") < 2 or left.endswith(",") or left.count('"') == 1
+    path.write_text(whole.replace('"', ""))
+    assert GroupMoments.from_files(path, group="sex").counts.tolist() == [15, 15]
+
+
+@pytest.mark.parametrize("value", ["1.2x", "?"])
+def test_column_that_is_text_by_a_few_values_is_not_left_out(value, data, tmp_path):
+    X, sex = data
+    table = as_table(X, sex, code=[f"{i}A" if i % 5 else str(i) for i in range(len(sex))])
+    pa_csv.write_csv(table, tmp_path / "d.csv")
+    fair = FairPCA(2).fit_files(tmp_path / "d.csv", group="sex")
+    assert "code" not in fair.feature_names_in_
+    lines = (tmp_path / "d.csv").read_text().split("\n")
+    person, _, *rest = lines[40].split(",")
+    lines[40] = ",".join([person, value, *rest])
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"line 41 .* in column 'x0', which otherwise"):
+        FairPCA(2).fit_files(tmp_path / "d.csv", group="sex")
+    others = ["x1", "x2", "x3"]
+    fair = FairPCA(2).fit_files(tmp_path / "d.csv", group="sex", columns=others)
+    assert fair.feature_names_in_.tolist() == others
+
+
+def test_such_a_column_after_a_file_without_rows(data, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,sex\n")
+    rows = [f"{i},{'?' if i == 4 else i * i % 7},{'fm'[i % 2]}" for i in range(50)]
+    (tmp_path / "b.csv").write_text("\n".join(["a,b,sex", *rows]))
+    with pytest.raises(ValueError, match=r"line 6 of .*b\.csv has '\?' in column 'b'"):
+        GroupMoments.from_files(tmp_path, group="sex")
+
+
+def test_index_of_a_pandas_frame_in_text_is_no_feature(data, tmp_path):
+    X, sex = data
+    as_table(X, sex).to_pandas().to_csv(tmp_path / "d.csv")
+    moments = GroupMoments.from_files(tmp_path / "d.csv", group="sex")
+    assert moments.feature_names == ["x0", "x1", "x2", "x3"]
+
+
+def test_encoding_of_text(tmp_path):
+    rng = np.random.default_rng(0)
+    groups = ["wm\u00e4", "m\u00e4"]
+    lines = [f"{rng.normal()},{rng.normal()},{groups[i % 2]}" for i in range(40)]
+    (tmp_path / "l.csv").write_bytes(("a,b,g\n" + "\n".join(lines)).encode("latin-1"))
+    with pytest.raises(ValueError, match=r"line 2\); name .* in Python encoding='latin-1'"):
+        FairPCA(1).fit_files(tmp_path / "l.csv", group="g")
+    for unknown in ("klingon", "hex", None):
+        with pytest.raises(ValueError, match=f"encoding {unknown!r} is not known"):
+            FairPCA(1).fit_files(tmp_path / "l.csv", group="g", encoding=unknown)
+    fair = FairPCA(1).fit_files(tmp_path / "l.csv", group="g", encoding="latin-1")
+    assert fair.groups_.tolist() == sorted(groups)
+    scores = fair.transform_files(
+        tmp_path / "l.csv", tmp_path / "s.parquet", keep="g", encoding="latin-1"
+    )
+    assert pq.read_table(scores)["g"][0].as_py() == groups[0]
