@@ -20,6 +20,7 @@ pytest.importorskip("typer")
 import pyarrow.parquet as pq  # noqa: E402
 
 
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no such terminals")
 def test_progress_is_shown_on_a_terminal_only(tmp_path):
     """A slow reader makes the bar appear; it is gone, and nothing is written, at the end."""
     controller, terminal = os.openpty()
