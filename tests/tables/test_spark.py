@@ -17,9 +17,12 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
 
 # pyspark warns about newer versions of pandas, and leaves sockets to the garbage collector.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
+    ),
+]
 
 X, SEX = unequal_groups()
 COLUMNS = ["a", "b", "c.d", "e"]
