@@ -33,7 +33,7 @@ test-rounding:
 
 # More workers than cores, and no test where another has prepared the ground.
 test-order:
-	$(PYTHON) -m pytest -n 4 -q --random-order-bucket=global --random-order-seed=$$(date +%s)
+	$(PYTHON) -m pytest -n 4 --random-order-bucket=global --random-order-seed=$$(date +%s)
 
 test-bare:
 	$(PYTHON) -m pytest tests/test_bare.py
