@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import numpy as np
 import pytest
+from helpers.marks import slow_case
 
 pa = pytest.importorskip("pyarrow", reason="files need pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -21,7 +21,6 @@ from fairpca._tables import table as files_module  # noqa: E402
 from fairpca._tables.choices import Choices  # noqa: E402
 
 N = 9000
-SLOW = partial(pytest.param, marks=pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +53,8 @@ def audited(path, choices, estimator, *, streamed, seed=0, **settings):
     ("groups", "options"),
     [
         (["sex"], {}),
-        SLOW(["sex"], {"normalize": True}),
-        SLOW(["sex", "ward"], {"min_group_size": 600, "small_groups": "merge"}),
+        slow_case(["sex"], {"normalize": True}),
+        slow_case(["sex", "ward"], {"min_group_size": 600, "small_groups": "merge"}),
     ],
 )
 def test_streamed_audit_is_that_of_rows_in_memory(path, groups, options):

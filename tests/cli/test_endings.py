@@ -9,17 +9,14 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import pytest
 from helpers.command import COMMAND, fails, run
+from helpers.marks import posix, slow_case
 
 from fairpca.__main__ import main
 
 pytest.importorskip("typer", reason="the command line needs the cli extra")
-
-POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as POSIX has them")
-SLOW = partial(pytest.param, marks=pytest.mark.slow)
 
 
 def test_unwritable_output_is_noticed_first(tmp_path):
@@ -80,10 +77,10 @@ def test_unknown_options_and_commands_are_one_line(tmp_path):
     assert "reprot" in fails("reprot", cwd=tmp_path)
 
 
-@POSIX
+@posix
 @pytest.mark.parametrize(
     "command",
-    [["audit"], SLOW(["transform", "m.safetensors", "long.csv", "--out", "-"])],
+    [["audit"], slow_case(["transform", "m.safetensors", "long.csv", "--out", "-"])],
     ids=["audit", "transform"],
 )
 def test_reader_that_goes_away(diabetes_files, tmp_path, command):
@@ -100,8 +97,8 @@ def test_reader_that_goes_away(diabetes_files, tmp_path, command):
     assert done.stderr == b""
 
 
-@POSIX
-@pytest.mark.parametrize("number", [signal.SIGINT, SLOW(signal.SIGTERM)])
+@posix
+@pytest.mark.parametrize("number", [signal.SIGINT, slow_case(signal.SIGTERM)])
 def test_interrupt_while_reading_leaves_nothing(tmp_path, number):
     process = subprocess.Popen(
         [*COMMAND, "report", "-", "-g", "g"], cwd=tmp_path,
@@ -114,7 +111,7 @@ def test_interrupt_while_reading_leaves_nothing(tmp_path, number):
     check_interrupted(number, process.returncode, errors.decode(), tmp_path)
 
 
-@POSIX
+@posix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_while_rendering_leaves_nothing(tmp_path, number, monkeypatch):
     monkeypatch.setattr("fairpca.report.render", lambda *args: signal.raise_signal(number))
@@ -138,7 +135,7 @@ def test_interrupt_while_loading_is_one_line(tmp_path):
     assert done.stderr == "fairpca: interrupted.\n"
 
 
-@POSIX
+@posix
 def test_a_run_within_another_program_leaves_no_trace(tmp_path):
     def state():
         handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]

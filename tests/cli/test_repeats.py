@@ -7,11 +7,11 @@ import shlex
 import subprocess
 import sys
 from contextlib import chdir
-from functools import partial
 
 import numpy as np
 import pytest
 from helpers.command import run
+from helpers.marks import slow_case
 
 pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
 pytest.importorskip("typer")
@@ -42,22 +42,21 @@ def awkward(tmp_path_factory):
     return folder
 
 
-SLOW = partial(pytest.param, marks=pytest.mark.slow)
 AWKWARD = ["--encoding", "latin-1", "--drop-missing"]
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        SLOW(None, []),
-        SLOW(None, ["--drop", "age,bmi", "--label", "s1", "--no-standardize", "--parity"]),
+        slow_case(None, []),
+        slow_case(None, ["--drop", "age,bmi", "--label", "s1", "--no-standardize", "--parity"]),
         (None, ["--group", "sex", "--positive", "male", "--columns", "bmi,bp,s5", "-r", "2"]),
-        SLOW("odd name.csv", ["-g", "the group", *AWKWARD, "--encode", "-r", "3"]),
-        SLOW("odd name.csv", ["-g", "flag", "-g", "the group", *AWKWARD,
-                              "--drop", "income, yearly"]),
+        slow_case("odd name.csv", ["-g", "the group", *AWKWARD, "--encode", "-r", "3"]),
+        slow_case("odd name.csv", ["-g", "flag", "-g", "the group", *AWKWARD,
+                                   "--drop", "income, yearly"]),
         ("odd name.csv", ["-g", "ort", "--positive", "M\u00fcnchen", *AWKWARD, "-r", "1",
                           "--columns", "it's $HOME `x`", "--columns", "b,a"]),
-        SLOW("odd name.parquet", ["-g", "flag", "--encode", "--label", "b", "--seed", "3"]),
+        slow_case("odd name.parquet", ["-g", "flag", "--encode", "--label", "b", "--seed", "3"]),
     ],
 )  # fmt: skip
 def test_command_and_code_of_the_report_repeat_it(awkward, tmp_path, name, options):

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.marks import needs_data
 from sklearn.datasets import load_diabetes
 
 from fairpca import datasets
 from fairpca.datasets import _files
 
 DATA = os.environ.get("FAIRPCA_DATA", "")
-needs_data = pytest.mark.skipif(
-    not DATA, reason="FAIRPCA_DATA names no folder with the paper's data files"
-)
 
 
 @functools.cache

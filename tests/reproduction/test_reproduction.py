@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from helpers.command import fails, run
+from helpers.marks import needs_data
 from sklearn.utils import Bunch
 
 from fairpca import FairPCA, reproduction
@@ -28,10 +28,6 @@ from fairpca.reproduction import (
 from fairpca.reproduction.experiments import DATASETS, Dataset
 from fairpca.reproduction.results import ResultFiles
 from fairpca.reproduction.tables import timing
-
-needs_data = pytest.mark.skipif(
-    not os.environ.get("FAIRPCA_DATA"), reason="FAIRPCA_DATA names no folder with the data files"
-)
 
 # file, dataset, the group that its column A stands for, numbers of components compared
 REFERENCES = [

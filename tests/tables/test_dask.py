@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from helpers.cluster import die_once
 from helpers.data import assert_same_moments, unequal_groups
+from helpers.marks import slow_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,7 +77,7 @@ def test_any_chunks(rows, labels, columns):
 
 @pytest.mark.parametrize(
     "scheduler",
-    ["synchronous", "threads", pytest.param("processes", marks=pytest.mark.slow)],
+    ["synchronous", "threads", slow_case("processes")],
 )
 def test_schedulers(scheduler):
     with dask.config.set(scheduler=scheduler, num_workers=2):
@@ -169,7 +170,7 @@ def people(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("n_columns", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_columns", [2, slow_case(40)])
 @pytest.mark.parametrize("labels", ["sex", ["sex", "old"]])
 def test_parquet_files_of_many_columns(people, n_columns, labels):
     whole, lazy = pd.read_parquet(people), dd.read_parquet(people)
