@@ -23,6 +23,7 @@ ROOM, SMALL = 160, 40  # rows
 
 def use_small_buffers(patch, d=3):
     patch.setattr(buffer, "_BUFFER_ENTRIES", ROOM * d)
+    patch.setattr(buffer, "_SMALL", ROOM // SMALL)
 
 
 @pytest.fixture

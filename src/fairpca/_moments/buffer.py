@@ -19,7 +19,7 @@ from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Codes
 
 _BUFFER_ENTRIES = 1 << 20  # 8 MiB, unless the Gram matrices take more
-_SMALL = 4  # blocks at least must fit into the buffer
+_SMALL = 16  # blocks at least must fit into the buffer; larger ones are quicker added at once
 _SAFE = 1e100  # squares of such numbers, and weights times squares, do not overflow
 
 

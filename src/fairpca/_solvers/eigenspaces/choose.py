@@ -13,7 +13,7 @@ from dataclasses import replace
 from fairpca._moments.operand import Operand
 from fairpca._problems.solution import Solution
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.eigenspaces.growing import GrowingBasis, Spaces
+from fairpca._solvers.eigenspaces.growing import GrowingBasis, Spaces, ThinSpaces
 from fairpca._solvers.eigenspaces.snapshots import SnapshotBasis
 
 # What is fastest from how many features on, and from how many for each component.
@@ -50,9 +50,9 @@ def search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: i
 
 def eigenspaces(operand: Operand, rank: int) -> Spaces:
     """All eigenspaces of one rank."""
-    if _is_thin(operand, rank):
-        return _growing_basis(operand, rank, capacity=16 * rank + 64)
-    return Eigenspaces(operand, rank)
+    if operand.matrices is None:
+        return _growing_basis(operand, rank)
+    return (ThinSpaces if _is_thin(operand, rank) else Eigenspaces)(operand, rank)
 
 
 def _bases(operand: Operand, rank: int, start: Solution | None) -> Iterator[GrowingBasis]:
@@ -72,11 +72,10 @@ def _is_thin(operand: Operand, rank: int) -> bool:
     return operand.matrices is None or operand.n_features >= enough
 
 
-def _growing_basis(operand: Operand, rank: int, capacity: int | None = None) -> GrowingBasis:
+def _growing_basis(operand: Operand, rank: int) -> GrowingBasis:
     """A basis that gives up early where matrices are there to fall back on."""
     d, k = operand.n_features, len(operand.shares)
     if operand.matrices is not None:
-        return GrowingBasis(operand, rank, d // 2, capacity)
-    most = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
-    capacity = most if capacity is None else min(most, capacity)
+        return GrowingBasis(operand, rank, d // 2)
+    capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
     return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity)

@@ -10,6 +10,7 @@ products ``C_g V`` of r or 2r columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class GrowingBasis:
     rank : int
     limit : int
     capacity : int, optional
+    start : ndarray of shape (d, m), optional
+        Orthonormal columns thought to be near the answer.
     """
 
     tolerance = 1e-8  # of the residual, relative to the least variance of a component
@@ -48,6 +51,7 @@ class GrowingBasis:
         rank: int,
         limit: int,
         capacity: int | None = None,
+        start: Array | None = None,
     ) -> None:
         self.operand = operand
         self.shares, self.traces = operand.shares, operand.traces
@@ -63,8 +67,8 @@ class GrowingBasis:
         self._V = np.empty((room, self.n_features))  # unused rows cost no memory
         self._CV = np.empty((len(self.shares), room, self.n_features))
         self._H = np.zeros((len(self.shares), 0, 0))
-        self._random_start = True
-        self._begin()
+        self._random_start = start is None
+        self._begin(np.zeros((0, self.n_features)) if start is None else start.T)
 
     def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
         """What ``search`` finds among all eigenspaces, as far as the limit allows."""
@@ -153,10 +157,11 @@ class GrowingBasis:
         """``C_g V`` for every group, of shape (k, d, m)."""
         return self.operand.products(V)
 
-    def _begin(self) -> None:
-        """Fill the basis: random vectors, and one round of products."""
+    def _begin(self, start: Array) -> None:
+        """Fill the basis: ``start`` and random vectors, and one round of products."""
         d = self.n_features
-        self._expand(np.random.default_rng(0).standard_normal((min(d, self.rank + SPARE), d)))
+        random = np.random.default_rng(0).standard_normal((min(d, self.rank + SPARE), d))
+        self._expand(np.vstack([start, random[len(start) :]]))
         self._expand(self._residual(self.shares, np.eye(self._size)))
 
     def _missing(self, points: Sequence[Point], residuals: Sequence[Array], least: float) -> Array:
@@ -231,8 +236,39 @@ class GrowingBasis:
         return True
 
 
+class ThinSpaces:
+    """All ``U(w)`` of many features, from matrices: each in a growing basis of its own.
+
+    The basis starts from the eigenspace found last and multiplies by ``M(w)`` only, so that the
+    cost does not rise with the number of groups.
+    """
+
+    def __init__(self, operand: Operand, rank: int) -> None:
+        self.operand = operand
+        self.shares, self.traces = operand.shares, operand.traces
+        self.compared = operand.compared
+        self.rank = rank
+        self.n_features = operand.n_features
+        self.n_eigensolves = 0
+        self._last: Array | None = None
+
+    def top(self, weights: Array) -> Point:
+        """``U(w)``, proven to be the first eigenspace."""
+        self.n_eigensolves += 1
+        assert self.operand.matrices is not None
+        M = Operand(np.tensordot(weights, self.operand.matrices, axes=1)[None], np.ones(1))
+        basis = GrowingBasis(M, self.rank, self.n_features // 2, start=self._last)
+        found = basis.top(np.ones(1))
+        self._last = found.basis
+        return replace(found, weights=weights, errors=self.operand.errors(found.basis))
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+        return self.operand.products(V)
+
+
 #: Whichever way eigenspaces are found.
-Spaces = Eigenspaces | GrowingBasis
+Spaces = Eigenspaces | GrowingBasis | ThinSpaces
 
 
 def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:

@@ -24,7 +24,7 @@ class SnapshotBasis(GrowingBasis):
 
     tolerance = 5e-8  # a further eigenspace squares the residual
 
-    def _begin(self) -> None:
+    def _begin(self, start: Array) -> None:
         self._expand(self._snapshot(self.shares))
 
     def _missing(self, points: Sequence[Point], residuals: Sequence[Array], least: float) -> Array:
