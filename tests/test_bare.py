@@ -129,8 +129,8 @@ def test_audit(data):
 
 
 def test_bundled_data():
-    people = datasets.load_diabetes_by_sex()
-    fair = FairPCA(3).fit(people.data, sensitive_features=people.sensitive_features)
+    people = datasets.load_rand_health()
+    fair = FairPCA(8).fit(people.data, sensitive_features=people.sensitive_features)
     assert fair.status_ == "parity reached"
     made = datasets.make_two_groups(random_state=0)
     assert len(made.data) == len(made.sensitive_features)

@@ -49,8 +49,9 @@ AWKWARD = ["--encoding", "latin-1", "--drop-missing"]
     ("name", "options"),
     [
         slow_case(None, []),
-        slow_case(None, ["--drop", "age,bmi", "--label", "s1", "--no-standardize", "--parity"]),
-        (None, ["--group", "sex", "--positive", "male", "--columns", "bmi,bp,s5", "-r", "2"]),
+        slow_case(None, ["--drop", "age,child", "--label", "female", "--no-standardize", "--parity"]),
+        (None, ["--group", "race", "--positive", "black",
+                "--columns", "age,education,log_income", "-r", "2"]),
         slow_case("odd name.csv", ["-g", "the group", *AWKWARD, "--encode", "-r", "3"]),
         slow_case("odd name.csv", ["-g", "flag", "-g", "the group", *AWKWARD,
                                    "--drop", "income, yearly"]),

@@ -39,7 +39,7 @@ _FILES = (
     "CSV, TSV, Parquet, Arrow or Feather files, or a folder of files of one of these formats; "
     "- reads CSV from standard input."
 )
-_BUNDLED = "Without any: the bundled diabetes data, grouped by sex."
+_BUNDLED = "Without any: the bundled RAND health data, grouped by race."
 _SEVERAL = "(repeat, or separate by commas)"
 
 # What to read

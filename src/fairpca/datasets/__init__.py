@@ -1,10 +1,13 @@
-"""The data of the paper, and two data sets that need no download.
+"""Data sets that need no download, and the data of the paper.
 
 Every loader returns a :class:`sklearn.utils.Bunch` with ``data`` (n x d, float64),
 ``sensitive_features`` (one readable label per row), ``feature_names``, ``groups`` (the labels in
 the order of the estimators' ``groups_``) and ``description`` (source, licence, what was done; also
 under scikit-learn's name ``DESCR``). By default the attributes are prepared as in the paper;
 ``prepare=False`` gives them as they are in the file. Groups are never re-centred.
+
+The table of :func:`load_rand_health` is part of the package; ``fairpca report`` without a file shows
+it.
 
 The files of TCRED, LSAC and LFW are looked for in the folder named by the environment variable
 ``FAIRPCA_DATA``, then in the per-user cache, then downloaded (``pip install "fairpca[data]"``).
@@ -14,31 +17,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes
 from sklearn.utils import Bunch, check_random_state
 
 from fairpca.datasets import _files
+from fairpca.datasets._bunch import BALANCED, make_bunch, rows_kept
 from fairpca.datasets._pack_lfw import pack_lfw
+from fairpca.datasets._rand_health import load_rand_health
 
 __all__ = [
     "load_diabetes_by_sex",
     "load_lfw",
     "load_lsac",
+    "load_rand_health",
     "load_tcred",
     "make_two_groups",
     "pack_lfw",
 ]
 
 PathLike = str | os.PathLike[str]
-_BALANCED = " Balanced: the first {n} rows of each group."
-_STANDARDIZED = (
-    " Columns were standardised over all rows kept (standard deviation with n - 1), groups not "
-    "re-centred."
-)
 
 _DIABETES = (
     "Diabetes: 442 patients. B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, Least Angle "
@@ -90,7 +89,7 @@ def load_tcred(
         table = np.loadtxt(stream, delimiter=",")
     sensitive = np.where(np.isin(table[:, names.index("EDUCATION")], (1, 2)), "higher", "lower")
     kept = [j for j, name in enumerate(names[:-1]) if name not in ("ID", "EDUCATION")]
-    return _bunch(
+    return make_bunch(
         table[:, kept],
         sensitive,
         [names[j] for j in kept],
@@ -147,7 +146,7 @@ def load_lsac(
     rest = "white and other" if other == "with_white" else "white"
     rows = np.flatnonzero((race != "other") | (other == "with_white"))
     kept = [j for j, name in enumerate(_LSAC_COLUMNS[:-1]) if name != "race"]
-    return _bunch(
+    return make_bunch(
         table[rows][:, kept],
         np.where(race[rows] == "black", "black", rest),
         [_LSAC_COLUMNS[j] for j in kept],
@@ -196,18 +195,18 @@ def load_lfw(
         arrays = {name: archive[name] for name in archive.files}
     height, width = (int(side) for side in arrays["image_shape"])
     sensitive = np.where(arrays["sex"] == 1, "male", "female")
-    rows = _rows_kept(sensitive, balanced)
+    rows = rows_kept(sensitive, balanced)
     races = np.array(["asian", "black", "white"])
     flags = np.column_stack([arrays[race].astype(bool) for race in races])
     race = np.where(flags.sum(axis=1) == 1, races[flags.argmax(axis=1)], "unclear")
     scale = float(arrays["scale"]) * (255.0 if prepare else 1.0)
-    return _bunch(
+    return make_bunch(
         arrays["images"][rows] / scale,
         sensitive[rows],
         [f"pixel_{i}_{j}" for i in range(height) for j in range(width)],
         _files.FILES["lfw"].description
         + (" Pixels were divided by 255." if prepare else "")
-        + (_BALANCED.format(n=len(rows) // 2) if balanced else ""),
+        + (BALANCED.format(n=len(rows) // 2) if balanced else ""),
         image_shape=(height, width),
         race=race[rows],
         **dict(zip(races.tolist(), flags[rows].T, strict=True)),
@@ -240,7 +239,7 @@ def load_diabetes_by_sex(*, prepare: bool = True) -> Bunch:
     source = load_diabetes(scaled=False)
     names = list(source.feature_names)
     sex = names.index("sex")
-    return _bunch(
+    return make_bunch(
         np.delete(source.data, sex, axis=1),
         np.where(source.data[:, sex] == 1, "female", "male"),
         names[:sex] + names[sex + 1 :],
@@ -303,48 +302,9 @@ def make_two_groups(
         cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
         block[:, :2] = block[:, :2] @ np.array([[cos, sin], [-sin, cos]])
         blocks.append(block)
-    return _bunch(
+    return make_bunch(
         np.concatenate(blocks),
         np.repeat(["majority", "minority"], sizes),
         [f"x{j}" for j in range(n_features)],
         f"Made by fairpca.datasets.make_two_groups({sizes}, {n_features}, shift={shift}).",
-    )
-
-
-def _rows_kept(sensitive: NDArray[np.str_], balanced: bool) -> NDArray[np.intp]:
-    """Rows to keep, in the order of the file; balanced: the first n_min of each group."""
-    if not balanced:
-        return np.arange(len(sensitive))
-    labels, counts = np.unique(sensitive, return_counts=True)
-    firsts = [np.flatnonzero(sensitive == label)[: counts.min()] for label in labels]
-    return np.sort(np.concatenate(firsts))
-
-
-def _bunch(
-    data: NDArray[np.float64],
-    sensitive: NDArray[np.str_],
-    feature_names: list[str],
-    description: str,
-    *,
-    balanced: bool = False,
-    standardize: bool = False,
-    **fields: Any,
-) -> Bunch:
-    """Balance, then standardise what is left, then put the fields together."""
-    if balanced:
-        rows = _rows_kept(sensitive, balanced)
-        data, sensitive = data[rows], sensitive[rows]
-        fields = {name: values[rows] for name, values in fields.items()}
-        description += _BALANCED.format(n=len(rows) // 2)
-    if standardize:
-        data = (data - data.mean(axis=0)) / data.std(axis=0, ddof=1)
-        description += _STANDARDIZED
-    return Bunch(
-        data=data,
-        sensitive_features=sensitive,
-        feature_names=feature_names,
-        groups=np.unique(sensitive),
-        description=description,
-        DESCR=description,
-        **fields,
     )

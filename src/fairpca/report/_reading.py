@@ -34,7 +34,8 @@ def read_table(
     ----------
     data : str, sequence of str or None
         CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; ``-`` reads CSV
-        from standard input; None is the bundled diabetes data, grouped by sex.
+        from standard input; None is the bundled health data, grouped by race
+        (:func:`fairpca.datasets.load_rand_health`).
     groups : sequence of str
         Columns that name the groups; several are crossed.
     columns, drop : sequence of str
@@ -58,9 +59,11 @@ def read_table(
     Examples
     --------
     >>> from fairpca.report import read_table
-    >>> diabetes = read_table(None, drop=["age"])
-    >>> diabetes.feature_names
-    ['bmi', 'bp', 's1', 's2', 's3', 's4', 's5', 's6']
+    >>> people = read_table(None, columns=["age", "education", "log_income"])
+    >>> people.feature_names
+    ['age', 'education', 'log_income']
+    >>> people.data.num_rows
+    5827
     """
     from fairpca._tables.choices import Choices
 
@@ -80,7 +83,7 @@ def prepare_data(
     rows_up_to: float = 0,
     progress: Progress = silent,
 ) -> Prepared:
-    """Read files, or without any the bundled data, grouped by sex.
+    """Read files, or without any the bundled data, grouped by race.
 
     See :func:`fairpca._moments.prepare.prepare_table`.
     """
@@ -89,13 +92,13 @@ def prepare_data(
     if data is not None:
         return prepare_table(data, choices, encoding, rows_up_to, progress)
     from fairpca._tables.formats import write_temporary
-    from fairpca.datasets import load_diabetes_by_sex
+    from fairpca.datasets import load_rand_health
 
-    diabetes = load_diabetes_by_sex(prepare=False)
-    columns = dict(zip(diabetes.feature_names, diabetes.data.T.copy(), strict=True))
-    columns["sex"] = diabetes.sensitive_features
-    choices = replace(choices, groups=choices.groups or ["sex"])
-    file = write_temporary("diabetes data (bundled)", columns)
+    people = load_rand_health(prepare=False)
+    columns = dict(zip(people.feature_names, people.data.T.copy(), strict=True))
+    columns["race"] = people.sensitive_features
+    choices = replace(choices, groups=choices.groups or ["race"])
+    file = write_temporary("RAND health data (bundled)", columns)
     return prepare_table(file, choices, encoding, rows_up_to, progress)
 
 
