@@ -6,8 +6,8 @@ the order of the estimators' ``groups_``) and ``description`` (source, licence, 
 under scikit-learn's name ``DESCR``). By default the attributes are prepared as in the paper;
 ``prepare=False`` gives them as they are in the file. Groups are never re-centred.
 
-The table of :func:`load_rand_health` is part of the package; ``fairpca report`` without a file shows
-it.
+The table of :func:`load_rand_health` is part of the package. ``fairpca report`` shows it if no file
+is named.
 
 The files of TCRED, LSAC and LFW are looked for in the folder named by the environment variable
 ``FAIRPCA_DATA``, then in the per-user cache, then downloaded (``pip install "fairpca[data]"``).
