@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, load_model
-from fairpca._models.safetensors import _checksum, read_extra, save_model
+from fairpca._models.safetensors import _checksum, read_extra, write_model
 from fairpca._models.standardized import StandardizedModel
 from fairpca.datasets import load_diabetes_by_sex
 
@@ -85,7 +85,7 @@ def standardized_model(raw):
 
 def test_standardized_model_and_extra(tmp_path):
     raw = load_diabetes_by_sex(prepare=False).data
-    save_model(standardized_model(raw), tmp_path / "m", extra={"columns": ["a", "b"]})
+    write_model(standardized_model(raw), tmp_path / "m", extra={"columns": ["a", "b"]})
     again = load_model(tmp_path / "m")
     assert again.transform(raw) == pytest.approx(
         FairPCA(2).fit_transform(X, sensitive_features=SEX)
@@ -130,7 +130,7 @@ def test_standardized_model_is_saved_and_exported_like_any_other(tmp_path, offse
 
 def test_only_our_models_are_saved(fair, tmp_path):
     with pytest.raises(TypeError, match="StandardScaler"):
-        save_model(make_pipeline(MinMaxScaler(), fair), tmp_path / "m")
+        write_model(make_pipeline(MinMaxScaler(), fair), tmp_path / "m")
 
 
 @pytest.mark.parametrize("damage", ["empty", "truncated", "flipped", "text"])
@@ -215,7 +215,7 @@ def test_failed_save_leaves_the_old_file(fair, tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(safetensors_numpy, "save_file", fail)
+    monkeypatch.setattr(safetensors_numpy, "save", fail)
     with pytest.raises(KeyboardInterrupt):
         fair.save(path)
     assert path.read_bytes() == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import threading
 
 import pytest
 
-from fairpca._tables.atomic import replacing
+from fairpca._tables.atomic import refuse_inputs, replacing
 
 
 def write(path, text="new"):
@@ -78,6 +79,63 @@ def test_errors_name_the_file_that_was_given(tmp_path):
     with pytest.raises(OSError, match="No space left") as full:
         write("/dev/full")
     assert full.value.filename == "/dev/full"
+
+
+def test_a_full_disk_is_named_by_the_file_that_was_given(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large") as full:
+            write(tmp_path / "file", "x" * (1 << 14))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert full.value.filename == str(tmp_path / "file")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_to_itself_is_refused_and_stays(tmp_path):
+    loop, other = tmp_path / "loop", tmp_path / "other"
+    loop.symlink_to(other)
+    other.symlink_to(loop)
+    with pytest.raises(OSError, match="leads back to itself") as caught:
+        write(loop)
+    assert caught.value.filename == str(loop)
+    assert loop.is_symlink()
+
+
+def test_an_input_is_not_written_to_under_any_name(tmp_path):
+    folder, data = tmp_path / "folder", tmp_path / "folder" / "data.csv"
+    folder.mkdir()
+    data.write_text("a,g")
+    (tmp_path / "symbolic.csv").symlink_to(data)
+    os.link(data, tmp_path / "hard.csv")
+    (tmp_path / "alias").symlink_to(folder)
+    names = ["folder/data.csv", "folder/../folder/data.csv", "symbolic.csv", "hard.csv"]
+    for name in [*names, "alias/data.csv"]:
+        for read in (data, tmp_path / "hard.csv", folder, tmp_path / "alias"):
+            with pytest.raises(ValueError, match=rf"{name}.* read.*; write to .*file"):
+                refuse_inputs(tmp_path / name, [tmp_path / "other.csv", read])
+    with pytest.raises(ValueError, match=r"new\.csv lies in the folder .*alias, which is read"):
+        refuse_inputs(folder / "new.csv", [tmp_path / "alias"])
+    for name in ("new.csv", "folder.csv", "/dev/null"):
+        refuse_inputs(tmp_path / name, [data, folder, "-", "/dev/null"])
+    assert data.read_text() == "a,g"
+
+
+def test_standard_streams_may_be_inputs(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("a,g")
+    code = "import sys; from fairpca._tables.atomic import refuse_inputs; "
+    for arguments in (f"'{data}', ['-']", f"'-', ['{data}']"):
+        with data.open() as stdin, data.open("a") as stdout:
+            done = subprocess.run(
+                [sys.executable, "-c", f"{code} refuse_inputs({arguments})"],
+                stdin=stdin,
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        assert "is a file that is read" in done.stderr
 
 
 def test_failure_and_interruption_leave_the_old_file(tmp_path):

@@ -8,6 +8,7 @@ from helpers.data import assert_same_moments
 from helpers.tables import as_table
 
 from fairpca import GroupMoments
+from fairpca._tables.paths import TableFile, find_files
 
 
 @pytest.mark.parametrize("partitioned_by", ["sex", "year"])
@@ -45,6 +46,24 @@ def test_long_numbers_in_paths_stay_text(data, tmp_path):
         pq.write_table(as_table(X[sex == label], sex[sex == label]), folder / "p.parquet")
     moments = GroupMoments.from_files(tmp_path / "d", group="id")
     assert all(label.startswith("9999999999999999999") for label in moments.groups)
+
+
+def test_numbers_written_differently_are_different_groups(data, tmp_path):
+    X, sex = data
+    for written in ("1", "01"):
+        (tmp_path / "d" / f"g={written}").mkdir(parents=True)
+        pq.write_table(as_table(X, sex), tmp_path / "d" / f"g={written}" / "p.parquet")
+    moments = GroupMoments.from_files(tmp_path / "d", group="g")
+    assert moments.groups.tolist() == ["01", "1"]
+    assert moments.counts.tolist() == [len(X), len(X)]
+
+
+def test_files_do_not_change_when_they_are_found(data, tmp_path):
+    (tmp_path / "g=1").mkdir()
+    pq.write_table(as_table(*data), tmp_path / "g=1" / "p.parquet")
+    given = TableFile(tmp_path / "g=1" / "p.parquet", "parquet", {"g": "1"})
+    assert find_files(given, None)[0].partition == {"g": 1}
+    assert given.partition == {"g": "1"}
 
 
 def test_wrong_paths(data, tmp_path):

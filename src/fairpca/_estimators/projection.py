@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import partial
 from typing import Any, Self
@@ -29,6 +29,7 @@ class Projection(
 
     components_: Any  # arrays
     mean_: Any
+    _fitted_files: Sequence[Any] = ()  # which no model is saved to
 
     def transform(self, X: Any) -> Any:
         """Project X onto the components.
@@ -147,7 +148,7 @@ class Projection(
         """
         from fairpca._models.safetensors import save_model
 
-        save_model(self, path)
+        save_model(self, path, self._fitted_files)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -185,7 +186,7 @@ class Projection(
         from fairpca._models.onnx import write_projection
 
         self._ready()
-        write_projection(self.components_, self.mean_, path)
+        write_projection(self.components_, self.mean_, path, reads=self._fitted_files)
 
     def _ready(self) -> None:
         """Refuse before a fit."""

@@ -38,7 +38,10 @@ class StreamedProjection(Projection):
         -------
         self
         """
+        from fairpca._tables.paths import listed
+
         self._check_params()
+        paths = listed(paths)
         moments = GroupMoments.from_files(
             paths,
             group=group,
@@ -49,7 +52,9 @@ class StreamedProjection(Projection):
             encoding=encoding,
             progress=progress,
         )
-        return self.fit_moments(moments)
+        self.fit_moments(moments)
+        self._fitted_files = [os.path.abspath(path) for path in paths if path != "-"]
+        return self
 
     def transform_files(
         self,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairpca import __version__
-from fairpca._tables.atomic import replacing
+from fairpca._tables.atomic import FileName, replacing
 
 _OPSET, _IR = 17, 8  # old enough for every runtime of the last years
 
@@ -19,6 +20,7 @@ def write_projection(
     mean: NDArray[Any],
     path: str | os.PathLike[str],
     scale: NDArray[Any] | None = None,
+    reads: Sequence[FileName] = (),
 ) -> None:
     """Write ``(X / scale - mean) @ components.T``; float64: large offsets keep their digits."""
     try:
@@ -55,5 +57,5 @@ def write_projection(
         ir_version=_IR,
     )
     onnx.checker.check_model(model)
-    with replacing(path) as temporary:
+    with replacing(path, reads) as temporary:
         onnx.save_model(model, temporary)

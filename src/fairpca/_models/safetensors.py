@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ import fairpca
 from fairpca._estimators.base import FairProjection
 from fairpca._input.labels import label_vector
 from fairpca._models.standardized import StandardizedModel
-from fairpca._tables.atomic import replacing
+from fairpca._tables.atomic import FileName, replacing
 
 FORMAT_VERSION = 1
 _LABELS = ("groups_", "feature_names_in_")
@@ -45,11 +46,20 @@ _NEEDED = {
 
 
 def save_model(
-    model: FairProjection | Pipeline,
-    path: str | os.PathLike[str],
-    extra: dict[str, Any] | None = None,
+    model: FairProjection | Pipeline, path: FileName, reads: Sequence[FileName] = ()
 ) -> None:
     """Write a fitted projection, or a pipeline of a ``StandardScaler`` and one.
+
+    Not over a file of ``reads``, to which it was fitted.
+    """
+    with replacing(path, reads) as temporary:
+        write_model(model, temporary)
+
+
+def write_model(
+    model: FairProjection | Pipeline, path: Path, extra: dict[str, Any] | None = None
+) -> None:
+    """Write a model to a file that nobody else sees yet.
 
     ``extra`` must be plain JSON; :func:`read_extra` gives it back.
     """
@@ -71,12 +81,7 @@ def save_model(
         }
     )
     metadata = {"fairpca": header, "sha256": _checksum(header, arrays)}
-    safetensors = _safetensors()
-    with replacing(path) as temporary:
-        try:
-            safetensors.numpy.save_file(arrays, temporary, metadata=metadata)
-        except safetensors.SafetensorError as error:
-            raise OSError(f"cannot write {path}: {error}") from error
+    path.write_bytes(_safetensors().numpy.save(arrays, metadata))
 
 
 def _contents(projection: FairProjection) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -1,23 +1,33 @@
-"""Writing files so that a reader never sees half of one."""
+"""Writing files so that a reader never sees half of one, and never over what is being read."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
+import stat
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
+
+#: A file or folder; ``-`` is standard input or output.
+FileName = str | os.PathLike[str]
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place when the block ends without an error.
 
     It is made at once, so that a folder without write access is noticed before any work. If the
     block fails or is interrupted, the file is removed and ``path`` stays as it was. If ``path`` is
     a link, its target is replaced; an existing file keeps its mode; a device or pipe is written to.
+    A file of ``reads``, or one in a folder of ``reads``, is refused; see :func:`refuse_inputs`.
 
     Examples
     --------
@@ -28,7 +38,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text()
     'whole'
     """
+    refuse_inputs(path, reads)
     target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, "the link leads back to itself", os.fspath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder; pass the name of a file in it.")
     if _is_stream(Path(path), target):
@@ -36,7 +49,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield temporary
         return
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}{target.suffix}")
-    with _errors_naming(path, temporary):
+    with errors_naming(path, temporary):
         mode = _writable_mode(target)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
@@ -67,6 +80,62 @@ def handing_over(send: Callable[[Path], object], suffix: str = "") -> Iterator[P
         send(temporary)
 
 
+def refuse_inputs(output: FileName, reads: Iterable[FileName]) -> None:
+    """Refuse to write to a file that is read, under whatever name, or into a folder that is.
+
+    Parameters
+    ----------
+    output : path
+        ``-`` is standard output.
+    reads : iterable of paths
+        Files and folders; ``-`` is standard input.
+
+    Examples
+    --------
+    >>> refuse_inputs("scores.csv", ["people.csv"])
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> refuse_inputs(f"{folder}/scores.csv", [folder])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: ...scores.csv lies in the folder ..., which is read; write to a file elsewhere.
+    """
+    target = _status(output, sys.stdout)
+    above = [_status(folder) for folder in Path(os.path.realpath(output)).parents]
+    for source in reads:
+        read = _status(source, sys.stdin)
+        if read is None:
+            continue
+        if stat.S_ISDIR(read.st_mode) and any(_same(read, folder) for folder in above):
+            raise ValueError(
+                f"{output} lies in the folder {source}, which is read; write to a file elsewhere."
+            )
+        if target is not None and any(_same(target, file) for file in _files_of(source, read)):
+            raise ValueError(
+                f"{output} is a file that is read ({source}), and it would be lost; write to "
+                "another file."
+            )
+
+
+def _files_of(source: FileName, read: os.stat_result) -> Iterator[os.stat_result | None]:
+    """The status of a regular file, or of every file of a folder."""
+    if stat.S_ISDIR(read.st_mode):
+        yield from (_status(file) for file in Path(source).rglob("*"))
+    elif stat.S_ISREG(read.st_mode):
+        yield read
+
+
+def _status(path: FileName, stream: IO[str] | None = None) -> os.stat_result | None:
+    """The status of a file, or of a stream for ``-``; None if there is none."""
+    try:
+        return os.stat(stream.fileno() if path == "-" and stream is not None else path)
+    except (OSError, ValueError):
+        return None
+
+
+def _same(one: os.stat_result, other: os.stat_result | None) -> bool:
+    return other is not None and os.path.samestat(one, other)
+
+
 def _is_stream(path: Path, target: Path) -> bool:
     """Whether to write to this and not replace it; /dev/stdout even if it leads to a plain file."""
     opened = path.absolute().parts[1:3]
@@ -75,13 +144,9 @@ def _is_stream(path: Path, target: Path) -> bool:
     )
 
 
-def _append(content: Path, path: str | os.PathLike[str]) -> None:
-    try:
-        with content.open("rb") as source, Path(path).open("ab") as sink:
-            shutil.copyfileobj(source, sink)
-    except OSError as error:
-        error.filename = os.fspath(path)
-        raise
+def _append(content: Path, path: FileName) -> None:
+    with errors_naming(path), content.open("rb") as source, Path(path).open("ab") as sink:
+        shutil.copyfileobj(source, sink)
 
 
 def _writable_mode(target: Path) -> int | None:
@@ -93,11 +158,17 @@ def _writable_mode(target: Path) -> int | None:
 
 
 @contextmanager
-def _errors_naming(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
-    """Make errors name the file that the user knows, not the temporary one."""
+def errors_naming(path: FileName, temporary: Path | None = None) -> Iterator[None]:
+    """Make errors name the file that the user knows.
+
+    Not the temporary one, nor none at all: a full disk is noticed by functions that were handed an
+    open file and do not know its name.
+    """
     try:
         yield
     except OSError as error:
-        if str(error.filename) in (str(temporary), str(temporary.parent)):
+        ours = [] if temporary is None else [str(temporary), str(temporary.parent)]
+        nameless = error.filename is None and error.errno in _NO_ROOM
+        if nameless or str(error.filename) in ours:
             error.filename = os.fspath(path)
         raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable
@@ -18,6 +19,8 @@ from tempfile import mkstemp
 from typing import Any
 from urllib.parse import unquote
 from weakref import finalize
+
+from fairpca._tables.atomic import errors_naming
 
 _FORMATS = {
     ".csv": "csv",
@@ -91,15 +94,19 @@ def find_files(paths: Any, file_format: str | None, encoding: str = "utf-8") -> 
         raise ValueError(
             f"the encoding {encoding!r} is not known; try 'utf-8' or 'latin-1'."
         ) from None
-    if isinstance(paths, (str, os.PathLike, TableFile)):
-        paths = [paths]
-    if not isinstance(paths, Iterable):
-        raise TypeError(f"paths={paths!r} is not a path; pass a path, a list of paths or a folder.")
-    files = [file for path in paths for file in _files_at(path, file_format)]
+    files = [file for path in listed(paths) for file in _files_at(path, file_format)]
     if not files:
         raise ValueError("no files were given; pass a path, a list of paths or a folder.")
-    _type_partitions(files)
-    return [replace(file, encoding=encoding) for file in files]
+    return [replace(file, encoding=encoding) for file in _with_typed_partitions(files)]
+
+
+def listed(paths: Any) -> list[Any]:
+    """The paths as a list, also if there is only one."""
+    if isinstance(paths, (str, os.PathLike, TableFile)):
+        return [paths]
+    if not isinstance(paths, Iterable):
+        raise TypeError(f"paths={paths!r} is not a path; pass a path, a list of paths or a folder.")
+    return list(paths)
 
 
 def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
@@ -168,17 +175,27 @@ def _partition_of(inner: Path) -> dict[str, Any]:
     return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, value in pairs}
 
 
-def _type_partitions(files: list[TableFile]) -> None:
-    """Turn the values of a key into integers if every one of them is one."""
-    for key in {key for file in files for key in file.partition}:
-        parts = [file.partition for file in files if file.partition.get(key) is not None]
-        if all(_is_integer(part[key]) for part in parts):
-            for part in parts:
-                part[key] = int(part[key])
+def _with_typed_partitions(files: list[TableFile]) -> list[TableFile]:
+    """The files, with integers as the values of a key if all are written as integers are."""
+    values: dict[str, set[Any]] = {}
+    for file in files:
+        for key, value in file.partition.items():
+            values.setdefault(key, set()).add(value)
+    whole = {key for key, found in values.items() if all(map(_is_integer, found - {None}))}
+
+    def typed(key: str, value: Any) -> Any:
+        return int(value) if key in whole and value is not None else value
+
+    return [
+        replace(file, partition={key: typed(key, value) for key, value in file.partition.items()})
+        for file in files
+    ]
 
 
-def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdecimal() and len(text) < _INT64_DIGITS
+def _is_integer(value: Any) -> bool:
+    """Whether this is the usual way to write an integer: with 01 beside 1, both remain text."""
+    text = str(value)
+    return len(text) < _INT64_DIGITS and re.fullmatch("0|-?[1-9][0-9]*", text) is not None
 
 
 class _Temporary:
@@ -199,6 +216,6 @@ def temporary_file(title: str, file_format: str) -> TableFile:
 
 def _standard_input(file_format: str) -> TableFile:
     file = temporary_file("standard input", file_format)
-    with file.path.open("wb") as copy:
+    with errors_naming(file.path), file.path.open("wb") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
     return file

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from fairpca._tables.arrow import is_empty, is_number, is_text_like, label_kind, pa
 from fairpca._tables.decode import Origin, RecordBatch, TableBlock, decode
 from fairpca._tables.formats import read_batches, read_schema
-from fairpca._tables.paths import TableFile, find_files
+from fairpca._tables.paths import TableFile, find_files, listed
 from fairpca._tables.roles import Roles, choose_roles
 from fairpca._tables.text import refuse_almost_numbers
 from fairpca._threads import ordered_map
@@ -46,12 +46,16 @@ class FileTable:
     ----------
     name : str
         The name in messages.
+    reads : list of paths
+        The files and folders that were asked for.
     types : dict of str to pyarrow.DataType
         Columns of the first file, and those in its path.
     """
 
     def __init__(self, paths: Any, file_format: str | None = None, encoding: str = "utf-8") -> None:
-        self.files = find_files(paths, file_format, encoding)
+        given = listed(paths)
+        self.files = find_files(given, file_format, encoding)
+        self.reads = [path.path if isinstance(path, TableFile) else path for path in given]
         first, *others = self.files
         self.name = f"{first.name} and {len(others)} more" if others else first.name
         schema = read_schema(first)

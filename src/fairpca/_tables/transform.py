@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 
+from fairpca._tables.atomic import FileName
 from fairpca._tables.decode import RecordBatch, TableBlock
 from fairpca._tables.roles import Roles
 from fairpca._tables.table import FileTable
@@ -15,12 +15,13 @@ from fairpca._typing import Array
 def write_scores(
     table: FileTable,
     roles: Roles,
-    output: str | os.PathLike[str],
+    output: FileName,
     names: Sequence[str],
     components: Array,
     mean: Array,
     drop_missing: bool = False,
     progress: Callable[[float], object] | None = None,
+    reads: Sequence[FileName] = (),
 ) -> tuple[int, int]:
     """Project every row of a table.
 
@@ -38,6 +39,8 @@ def write_scores(
     drop_missing : bool
     progress : callable, optional
         Called with the fraction done.
+    reads : sequence of paths
+        Files that are read besides the table; neither may be ``output``.
 
     Returns
     -------
@@ -50,7 +53,7 @@ def write_scores(
         return block.kept, block.scores(components, mean), block.n_dropped
 
     schema = [*table.kept_schema(roles), *((name, "float64") for name in names)]
-    with score_writer(output, schema) as write:
+    with score_writer(output, schema, [*table.reads, *reads]) as write:
         for kept, scores, dropped in table.map(roles, scored, drop_missing, progress):
             write(kept, scores)
             n_rows += len(scores)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from fairpca._tables.arrow import pa, pa_csv, pq
-from fairpca._tables.atomic import replacing
+from fairpca._tables.atomic import FileName, refuse_inputs, replacing
 from fairpca._tables.decode import RecordBatch
 
 Write = Callable[[RecordBatch, Any], None]
@@ -18,13 +17,13 @@ Write = Callable[[RecordBatch, Any], None]
 
 @contextmanager
 def score_writer(
-    output: str | os.PathLike[str], schema: Sequence[tuple[str, Any]]
+    output: FileName, schema: Sequence[tuple[str, Any]], reads: Iterable[FileName] = ()
 ) -> Iterator[Write]:
     """A function that appends rows to ``output``: columns carried along, then scores.
 
     The file appears under its name only when it is complete: readers see the old file or the new
     one, and if two processes write the same file, the last one wins. ``-`` is CSV on standard
-    output, written at once.
+    output, written at once. Files and folders of ``reads`` are not written to.
     """
     columns = pa.schema(schema)
     if len(set(columns.names)) < len(columns):
@@ -45,7 +44,11 @@ def score_writer(
             "name the output .parquet."
         )
     with ExitStack() as stack:
-        sink: Any = sys.stdout.buffer if output == "-" else stack.enter_context(replacing(output))
+        if output == "-":
+            refuse_inputs(output, reads)
+            sink: Any = sys.stdout.buffer
+        else:
+            sink = stack.enter_context(replacing(output, reads))
         if as_text:
             options = pa_csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
             writer = stack.enter_context(pa_csv.CSVWriter(sink, columns, write_options=options))

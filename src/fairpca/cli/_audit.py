@@ -37,7 +37,7 @@ def audit_command(
 ) -> None:
     """Show the group errors of plain PCA for every number of components."""
     limit = inf if max_disparity is None else max_disparity
-    with json_output(json_file) as numbers, progress(quiet) as show:
+    with json_output(json_file, data) as numbers, progress(quiet) as show:
         from fairpca import FairPCA
         from fairpca._tables.choices import Choices
         from fairpca.report._reading import prepare_data

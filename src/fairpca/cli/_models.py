@@ -37,9 +37,9 @@ def fit_command(
     quiet: opt.Quiet = False,
 ) -> None:
     """Fit fair PCA and save it as a safetensors file."""
-    with output(out) as temporary, progress(quiet) as show:
+    with output(out, data) as temporary, progress(quiet) as show:
         from fairpca import FairPCA
-        from fairpca._models.safetensors import save_model
+        from fairpca._models.safetensors import write_model
         from fairpca._models.standardized import StandardizedModel
         from fairpca._moments.prepare import prepare_table
         from fairpca._tables.choices import Choices
@@ -61,7 +61,9 @@ def fit_command(
             model.fit_moments(moments)
         roles = prepared.roles
         extra = {"columns": roles.columns, "categories": roles.categories, "group": roles.groups}
-        save_model(model if scale is None else StandardizedModel.of(model, scale), temporary, extra)
+        write_model(
+            model if scale is None else StandardizedModel.of(model, scale), temporary, extra
+        )
     if not quiet and out != "-":
         from fairpca.cli import _terminal as terminal
 
@@ -98,6 +100,7 @@ def transform_command(
             projection.mean_ * scale,
             drop_missing,
             partial(show, "writing scores"),
+            reads=[model],
         )
     if not quiet and out != "-":
         from fairpca.cli import _terminal as terminal

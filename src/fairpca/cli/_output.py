@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Timer, current_thread, main_thread
@@ -15,11 +15,17 @@ if TYPE_CHECKING:
     from fairpca._progress import Progress
 
 
-def output(path: str) -> AbstractContextManager[Path]:
-    """A file to write; once complete it becomes ``path``, or standard output for ``-``."""
-    from fairpca._tables.atomic import handing_over, replacing
+def output(path: str, reads: Sequence[str] | None) -> AbstractContextManager[Path]:
+    """A file to write; once complete it becomes ``path``, or standard output for ``-``.
 
-    return handing_over(_to_standard_output) if path == "-" else replacing(path)
+    It must be none of the files that the command reads.
+    """
+    from fairpca._tables.atomic import handing_over, refuse_inputs, replacing
+
+    if path != "-":
+        return replacing(path, reads or ())
+    refuse_inputs(path, reads or ())
+    return handing_over(_to_standard_output)
 
 
 def _to_standard_output(content: Path) -> None:
@@ -29,12 +35,12 @@ def _to_standard_output(content: Path) -> None:
 
 
 @contextmanager
-def json_output(path: str | None) -> Iterator[Any]:
+def json_output(path: str | None, reads: Sequence[str] | None) -> Iterator[Any]:
     """A text file for the numbers, which goes to standard output for ``-``, or None."""
     if path is None:
         yield None
         return
-    with output(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
+    with output(path, reads) as temporary, temporary.open("w", encoding="utf-8") as stream:
         yield stream
         stream.write("\n")
 

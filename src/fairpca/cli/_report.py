@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from os.path import realpath
 
 import typer
 
@@ -34,9 +35,13 @@ def report_command(
     quiet: opt.Quiet = False,
 ) -> None:
     """Compare PCA with fair PCA and write one self-contained page about it."""
-    if out == json_file:
+    if json_file is not None and realpath(out) == realpath(json_file):
         raise ValueError(f"--out and --json both name {out!r}; give each a file of its own.")
-    with output(out) as page, json_output(json_file) as numbers, progress(quiet) as show:
+    with (
+        output(out, data) as page,
+        json_output(json_file, data) as numbers,
+        progress(quiet) as show,
+    ):
         from fairpca import FairPCA
         from fairpca._audit.audit import AuditSettings, run_audit
         from fairpca._audit.rows import rows_of
