@@ -98,7 +98,9 @@ ANY_GROUPS = [FairPCA(2), FairPCA(2, constraint=None), FairPCA(0.8), MinMaxPCA(2
     ids=str,
 )
 @pytest.mark.filterwarnings(
-    "ignore::fairpca.ParityInfeasibleWarning", "ignore::fairpca.DualityGapWarning"
+    "ignore::fairpca.ParityInfeasibleWarning",
+    "ignore::fairpca.DualityGapWarning",
+    "ignore::fairpca.LevellingDownWarning",
 )
 def test_every_estimator(estimator, n):
     X, groups = make_groups(n)

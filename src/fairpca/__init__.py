@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from fairpca._estimators.subset_pca import SubsetFairPCA
     from fairpca._models.safetensors import load_model
     from fairpca._moments.group_moments import GroupMoments
-    from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
+    from fairpca.exceptions import (
+        DualityGapWarning,
+        LevellingDownWarning,
+        ParityInfeasibleWarning,
+    )
     from fairpca.path import TradeoffPath, tradeoff_path
 
 __version__ = "0.1.0.dev0"
@@ -24,6 +28,7 @@ _HOMES = {
     "DualityGapWarning": "exceptions",
     "FairPCA": "_estimators.fair_pca",
     "GroupMoments": "_moments.group_moments",
+    "LevellingDownWarning": "exceptions",
     "MinMaxPCA": "_estimators.minmax_pca",
     "ParityInfeasibleWarning": "exceptions",
     "SubsetFairPCA": "_estimators.subset_pca",
@@ -38,6 +43,7 @@ __all__ = [
     "DualityGapWarning",
     "FairPCA",
     "GroupMoments",
+    "LevellingDownWarning",
     "MinMaxPCA",
     "ParityInfeasibleWarning",
     "SubsetFairPCA",

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["DualityGapWarning", "ParityInfeasibleWarning"]
+__all__ = ["DualityGapWarning", "LevellingDownWarning", "ParityInfeasibleWarning"]
 
 
 class ParityInfeasibleWarning(UserWarning):
@@ -17,10 +17,14 @@ class DualityGapWarning(UserWarning):
     """The projection is not proven to be the best one; the message says how far off it can be."""
 
 
+class LevellingDownWarning(UserWarning):
+    """A group is worse off than under PCA, and no group is better off."""
+
+
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Fit without these warnings, where ``status_`` and ``duality_gap_`` are reported instead."""
+    """Fit without these warnings, where errors, status and gap are reported instead."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ParityInfeasibleWarning)
-        warnings.simplefilter("ignore", DualityGapWarning)
+        for category in (ParityInfeasibleWarning, DualityGapWarning, LevellingDownWarning):
+            warnings.simplefilter("ignore", category)
         yield

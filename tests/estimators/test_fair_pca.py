@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,21 +10,22 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from helpers.data import make_groups
+from helpers.many_groups import QUIET
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
-from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
+from fairpca import FairPCA, GroupMoments, LevellingDownWarning, ParityInfeasibleWarning
 from fairpca._estimators import base
 from fairpca._moments import learn as learning
 from fairpca._solvers import solve
 from fairpca._solvers.eigenspaces import choose as _eigensolver
+from fairpca.exceptions import quietly
 from fairpca.metrics import group_reconstruction_errors
 
 
 def fit(X, groups, *args, **kwargs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ParityInfeasibleWarning)
+    with quietly():
         return FairPCA(*args, **kwargs).fit(X, sensitive_features=groups)
 
 
@@ -150,7 +150,7 @@ def test_weights_scale_freely(two_groups, options):
     np.testing.assert_allclose(one.explained_variance_, other.explained_variance_)
 
 
-@pytest.mark.parametrize("constraint", [None, "no_worse"])
+@pytest.mark.parametrize("constraint", [None, "no_worse", "pareto"])
 @pytest.mark.parametrize(
     "case",
     ["constant", "duplicated", "one_feature", "full_rank", "few_rows", "rank_deficient", "alone"],
@@ -210,7 +210,7 @@ def test_fraction_of_every_groups_variance(two_groups, fraction, constraint):
         assert (smaller.group_explained_variance_ratio_ < fraction).any()
 
 
-@pytest.mark.filterwarnings("ignore::fairpca.exceptions.ParityInfeasibleWarning")
+@QUIET
 @pytest.mark.parametrize(
     "params",
     [
@@ -338,22 +338,44 @@ def test_golden_is_close_to_exact(two_groups):
 
 
 def test_budgets_keep_their_promise():
-    """Also where the cap of ``constraint`` would bind before the budget is met."""
+    """Without a constraint, also where c-FPCA would be capped before the budget is met."""
     met = 0
     for seed in range(6):
         X, groups = make_groups(seed=seed, alike=0.9)
-        capped = fit(X, groups, 3)
+        capped = fit(X, groups, 3, constraint="no_worse")
         budget = 0.5 * capped.disparity_
         if capped.status_ != "capped":
             continue
-        fair = fit(X, groups, 3, max_disparity=budget)
+        fair = fit(X, groups, 3, constraint=None, max_disparity=budget)
         if fair.status_ == "disparity budget met":
             met += 1
             assert fair.disparity_ == pytest.approx(budget, rel=1e-9)
-        costly = fit(X, groups, 3, max_error_increase=0.005)
+        costly = fit(X, groups, 3, constraint=None, max_error_increase=0.005)
         assert costly.reconstruction_error_ <= 1.005 * costly.pca_reconstruction_error_ + 1e-12
         assert_certified(costly)
     assert met >= 2
+
+
+def test_levelling_down_warns_and_the_default_stops_before_it():
+    X, groups = make_groups(seed=1, alike=0.9)
+    efficient = FairPCA(3).fit(X, sensitive_features=groups)
+    with pytest.warns(LevellingDownWarning, match="no group is better off") as caught:
+        capped = FairPCA(3, constraint="no_worse").fit(X, sensitive_features=groups)
+    assert caught[0].filename == __file__
+    assert (efficient.status_, capped.status_) == ("worst-off group at its best", "capped")
+    harmed = efficient.groups_.tolist().index(efficient.harmed_group_)
+    assert efficient.group_errors_[harmed] < 0.99 * capped.group_errors_[harmed]
+    assert (efficient.group_errors_ < capped.group_errors_).all()
+    assert_certified(efficient)
+
+
+def test_a_disparity_budget_out_of_efficient_reach_is_said():
+    X, groups = make_groups(seed=1, alike=0.9)
+    least = FairPCA(3).fit(X, sensitive_features=groups)
+    with pytest.warns(ParityInfeasibleWarning, match="max_disparity=.* is not met"):
+        stopped = FairPCA(3, max_disparity=0.5 * least.disparity_).fit(X, sensitive_features=groups)
+    assert stopped.status_ == least.status_
+    np.testing.assert_allclose(stopped.group_errors_, least.group_errors_)
 
 
 def test_infeasible_parity_warns_once():
@@ -361,11 +383,14 @@ def test_infeasible_parity_warns_once():
     X = rng.normal(size=(200, 3))
     groups = np.arange(200) % 2 == 0
     X[groups] *= 4
-    with pytest.warns(ParityInfeasibleWarning, match="least possible") as caught:
+    with (
+        pytest.warns(LevellingDownWarning, match="no group is better off"),
+        pytest.warns(ParityInfeasibleWarning, match="least possible") as caught,
+    ):
         fair = FairPCA(1, constraint=None).fit(X, sensitive_features=groups)
-    assert len(caught) == 1
+    assert [w.category for w in caught] == [ParityInfeasibleWarning, LevellingDownWarning]
     assert caught[0].filename == __file__
-    with pytest.warns(ParityInfeasibleWarning) as caught:
+    with pytest.warns(LevellingDownWarning), pytest.warns(ParityInfeasibleWarning) as caught:
         FairPCA(1, constraint=None).fit_moments(fair.moments_)
     assert caught[0].filename == __file__
     assert fair.status_ == "parity infeasible at this rank"

@@ -100,7 +100,7 @@ def least_share(fam):
 # Every problem, as a call of ours; `reference` states the same to cvxpy.
 CALLS = {
     "spread": lambda fam, pca: solve_spread(fam, FairProblem()),
-    "no_worse": lambda fam, pca: solve_spread(fam, FairProblem(no_worse=True)),
+    "no_worse": lambda fam, pca: solve_spread(fam, FairProblem(constraint="no_worse")),
     "max_spread": lambda fam, pca: solve_spread(
         fam, FairProblem(max_disparity=0.5 * float(np.ptp(pca.errors)))
     ),

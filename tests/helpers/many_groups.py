@@ -11,7 +11,9 @@ from fairpca import (
 )
 
 QUIET = pytest.mark.filterwarnings(
-    "ignore::fairpca.ParityInfeasibleWarning", "ignore::fairpca.DualityGapWarning"
+    "ignore::fairpca.ParityInfeasibleWarning",
+    "ignore::fairpca.DualityGapWarning",
+    "ignore::fairpca.LevellingDownWarning",
 )
 
 

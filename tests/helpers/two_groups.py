@@ -52,8 +52,12 @@ def check(family, solution, problem, gap_scale=1.0):
     R_pca, D_pca = values(family, solution, solution.pca.errors)
     assert solution.pca.errors[solution.harmed] >= solution.pca.errors[solution.privileged]
     assert problem.max_disparity - 1e-12 * scale <= D or solution.status is Status.ALREADY_FAIR
-    if problem.no_worse:
+    if problem.constraint == "no_worse":
         assert solution.errors.max() <= solution.pca.errors.max() + 1e-12 * scale
+    if problem.constraint == "pareto":
+        assert (solution.weights >= -1e-12).all()
+        worse_off = solution.errors[solution.harmed] - solution.pca.errors[solution.harmed]
+        assert worse_off <= 1e-12 * scale
     if np.isfinite(problem.max_error_increase):
         assert (1 + problem.max_error_increase) * R_pca + 1e-12 * scale >= R
     assert R_pca - 1e-12 * scale <= R
@@ -67,10 +71,13 @@ def values(family, solution, errors):
 
 PROBLEMS = [
     FairProblem(),
-    FairProblem(no_worse=True),
+    FairProblem(constraint="no_worse"),
+    FairProblem(constraint="pareto"),
     FairProblem(max_disparity=0.05),
-    FairProblem(max_disparity=0.05, no_worse=True),
+    FairProblem(max_disparity=0.05, constraint="no_worse"),
+    FairProblem(max_disparity=0.05, constraint="pareto"),
     FairProblem(max_error_increase=0.01),
-    FairProblem(max_error_increase=0.02, no_worse=True),
+    FairProblem(max_error_increase=0.02, constraint="no_worse"),
+    FairProblem(max_error_increase=0.02, constraint="pareto"),
     FairProblem(max_error_increase=0.0),
 ]

@@ -10,15 +10,22 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import TINY, Operand
+from fairpca._problems.fair import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import APPROXIMATE, Status
+from fairpca._solvers import Problem
 from fairpca._solvers.eigenspaces.dense import rounding_of
-from fairpca.exceptions import DualityGapWarning, ParityInfeasibleWarning
+from fairpca.exceptions import (
+    DualityGapWarning,
+    LevellingDownWarning,
+    ParityInfeasibleWarning,
+)
 
 _PACKAGE = str(Path(__file__).parent.parent)
 _LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
 _DROWNED = 10  # times rounding: variances that are smaller are lost in it
+_NO_CHANGE = 1e-9  # of the largest trace
 _GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
 
 
@@ -30,7 +37,9 @@ def warn(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def warn_of_result(solution: Solution, measured: Operand, disparity: float, tol: float) -> None:
+def warn_of_result(
+    problem: Problem, solution: Solution, measured: Operand, disparity: float, tol: float
+) -> None:
     """Say that parity is out of reach, or that the projection is not proven to be the best."""
     r, gap = solution.basis.shape[1], solution.gap
     onto = f"onto {r} component{'s' if r > 1 else ''}"
@@ -56,6 +65,33 @@ def warn_of_result(solution: Solution, measured: Operand, disparity: float, tol:
             f"variance, {largest:.3g}: for more than two groups the bound is not always attained. "
             "Another n_components may close the gap; a larger tol accepts it.",
             DualityGapWarning,
+        )
+    if isinstance(problem, FairProblem) and problem.alpha is None:
+        _warn_of_people(problem, solution, measured, disparity)
+
+
+def _warn_of_people(
+    problem: FairProblem, solution: Solution, measured: Operand, disparity: float
+) -> None:
+    """Say that nobody gains, or that only levelling down would give the disparity asked for."""
+    negligible = _NO_CHANGE * float(measured.traces.max())
+    changes = solution.errors - solution.pca.errors
+    if changes.max() > negligible and changes.min() >= -negligible:
+        paid = 100 * changes.max() / max(float(solution.pca.errors[changes.argmax()]), TINY)
+        warn(
+            "no group is better off than under PCA, and one is worse off (its error is "
+            f"{paid:.3g} % larger): the groups were made more alike by making them worse. "
+            'constraint="pareto", the default, stops before that.',
+            LevellingDownWarning,
+        )
+    over = disparity - problem.max_disparity
+    if problem.constraint == "pareto" and problem.max_disparity > 0 and over > negligible:
+        warn(
+            f"max_disparity={problem.max_disparity:g} is not met: the disparity is "
+            f"{disparity:.6g}, the worst-off group is at its best, and from here on the groups "
+            "would become more alike only by becoming worse. Pass constraint=None to go there, or "
+            "more components.",
+            ParityInfeasibleWarning,
         )
 
 

@@ -287,7 +287,7 @@ class FairProjection(StreamedProjection):
             small_groups_=settled.small,
             **solution.extras,
         )
-        warn_of_result(solution, measured, float(D), self.tol)
+        warn_of_result(self._problem(), solution, measured, float(D), self.tol)
         if isinstance(moments, GroupMoments):
             warn_of_data(moments, operand)
         return self

@@ -1,4 +1,4 @@
-"""FairPCA: u-FPCA, c-FPCA and budgets for any number of groups, fixed alpha for two."""
+"""FairPCA: efficient fairness, c-FPCA, u-FPCA, budgets for any number of groups; alpha for two."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_two_groups
 from fairpca._moments.small_groups import SmallGroups
-from fairpca._problems.fair import FairProblem
+from fairpca._problems.fair import Constraint, FairProblem
 from fairpca._sklearn import Interval, StrOptions
 
 
@@ -17,30 +17,34 @@ class FairPCA(FairProjection):
     """Principal component analysis that reconstructs all groups equally well.
 
     Plain PCA minimises the overall reconstruction error, and may reconstruct one group much worse
-    than another. ``FairPCA`` finds the projection of least overall error among those that treat the
-    groups alike, with a certificate, from one pass over the data. For two groups the solution is
-    exact. For more the disparity is the spread, largest minus smallest error of a group, and
-    ``duality_gap_`` says how far the projection can be from the best one.
+    than another. ``FairPCA`` goes from PCA towards equal errors, at the least overall error on the
+    way, and stops before everybody would only get worse. It has a certificate, and needs one pass
+    over the data. For two groups the solution is exact. For more the disparity is the spread,
+    largest minus smallest error of a group, and ``duality_gap_`` says how far the projection can be
+    from the best one.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
         Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
         least that share of its variance; None means ``min(n_samples, n_features)``.
-    constraint : {"no_worse"} or None, default="no_worse"
-        With ``"no_worse"`` (c-FPCA) no group may end up worse than the harmed group was under PCA,
-        so the disparity is as small as that allows. With None (u-FPCA) the groups are made equal at
-        any price, if need be by making all of them worse.
+    constraint : {"pareto", "no_worse"} or None, default="pareto"
+        Where to stop if parity is not reached before. ``"pareto"``: where the worst-off group is as
+        well off as any projection can make it. No projection has a smaller error for one group
+        without a larger one for another. ``"no_worse"`` is c-FPCA of the paper: go on until the
+        harmed group is back at its error under PCA. None is u-FPCA: the groups are made equal at
+        any price. The latter two may make all groups worse; they give a
+        :class:`~fairpca.exceptions.LevellingDownWarning` when somebody is worse off than under PCA
+        and nobody better off.
     alpha : float in [0, 1], optional
         Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
         finding it. The constraint does not apply. 1 is plain PCA; less is for two groups only.
     max_disparity : float, optional
         Instead of parity ask for a disparity of at most this, at the least overall error. The
-        constraint does not apply.
+        constraint applies as well: with ``constraint=None`` the budget is met wherever it can be.
     max_error_increase : float, optional
-        Instead of parity ask for the least disparity at an overall error of at most
-        ``1 + max_error_increase`` times that of PCA; 0.01 allows one percent. The constraint does
-        not apply.
+        Go towards parity at an overall error of at most ``1 + max_error_increase`` times that of
+        PCA; 0.01 allows one percent. The constraint applies as well.
     normalize : bool, default=False
         Divide each group's error by the group's own total variance, so that parity means the same
         share of variance kept, whatever the scale of a group's data. All errors reported are then
@@ -96,10 +100,12 @@ class FairPCA(FairProjection):
         was asked for.
     duality_gap_ : float
         How far the projection can be from the best possible one: zero up to rounding for two
-        groups. In units of the overall error, or of the disparity where that was minimised. NaN
-        for ``solver="golden"``, which proves nothing.
+        groups. It is about what ``status_`` claims: the overall error where parity or a disparity
+        was reached, the error of the worst-off group where that is at its best, otherwise the
+        disparity. NaN for ``solver="golden"``, which proves nothing.
     status_ : str
-        "parity reached", "capped" (by ``constraint``), "parity infeasible at this rank",
+        "parity reached", "worst-off group at its best" (by ``constraint="pareto"``), "capped" (by
+        ``constraint="no_worse"``), "parity infeasible at this rank",
         "already fair", "disparity budget met", "error budget spent", "fixed alpha", "golden section
         ended at its tolerance", and for more than two groups "least disparity found, not proven"
         where parity is neither reached nor known to be out of reach.
@@ -139,7 +145,7 @@ class FairPCA(FairProjection):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
-        "constraint": [StrOptions({"no_worse"}), None],
+        "constraint": [StrOptions({"pareto", "no_worse"}), None],
         "alpha": [Interval(Real, 0, 1, closed="both"), None],
         "max_disparity": [Interval(Real, 0, None, closed="left"), None],
         "max_error_increase": [Interval(Real, 0, None, closed="left"), None],
@@ -153,7 +159,7 @@ class FairPCA(FairProjection):
         self,
         n_components: int | float | None = None,
         *,
-        constraint: Literal["no_worse"] | None = "no_worse",
+        constraint: Constraint = "pareto",
         alpha: float | None = None,
         max_disparity: float | None = None,
         max_error_increase: float | None = None,
@@ -200,9 +206,8 @@ class FairPCA(FairProjection):
             check_two_groups(labels, "FairPCA(solver='golden')")
 
     def _problem(self) -> FairProblem:
-        budgeted = self.max_disparity is not None or self.max_error_increase is not None
         return FairProblem(
-            no_worse=self.constraint == "no_worse" and not budgeted,
+            constraint=self.constraint,
             max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
             max_error_increase=(
                 inf if self.max_error_increase is None else float(self.max_error_increase)

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
+#: Where the walk ends at the latest: where only levelling down is left; where the harmed group is
+#: as badly off as under PCA (c-FPCA); nowhere (u-FPCA).
+Constraint = Literal["pareto", "no_worse"] | None
+
 
 @dataclass(frozen=True)
 class FairProblem:
@@ -20,8 +24,10 @@ class FairProblem:
 
     Parameters
     ----------
-    no_worse : bool
-        Keep ``R_A`` and ``R_B`` at or below ``R_B`` of PCA (c-FPCA; without it u-FPCA).
+    constraint : {"pareto", "no_worse"} or None
+        ``"pareto"``: stop where the group worse off is at its best, because further on every group
+        only gets worse. ``"no_worse"``: keep ``R_A`` and ``R_B`` at or below ``R_B`` of PCA
+        (c-FPCA). None: go all the way (u-FPCA).
     max_disparity : float
         Stop at ``D = max_disparity``: the least R among projections that fair.
     max_error_increase : float
@@ -32,7 +38,7 @@ class FairProblem:
         ``"golden"`` searches for parity as the paper prints it.
     """
 
-    no_worse: bool = False
+    constraint: Constraint = None
     max_disparity: float = 0.0
     max_error_increase: float = inf
     alpha: float | None = None

@@ -23,13 +23,15 @@ class Point:
     """The optimal projection for one vector of group weights.
 
     ``bound`` is the least value of ``sum_g w_g R_g`` over all projections of rank r, taken from the
-    eigenvalues alone; ``errors`` are measured on the basis.
+    eigenvalues alone; ``errors`` are measured on the basis. ``tied_bound`` is the least value for a
+    second vector of weights among the projections that are equally good for the first, if asked.
     """
 
     weights: Array
     basis: Array
     errors: Array
     bound: float
+    tied_bound: float = nan
 
     def lift(self, V: Array) -> Point:
         """The same point after ``x -> V x``."""

@@ -10,6 +10,7 @@ class Status(StrEnum):
 
     PARITY = "parity reached"
     INFEASIBLE = "parity infeasible at this rank"
+    WORST_OFF_BEST = "worst-off group at its best"
     CAPPED = "capped"
     ALREADY_FAIR = "already fair"
     DISPARITY_BUDGET = "disparity budget met"

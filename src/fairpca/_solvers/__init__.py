@@ -63,7 +63,7 @@ def solve(
             case FairProblem(alpha=float(alpha)):
                 return in_basis(partial(solve_fixed, alpha=alpha))
             case FairProblem(solver="golden"):
-                return in_basis(partial(solve_golden, no_worse=problem.no_worse))
+                return in_basis(partial(solve_golden, constraint=problem.constraint))
             case FairProblem() if two:
                 return in_basis(partial(solve_exact, problem=problem))
             case FairProblem():

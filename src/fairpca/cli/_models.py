@@ -50,7 +50,7 @@ def fit_command(
         )
         model = FairPCA(
             components,
-            constraint=None if parity else "no_worse",
+            constraint=None if parity else "pareto",
             normalize=normalize,
             min_group_size=min_group_size,
             small_groups=small_groups,

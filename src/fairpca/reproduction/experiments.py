@@ -169,7 +169,7 @@ METHODS: Mapping[str, Method] = _by_name(
     Method("fairpca", "FairPCA", _fit_estimator, lambda r: MinMaxPCA(r, center="group")),
     Method("mofpca", "MOFPCA", _fit_estimator, lambda r: SubsetFairPCA(r, random_state=0)),
     Method("u-fpca", "u-FPCA", _fit_estimator, lambda r: FairPCA(r, constraint=None)),
-    Method("c-fpca", "c-FPCA", _fit_estimator, lambda r: FairPCA(r)),
+    Method("c-fpca", "c-FPCA", _fit_estimator, lambda r: FairPCA(r, constraint="no_worse")),
     Method(
         "u-fpca-golden",
         "u-FPCA, golden section",
@@ -181,7 +181,7 @@ METHODS: Mapping[str, Method] = _by_name(
         "c-fpca-golden",
         "c-FPCA, golden section",
         _fit_estimator,
-        lambda r: FairPCA(r, solver="golden"),
+        lambda r: FairPCA(r, constraint="no_worse", solver="golden"),
         shown=False,
     ),
 )

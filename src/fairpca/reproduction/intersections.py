@@ -24,7 +24,7 @@ RANKS = (5, 10, 15)
 #: Each with the method whose colour and marker it has in the figures.
 COMPARED: Mapping[str, tuple[str, Callable[[int], Any]]] = {
     "PCA": ("pca", lambda r: FairPCA(r, alpha=1.0)),
-    "c-FPCA": ("c-fpca", lambda r: FairPCA(r)),
+    "c-FPCA": ("c-fpca", lambda r: FairPCA(r, constraint="no_worse")),
     "least largest error": ("fairpca", lambda r: MinMaxPCA(r, criterion="error")),
 }
 

@@ -71,7 +71,7 @@ def test_snapshots_take_few_decompositions_of_all_features(monkeypatch):
 
 @pytest.mark.parametrize("rank", [3, 12])
 @pytest.mark.parametrize("kind", ["diagonal", "disjoint", "multiple"])
-@pytest.mark.parametrize("problem", [FairProblem(), FairProblem(no_worse=True)], ids=str)
+@pytest.mark.parametrize("problem", [FairProblem(), FairProblem(constraint="no_worse")], ids=str)
 def test_eigenvectors_outside_of_an_invariant_basis_are_not_overlooked(rank, kind, problem):
     """Matrices that commute leave no residual whatever is missing."""
     rng = np.random.default_rng(rank)
@@ -159,7 +159,7 @@ def test_growing_basis_needs_products_and_traces_only():
             return np.array([Z.T @ (Z @ V) / len(Z) for Z in parts])
 
     def problem(family):
-        return solve_exact(family, FairProblem(no_worse=True))
+        return solve_exact(family, FairProblem(constraint="no_worse"))
 
     left = GrowingBasis(FromRows(), 4, limit=400).solve(problem)
     right = GrowingBasis(dense, 4, limit=400).solve(problem)

@@ -174,7 +174,7 @@ def test_constraints_hold_to_rounding(seed):
     pca = fam.top(fam.shares)
     rounding = 1e-13 * float(fam.traces.max())
     cap, error = float(pca.errors.max()), float(fam.shares @ pca.errors)
-    assert solve_spread(fam, FairProblem(no_worse=True)).errors.max() <= cap + rounding
+    assert solve_spread(fam, FairProblem(constraint="no_worse")).errors.max() <= cap + rounding
     limited = solve_spread(fam, FairProblem(max_error_increase=0.03))
     assert fam.shares @ limited.errors <= 1.03 * error + rounding
     close = solve_spread(fam, FairProblem(max_disparity=0.7 * float(np.ptp(pca.errors))))

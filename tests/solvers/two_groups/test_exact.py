@@ -8,6 +8,7 @@ from helpers.two_groups import (
     PROBLEMS,
     check,
     diagonal_family,
+    family_of,
     grid,
     random_family,
     values,
@@ -34,14 +35,16 @@ def test_no_grid_point_is_better(problem, seed, rank, alike):
     assert family.n_eigensolves <= 40
     R, D = values(family, solution, solution.errors)
     R_pca, _ = values(family, solution, solution.pca.errors)
-    _, errors = grid(family)
+    alphas, errors = grid(family)
     grid_R = errors @ family.shares
     grid_D = errors[:, solution.harmed] - errors[:, solution.privileged]
     allowed = (grid_R <= (1 + problem.max_error_increase) * R_pca + 1e-12) & (
         grid_D >= problem.max_disparity - 1e-12
     )
-    if problem.no_worse:
+    if problem.constraint == "no_worse":
         allowed &= errors.max(axis=1) <= solution.pca.errors.max() + 1e-12
+    if problem.constraint == "pareto":
+        allowed &= alphas >= 1 / (1 + family.shares[solution.privileged])
     assert grid_D[allowed].min() + 1e-9 >= D
     fair_enough = allowed & (grid_D <= D + 1e-12)
     assert not fair_enough.any() or grid_R[fair_enough].min() + 1e-9 >= R
@@ -98,7 +101,7 @@ def test_several_eigenvalues_crossing_at_once():
     a, b = [4.0, 4, 4, 1, 1, 1, 0.3], [1.0, 1, 1, 3, 3, 3, 0.3]
     for rank in (1, 2, 3, 4):
         family = diagonal_family(a, b, (0.6, 0.4), rank)
-        for problem in (FairProblem(), FairProblem(no_worse=True)):
+        for problem in (FairProblem(), FairProblem(constraint="no_worse")):
             solution = solve_exact(family, problem)
             check(family, solution, problem)
 
@@ -136,7 +139,7 @@ def test_equal_eigenvalues_of_the_harmed_group_leave_the_least_disparity(seed):
     kept = np.stack([0.5 * rng.integers(0, 4, 5), np.sort(rng.integers(1, 4, 5))[::-1]]).astype(
         float
     )
-    solution = solve_exact(diagonal_family(*kept, rank=2), FairProblem(no_worse=True))
+    solution = solve_exact(diagonal_family(*kept, rank=2), FairProblem(constraint="no_worse"))
     A, B = solution.privileged, solution.harmed
     traces, cap = kept.sum(axis=1), solution.pca.errors[B]
     best = linprog(
@@ -150,6 +153,77 @@ def test_equal_eigenvalues_of_the_harmed_group_leave_the_least_disparity(seed):
     least = best.fun + traces[B] - traces[A] if best.success else np.inf
     assert solution.errors.max() <= cap + 1e-9
     assert solution.errors[B] - solution.errors[A] <= least + 1e-8
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_isotropic_harmed_group_leaves_the_least_disparity(seed):
+    """Every projection is equally good for B, so A's error decides: its largest is a sum."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(3, 9))
+    rank = int(rng.integers(1, d))
+    variances = rng.integers(0, 4, d).astype(float)
+    rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    family = family_of([rotation * variances @ rotation.T, 4.0 * np.eye(d)], (0.5, 0.5), rank)
+    solution = solve_exact(family, FairProblem(constraint="no_worse"))
+    assert solution.status is Status.CAPPED
+    least = 4.0 * (d - rank) - np.sort(variances)[rank:].sum()
+    D = solution.errors[1] - solution.errors[0]
+    assert pytest.approx(least, abs=1e-12 * family.traces.max()) == D
+    assert abs(solution.gap) <= 1e-13 * family.traces.max()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_tied_leading_block_of_the_harmed_group_is_used(seed):
+    """No choice of weights proves a larger disparity than the one found."""
+    rng = np.random.default_rng(seed)
+    d, rank = 6, int(rng.integers(1, 4))
+    first, second = (np.linalg.qr(rng.normal(size=(d, d)))[0] for _ in range(2))
+    B = np.array([4.0, 4, 4, 4, *rng.integers(0, 3, 2)])
+    A = rng.integers(0, 3, d).astype(float)
+    # Half of the problems turn A with B, so that PCA is often the best projection for B already.
+    turned = first if seed % 2 else second
+    family = family_of([turned * A @ turned.T, first * B @ first.T], (0.5, 0.5), rank)
+    solution = solve_exact(family, FairProblem(constraint="no_worse"))
+    a, b = solution.privileged, solution.harmed
+    cap, p_A = solution.pca.errors[b], family.shares[a]
+    proven = 0.0
+    for alpha in np.linspace(0, 1 / (1 + p_A), 400)[:-1]:
+        weights = alpha * family.shares
+        weights[[a, b]] += (alpha - 1, 1 - alpha)
+        left = np.linalg.eigvalsh(np.tensordot(weights, family.matrices, 1))[: d - rank].sum()
+        proven = max(proven, (left - alpha * cap) / (1 - alpha * (1 + p_A)))
+    D = solution.errors[b] - solution.errors[a]
+    assert solution.errors.max() <= cap + 1e-12 * family.traces.max()
+    assert proven - 1e-9 <= D
+    assert proven - 0.01 * family.traces.max() <= D <= proven + 0.01 * family.traces.max()
+    assert solution.value - solution.bound <= 1e-8 * family.traces.max()
+
+
+@pytest.mark.parametrize("constraint", [None, "no_worse", "pareto"])
+def test_no_more_error_than_pca_still_leaves_a_choice_between_equal_eigenvalues(constraint):
+    family = diagonal_family([4.0, 0], [0.0, 4], rank=1)
+    for budget in (0.0, np.inf):
+        problem = FairProblem(constraint=constraint, max_error_increase=budget)
+        solution = solve_exact(family, problem)
+        assert solution.status is Status.PARITY
+        np.testing.assert_allclose(solution.errors, [2.0, 2.0], atol=1e-12)
+        assert abs(solution.gap) <= 1e-12
+    unique = solve_exact(
+        diagonal_family([4.0, 1, 1], [2.0, 7, 5], rank=1),  # no ties
+        FairProblem(constraint=constraint, max_error_increase=0.0),
+    )
+    assert unique.status is Status.ERROR_BUDGET
+    np.testing.assert_allclose(unique.errors, unique.pca.errors, atol=1e-12)
+
+
+def test_the_efficient_end_is_the_best_for_the_harmed_group_and_then_for_the_other():
+    """Of the projections that are the best for B the one that is the best for A."""
+    family = diagonal_family([3.0, 1, 0, 0], [0.0, 5, 5, 9], rank=2)
+    solution = solve_exact(family, FairProblem(constraint="pareto"))
+    assert solution.status is Status.WORST_OFF_BEST
+    np.testing.assert_allclose(solution.errors, [3.0, 5.0])
+    assert abs(solution.gap) <= 1e-12
+    assert solution.objective == "harmed"
 
 
 def test_status_of_every_ending():
@@ -169,6 +243,7 @@ def test_status_of_every_ending():
     }
     assert statuses >= {
         Status.PARITY,
+        Status.WORST_OFF_BEST,
         Status.CAPPED,
         Status.DISPARITY_BUDGET,
         Status.ERROR_BUDGET,

@@ -7,6 +7,8 @@ asking for ``U(w)``.
 
 from __future__ import annotations
 
+from math import nan
+
 import numpy as np
 from scipy.linalg import eigh
 
@@ -51,14 +53,16 @@ class Eigenspaces:
     def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
         """``U(w)``; among equally good subspaces the best for the weights ``tiebreak``."""
         self.n_eigensolves += 1
-        M = np.tensordot(weights, self.matrices, axes=1)
+        M, tied_bound = np.tensordot(weights, self.matrices, axes=1), nan
         if tiebreak is None:
             values, basis = top_eigenvectors(M, self.rank)
         else:
             other = np.tensordot(tiebreak, self.matrices, axes=1)
-            values, basis = _top_with_tiebreak(M, other, self.rank)
+            values, basis, kept = _top_with_tiebreak(M, other, self.rank)
+            tied_bound = float(tiebreak @ self.traces) - kept
         errors = self.traces - np.einsum("kij,ij->k", self.matrices @ basis, basis)
-        return Point(weights, basis, errors, float(weights @ self.traces - values.sum()))
+        bound = float(weights @ self.traces - values.sum())
+        return Point(weights, basis, errors, bound, tied_bound)
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
@@ -85,14 +89,17 @@ def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
     return values[: -r - 1 : -1], vectors[:, : -r - 1 : -1]
 
 
-def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array]:
+def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float]:
+    """``top_eigenvectors``, with the largest ``tr U' M2 U`` among those, and this trace."""
     values, vectors = np.linalg.eigh(M)
     values, vectors = values[::-1], vectors[:, ::-1]
     tolerance = 64 * _EPS * np.abs(values).max()
     sure = int(np.count_nonzero(values > values[r - 1] + tolerance))
     tied = vectors[:, np.abs(values - values[r - 1]) <= tolerance]
-    _, rotation = top_eigenvectors(tied.T @ M2 @ tied, r - sure)
-    return values[:r], np.hstack([vectors[:, :sure], tied @ rotation])
+    inner, rotation = top_eigenvectors(tied.T @ M2 @ tied, r - sure)
+    sure_of = vectors[:, :sure]
+    kept = float(np.einsum("ij,ij->", sure_of, M2 @ sure_of) + inner.sum())
+    return values[:r], np.hstack([sure_of, tied @ rotation]), kept
 
 
 def is_top(M: Array, basis: Array) -> bool:

@@ -60,7 +60,7 @@ class _Limits:
     def __init__(self, spaces: Spaces, problem: FairProblem, before: Array) -> None:
         self.shares, self.compared, traces = spaces.shares, spaces.compared, spaces.traces
         self.max_spread = problem.max_disparity
-        self.cap = float(before[self.compared].max()) if problem.no_worse else None
+        self.cap = float(before[self.compared].max()) if problem.constraint == "no_worse" else None
         self.max_error: float | None = None
         if not isinf(problem.max_error_increase):
             self.max_error = float(self.shares @ before) * (1 + problem.max_error_increase)

@@ -6,6 +6,10 @@ On the way from PCA to least disparity (see :mod:`fairpca._solvers.two_groups.fr
 
 only shrink, and so does their minimum. Its root is the answer, found by about ten
 eigendecompositions. At a jump of the eigenspace the answer lies on the path between both sides.
+Efficient fairness ends at alpha_B, where the harmed group is at its best.
+
+A limit may be used up where the walk has not begun: no more error is allowed than PCA's, or PCA is
+already the best for B. Then D can fall only among the projections that are equally good there.
 
 Certificate. ``phi(alpha) = min_U alpha R + (1 - alpha) D`` is known from the eigenvalues, so for
 ANY projection V that respects the limit that binds:
@@ -13,7 +17,8 @@ ANY projection V that respects the limit that binds:
 * ``D(V) <= eps`` implies ``R(V) >= (phi - (1 - alpha) eps) / alpha``;
 * ``R(V) <= c`` implies ``D(V) >= (phi - alpha c) / (1 - alpha)``;
 * ``R_B(V) <= c`` implies ``D(V) >= (phi - alpha c) / (1 - alpha (1 + p_A))``, because
-  ``R = R_B - p_A D``.
+  ``R = R_B - p_A D``; and ``R_B(V) >= phi(alpha_B) / alpha_B`` always;
+* among equally good projections the least D is a sum of eigenvalues within their span.
 
 The gap is how far the projection found lies above that bound: zero up to rounding.
 """
@@ -29,55 +34,50 @@ from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.frontier import Frontier
-from fairpca._solvers.two_groups.root import Sample, cross_slack
+from fairpca._solvers.two_groups.root import Crossing, Sample, between, cross_slack
 from fairpca._typing import Array
 
 _NEGLIGIBLE = 1e-12  # of the largest trace: where PCA is this fair, data of lower rank are noise
-_NUDGE = 1e-6  # of alpha: breaks ties
+_USED_UP = 16  # times rounding: what errors measured on different bases can differ by
 
 
 def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     """Walk the frontier to the first limit that binds, by root finding."""
     frontier = Frontier(spaces)
     limits = Limits(frontier, problem)
+    pca, alpha_B = frontier.pca, frontier.alpha_B
     negligible = max(spaces.rounding, _NEGLIGIBLE * float(spaces.traces.max()))
     if limits.pca_disparity - problem.max_disparity <= negligible:
-        bound = frontier.pca.bound
-        return frontier.solution(frontier.pca, 1.0, Status.ALREADY_FAIR, "error", bound)
+        return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
 
     def sample(alpha: float, capped: bool) -> Sample:
         point = frontier.at(alpha)
         return Sample(alpha, limits.slack(point.errors, capped), point)
 
     capped, above, end = False, sample(1.0, capped=False), 0.0
-    if problem.no_worse:
-        # Above alpha_B the cap holds by itself, below it the cap is one more shrinking slack.
-        best_for_B = sample(frontier.alpha_B, capped=False)
-        if best_for_B.value > 0:
+    if above.value <= _USED_UP * spaces.rounding:
+        return limits.among_ties(above, Status.ERROR_BUDGET)
+    if problem.constraint is not None:
+        best_for_B = sample(alpha_B, capped=False)
+        if best_for_B.value <= 0:
+            end = alpha_B
+        elif problem.constraint == "pareto":
+            point, status = best_for_B.point, Status.WORST_OFF_BEST
+            return frontier.solution(point, alpha_B, status, "harmed", point.bound / alpha_B)
+        elif limits.cap - best_for_B.point.errors[frontier.harmed] <= _USED_UP * spaces.rounding:
+            return limits.among_ties(best_for_B, Status.CAPPED)
+        else:  # below alpha_B the cap is one more shrinking slack
             capped = True
-            above = replace(best_for_B, value=limits.slack(best_for_B.point.errors, capped=True))
-        else:
-            end = frontier.alpha_B
+            above = replace(best_for_B, value=limits.slack(best_for_B.point.errors, capped))
     below = best_for_B if end else sample(end, capped)
     if below.value > spaces.rounding:
         bound = below.point.bound
         return frontier.solution(below.point, 0.0, Status.INFEASIBLE, "disparity", bound)
-    if above.value <= spaces.rounding and capped:
-        # PCA is the best for B. Only where B has equal eigenvalues to choose from can D still fall.
-        nudged = sample(frontier.alpha_B * (1 - _NUDGE), capped=False)
-        indifferent = nudged.point.errors[frontier.harmed] <= limits.cap + spaces.rounding
-        if indifferent and nudged.value >= 0:
-            return limits.certify(nudged.point, nudged, capped)
-        if indifferent:
-            capped, below, above = False, nudged, best_for_B
-    if above.value <= spaces.rounding:
-        return limits.certify(above.point, above, capped)
-
     point, crossing = cross_slack(
         spaces, frontier.at, partial(limits.slack, capped=capped), below, above
     )
     ends = (crossing.below.point, crossing.above.point) if crossing.below.x else ()
-    return limits.certify(point, crossing.at, capped, *ends)
+    return limits.certify(point, crossing.at, limits.binding(point.errors, capped), *ends)
 
 
 class Limits:
@@ -86,6 +86,7 @@ class Limits:
     def __init__(self, frontier: Frontier, problem: FairProblem) -> None:
         self.frontier = frontier
         self.max_disparity = problem.max_disparity
+        self.parity = Status.DISPARITY_BUDGET if problem.max_disparity else Status.PARITY
         self.cap = float(frontier.pca.errors[frontier.harmed])
         R, self.pca_disparity = frontier.error_and_disparity(frontier.pca.errors)
         limited = isfinite(problem.max_error_increase)
@@ -93,29 +94,46 @@ class Limits:
 
     def slack(self, errors: Array, capped: bool) -> float:
         """What is left of the tightest limit; ``capped`` includes the cap on the harmed group."""
-        R_A, R_B = errors[self.frontier.privileged], errors[self.frontier.harmed]
-        R = self.frontier.spaces.shares @ errors
-        left = min(R_B - R_A - self.max_disparity, self.error_limit - R)
-        return float(min(left, self.cap - R_B) if capped else left)
+        return min(self._left(errors, capped).values())
 
-    def certify(self, point: Point, at: Sample, capped: bool, *ends: Point) -> Solution:
-        """The solution with its bound, by the limit that binds."""
-        frontier, alpha, phi = self.frontier, at.x, at.point.bound
-        R, D = frontier.error_and_disparity(point.errors)
-        left = {
-            Status.DISPARITY_BUDGET if self.max_disparity else Status.PARITY: (
-                D - self.max_disparity
-            ),
-            Status.CAPPED: self.cap - point.errors[frontier.harmed] if capped else inf,
+    def binding(self, errors: Array, capped: bool) -> Status:
+        """The tightest limit."""
+        left = self._left(errors, capped)
+        return min(left, key=left.__getitem__)
+
+    def _left(self, errors: Array, capped: bool) -> dict[Status, float]:
+        R, D = self.frontier.error_and_disparity(errors)
+        return {
+            self.parity: D - self.max_disparity,
+            Status.CAPPED: float(self.cap - errors[self.frontier.harmed]) if capped else inf,
             Status.ERROR_BUDGET: self.error_limit - R,
         }
-        status = min(left, key=lambda limit: float(left[limit]))
+
+    def among_ties(self, start: Sample, status: Status) -> Solution:
+        """The least disparity, or the one asked for, among projections as good as the start's.
+
+        They have the same ``alpha R + (1 - alpha) D``: at alpha = 1 the same overall error, at
+        alpha_B the same error of the harmed group, so the limit behind ``status`` is kept.
+        """
+        frontier, alpha = self.frontier, start.x
+        fairest = frontier.fairest_at(alpha)
+        below = Sample(alpha, self._left(fairest.errors, capped=False)[self.parity], fairest)
+        if below.value >= 0:
+            return frontier.solution(fairest, alpha, status, "disparity", fairest.tied_bound)
+        point = between(
+            frontier.spaces,
+            Crossing(below, start, start),
+            lambda errors: self._left(errors, capped=False)[self.parity],
+        )
+        return self.certify(point, start, self.parity, start.point, fairest)
+
+    def certify(self, point: Point, at: Sample, status: Status, *ends: Point) -> Solution:
+        """The solution with its bound, by the limit that binds."""
+        frontier, alpha, phi = self.frontier, at.x, at.point.bound
         objective: Objective = "disparity"
-        if status is Status.CAPPED and alpha < frontier.alpha_B:
+        if status is Status.CAPPED:
             bound = (phi - alpha * self.cap) / (1 - alpha / frontier.alpha_B)
-        elif status is Status.CAPPED:  # PCA is already the best for B
-            objective, bound = "harmed", phi / alpha
-        elif status is Status.ERROR_BUDGET and alpha < 1:
+        elif status is Status.ERROR_BUDGET:
             bound = (phi - alpha * self.error_limit) / (1 - alpha)
         elif alpha > 0:
             objective, bound = "error", (phi - (1 - alpha) * self.max_disparity) / alpha

@@ -29,12 +29,20 @@ class Frontier:
         self._towards_parity[[self.privileged, self.harmed]] = -1.0, 1.0
 
     def at(self, alpha: float) -> Point:
-        """``U(alpha)``; at alpha = 0 the least R among those of least D."""
+        """``U(alpha)``; of several where ``D`` or ``R_B`` is least the one of least R."""
         if alpha == 1.0:
             return self.pca
         shares = self.spaces.shares
-        weights = alpha * shares + (1 - alpha) * self._towards_parity  # of groups: M(w) = M(alpha)
-        return self.spaces.top(weights, shares if alpha == 0.0 else None)
+        ends = alpha in (0.0, self.alpha_B)
+        return self.spaces.top(self._weights(alpha), shares if ends else None)
+
+    def fairest_at(self, alpha: float) -> Point:
+        """``U(alpha)``; of several the one of least D, which is its ``tied_bound``."""
+        return self.spaces.top(self._weights(alpha), self._towards_parity)
+
+    def _weights(self, alpha: float) -> Array:
+        """Weights of the groups: ``M(w) = M(alpha)``."""
+        return np.asarray(alpha * self.spaces.shares + (1 - alpha) * self._towards_parity)
 
     def error_and_disparity(self, errors: Array) -> tuple[float, float]:
         """``R`` and ``D``."""

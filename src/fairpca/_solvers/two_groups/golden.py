@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import nan, sqrt
 
+from fairpca._problems.fair import Constraint
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
@@ -18,18 +19,19 @@ _TOLERANCE = 1e-6  # the authors' tol
 _CAP_SLACK = 1e-6  # not in the paper, but in the code that produced its results
 
 
-def solve_golden(spaces: Eigenspaces, no_worse: bool = False) -> Solution:
-    """Golden section on ``F = D^2``; with ``no_worse`` the capped search (c-FPCA)."""
+def solve_golden(spaces: Eigenspaces, constraint: Constraint = None) -> Solution:
+    """Golden section on ``F = D^2``: u-FPCA, c-FPCA, or only where nobody is levelled down."""
     frontier = Frontier(spaces)
     cap = float(frontier.pca.errors[frontier.harmed])
-    alpha_0, alpha_1, g_ratio = 0.0, 1.0, (sqrt(5) + 1) / 2
+    alpha_0 = frontier.alpha_B if constraint == "pareto" else 0.0
+    alpha_1, g_ratio = 1.0, (sqrt(5) + 1) / 2
     while alpha_1 - alpha_0 > _TOLERANCE:
         alpha_1a = alpha_0 + (alpha_1 - alpha_0) / g_ratio
         alpha_0a = alpha_1 - (alpha_1 - alpha_0) / g_ratio
         errors_1 = frontier.at(alpha_1a).errors
         errors_0 = frontier.at(alpha_0a).errors
         F_1, F_0 = (frontier.error_and_disparity(e)[1] ** 2 for e in (errors_1, errors_0))
-        within_cap = not no_worse or errors_0.max() <= cap + _CAP_SLACK
+        within_cap = constraint != "no_worse" or errors_0.max() <= cap + _CAP_SLACK
         if F_0 <= F_1 and within_cap:
             alpha_1 = alpha_1a
         else:

@@ -177,7 +177,7 @@ def cross_slack(
     crossing = find_crossing(sample, below, above, spaces.rounding, jump, spaces.guess)
     if crossing.below is crossing.above:
         return crossing.at.point, crossing
-    return _between(spaces, crossing, slack), crossing
+    return between(spaces, crossing, slack), crossing
 
 
 def _meeting_point(lo: Sample, hi: Sample) -> float | None:
@@ -190,7 +190,7 @@ def _meeting_point(lo: Sample, hi: Sample) -> float | None:
     return x if min(lo.x, hi.x) < x < max(lo.x, hi.x) else None
 
 
-def _between(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], float]) -> Point:
+def between(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], float]) -> Point:
     """The point of zero slack between the two sides of a jump."""
     path = SubspacePath(spaces, crossing.below.point.basis, crossing.above.point.basis)
     if slack(path.errors(0.0)) < 0 < slack(path.errors(1.0)):
