@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from helpers.data import make_groups
 
-from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning, tradeoff_path
+from fairpca import FairPCA, GroupMoments, tradeoff_path
+from fairpca.exceptions import quietly
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -27,8 +26,7 @@ def test_frontier(seed, d, r):
     pca = FairPCA(r, alpha=1.0).fit(X, sensitive_features=groups)
     np.testing.assert_allclose(path.group_errors[0], pca.group_errors_, rtol=1e-9)
     assert (path.privileged_group, path.harmed_group) == (pca.privileged_group_, pca.harmed_group_)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ParityInfeasibleWarning)
+    with quietly():
         fair = FairPCA(r, constraint=None).fit(X, sensitive_features=groups)
     assert path.parity_reached == (fair.status_ == "parity reached")
     assert path.parity_reached == (d == 6)
@@ -42,6 +40,25 @@ def test_frontier(seed, d, r):
         rest = np.sum((centred - centred @ W.T @ W) ** 2, axis=1)
         errors = [rest[groups == g].mean() for g in path.groups]
         np.testing.assert_allclose(path.group_errors[i], errors, rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_methods_are_marked_and_efficient_points_told_apart(seed):
+    X, groups = make_groups(d=6, seed=seed, alike=0.9)
+    path = tradeoff_path(X, groups, n_components=3, n_points=9)
+    constraints = {"efficient": "pareto", "c-FPCA": "no_worse", "u-FPCA": None}
+    for name, constraint in constraints.items():
+        with quietly():
+            fair = FairPCA(3, constraint=constraint).fit(X, sensitive_features=groups)
+        mark = path.marks[name]
+        np.testing.assert_allclose(mark.group_errors, fair.group_errors_, rtol=1e-9)
+        assert mark.reconstruction_error == pytest.approx(fair.reconstruction_error_)
+        assert mark.disparity == pytest.approx(fair.disparity_, abs=1e-9)
+    assert path.marks["PCA"].disparity == path.disparity[0]
+    before = path.disparity >= path.marks["efficient"].disparity - 1e-9
+    np.testing.assert_array_equal(path.efficient, before)
+    assert path.efficient.any()
+    assert not path.efficient.all()
 
 
 def test_moments_instead_of_data(two_groups):

@@ -19,10 +19,22 @@ from fairpca._problems.fair import FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
 from fairpca._solvers import solve
-from fairpca._typing import Array
+from fairpca._typing import Array, Mask
 from fairpca.exceptions import DualityGapWarning
 
-__all__ = ["TradeoffPath", "tradeoff_path"]
+__all__ = ["MarkedPoint", "TradeoffPath", "tradeoff_path"]
+
+_NEGATIVE = -1e-9  # of the largest weight of a group: less than rounding
+
+
+@dataclass(frozen=True)
+class MarkedPoint:
+    """Where a method of its own name ends, with the fields of :class:`TradeoffPath`."""
+
+    alpha: float
+    reconstruction_error: float
+    group_errors: Array
+    disparity: float
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,13 @@ class TradeoffPath:
     n_components : int
     parity_reached : bool
         Whether the last point has zero disparity.
+    efficient : ndarray of bool, shape (n_points,)
+        Whether a point is proven to be efficient: no projection has a smaller error for one group
+        without a larger one for another. The points after these are levelled down, for two groups;
+        for more they may be.
+    marks : dict of str to MarkedPoint
+        The ends of "PCA", "efficient" (``constraint="pareto"``), "c-FPCA" (``"no_worse"``) and
+        "u-FPCA" (None).
     duality_gap : ndarray of shape (n_points,)
         How much smaller the overall error of a point could be; of the last point, its disparity if
         that is not zero. Rounding for two groups.
@@ -65,6 +84,8 @@ class TradeoffPath:
     harmed_group: Any
     n_components: int
     parity_reached: bool
+    efficient: Mask
+    marks: dict[str, MarkedPoint]
     duality_gap: Array
 
 
@@ -154,6 +175,8 @@ def tradeoff_path(
         harmed_group=labels[fairest.harmed],
         n_components=int(n_components),
         parity_reached=fairest.status in (Status.PARITY, Status.ALREADY_FAIR),
+        efficient=np.array([True, *(_is_efficient(s.weights) for s in solutions)]),
+        marks=_marks(operand, fairest, tol),
         duality_gap=gaps,
     )
 
@@ -167,6 +190,30 @@ def _moments(X: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoment
             "with one group label per row, or GroupMoments instead of X."
         )
     return learn(X, sensitive_features, sample_weight)
+
+
+def _is_efficient(weights: Array) -> bool:
+    """Whether no group's error is rewarded."""
+    return bool(weights.min() >= _NEGATIVE * np.abs(weights).max())
+
+
+def _marks(operand: Operand, fairest: Solution, tol: float) -> dict[str, MarkedPoint]:
+    """The methods between PCA and the fairest projection, which is u-FPCA."""
+    rank = fairest.basis.shape[1]
+    ends = {
+        "efficient": solve(FairProblem(constraint="pareto"), operand, rank, tol, fairest),
+        "c-FPCA": solve(FairProblem(constraint="no_worse"), operand, rank, tol, fairest),
+        "u-FPCA": fairest,
+    }
+    points = {"PCA": (1.0, fairest.pca.errors)}
+    points |= {name: (solution.alpha, solution.errors) for name, solution in ends.items()}
+    sides = operand.compared, fairest.harmed, fairest.privileged
+    return {
+        name: MarkedPoint(
+            alpha, float(operand.shares @ errors), errors, float(disparity(errors, *sides))
+        )
+        for name, (alpha, errors) in points.items()
+    }
 
 
 def _walk(operand: Operand, rank: int, n_points: int, tol: float) -> list[Solution]:

@@ -93,7 +93,7 @@ def audit(
     >>> diabetes = load_diabetes_by_sex(prepare=False)
     >>> result = audit(diabetes.data, diabetes.sensitive_features, FairPCA(n_components=3))
     >>> result.harmed_group, result.status
-    ('male', 'parity reached')
+    ('male', 'worst-off group at its best')
     >>> round(result.pca.disparity, 3), round(result.cost, 3)
     (0.113, 0.013)
     >>> low, high = result.bootstrap.pca
