@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fairpca._audit.audit import audit
     from fairpca._audit.result import Audit
+    from fairpca._estimators.blind_pca import BlindPCA
     from fairpca._estimators.fair_pca import FairPCA
     from fairpca._estimators.minmax_pca import MinMaxPCA
     from fairpca._estimators.subset_pca import SubsetFairPCA
@@ -25,6 +26,7 @@ __version__ = "0.1.0.dev0"
 # Loaded when first used: `fairpca --help` must not wait a second for scikit-learn.
 _HOMES = {
     "Audit": "_audit.result",
+    "BlindPCA": "_estimators.blind_pca",
     "DualityGapWarning": "exceptions",
     "FairPCA": "_estimators.fair_pca",
     "GroupMoments": "_moments.group_moments",
@@ -40,6 +42,7 @@ _HOMES = {
 
 __all__ = [
     "Audit",
+    "BlindPCA",
     "DualityGapWarning",
     "FairPCA",
     "GroupMoments",

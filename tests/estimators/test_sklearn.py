@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from helpers.estimators import groups_of_rows
+from helpers.estimators import GroupsFromRows, groups_of_rows
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
+from fairpca import BlindPCA, FairPCA, GroupMoments, ParityInfeasibleWarning
 
 
 class Supplied(FairPCA):
@@ -37,7 +37,11 @@ class Supplied(FairPCA):
             return method(X, sensitive_features=groups, sample_weight=sample_weight)
 
 
-@parametrize_with_checks([Supplied(1)])
+class SuppliedBlind(GroupsFromRows, BlindPCA):
+    """The same for BlindPCA."""
+
+
+@parametrize_with_checks([Supplied(1), SuppliedBlind(1)])
 def test_common_checks(estimator, check):
     pass_check(estimator, check)
 

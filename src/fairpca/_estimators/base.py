@@ -36,6 +36,8 @@ from fairpca._solvers.rank import least_rank
 from fairpca._threads import single_threaded_blas
 from fairpca._typing import Array, Labels
 
+Learnt = GroupMoments | ImplicitMoments
+
 
 class FairProjection(StreamedProjection):
     """Base of the estimators: a linear projection fitted to the moments of groups."""
@@ -117,10 +119,10 @@ class FairProjection(StreamedProjection):
         self._check_params()
         if sensitive_features is None:
             raise forgotten_groups(type(self).__name__, "fit")
-        moments = learn(X, sensitive_features, sample_weight)
+        moments = self._learn(X, y, sensitive_features, sample_weight)
         settled = self._settle(moments)
         solution = self._solve(settled)
-        self._remember_features(X, moments)
+        self._remember_features(X, settled.moments)
         return self._publish(moments, settled, solution)
 
     def partial_fit(
@@ -144,9 +146,9 @@ class FairProjection(StreamedProjection):
         if sensitive_features is None:
             raise forgotten_groups(type(self).__name__, "partial_fit")
         moments = GroupMoments() if first else self.moments_
-        moments.update(X, sensitive_features, sample_weight)
+        self._update(moments, X, y, sensitive_features, sample_weight)
         if first:
-            self._remember_features(X, moments)
+            self._remember_features(X, self._features_of(moments))
         self._replace_state(moments)
         return self
 
@@ -174,7 +176,7 @@ class FairProjection(StreamedProjection):
         """Find the projection for groups that :meth:`_settle` has dealt with."""
         moments = copy(moments)
         solution = self._solve(settled)
-        self._remember_features(None, moments)
+        self._remember_features(None, settled.moments)
         return self._publish(moments, settled, solution)
 
     def fit_transform(
@@ -182,12 +184,13 @@ class FairProjection(StreamedProjection):
     ) -> Any:
         """Fit to X and return its scores; arguments as for :meth:`fit`."""
         return self.fit(
-            X, sensitive_features=sensitive_features, sample_weight=sample_weight
+            X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
         ).transform(X)
 
-    def _settle(self, moments: GroupMoments | ImplicitMoments) -> SettledGroups:
+    def _settle(self, moments: Learnt) -> SettledGroups:
         """Deal with small groups, and check that what is left can be compared."""
-        settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
+        by_group = self._features_of(moments)
+        settled = settle_small_groups(by_group, self.min_group_size, self.small_groups)
         labels = settled.moments.groups
         check_several_groups(labels[settled.compared].tolist(), int(moments.counts.sum()))
         self._check_groups(labels.tolist())
@@ -198,6 +201,24 @@ class FairProjection(StreamedProjection):
     def _problem(self) -> Problem:
         """What is minimised."""
         raise NotImplementedError
+
+    def _walk_from_pca(self) -> Problem:
+        """The problem whose price the warnings measure against PCA."""
+        return self._problem()
+
+    def _learn(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> Learnt:
+        """The first step of ``fit``; y is for estimators that have a use for it."""
+        return learn(X, groups, sample_weight)
+
+    def _update(
+        self, moments: GroupMoments, X: Any, y: Any, groups: Any, sample_weight: Any
+    ) -> None:
+        """The same for ``partial_fit``: add rows to what was learnt before."""
+        moments.update(X, groups, sample_weight)
+
+    def _features_of(self, moments: Learnt) -> Learnt:
+        """The moments of the features by group, without what was learnt about outcomes."""
+        return moments
 
     def _check_params(self) -> None:
         self._validate_params()
@@ -247,15 +268,13 @@ class FairProjection(StreamedProjection):
 
     # -- publishing --------------------------------------------------------------------------------
 
-    def _publish(
-        self, moments: GroupMoments | ImplicitMoments, settled: SettledGroups, solution: Solution
-    ) -> Self:
+    def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
         """Set the fitted attributes, and say what must not be overlooked."""
         operand, compared = settled.operand, settled.compared
         measured = operand.relative() if self.normalize else operand
         components, variances = _principal_basis(operand, solution.basis)
         r, d = components.shape
-        n = int(moments.counts.sum())
+        n = int(settled.moments.counts.sum())
         total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
         left = max(total - float(variances.sum()), 0.0)
         errors = np.maximum(solution.errors, 0.0)
@@ -287,12 +306,12 @@ class FairProjection(StreamedProjection):
             small_groups_=settled.small,
             **solution.extras,
         )
-        warn_of_result(self._problem(), solution, measured, float(D), self.tol)
-        if isinstance(moments, GroupMoments):
-            warn_of_data(moments, operand)
+        warn_of_result(self._walk_from_pca(), solution, measured, float(D), self.tol)
+        if isinstance(settled.moments, GroupMoments):
+            warn_of_data(settled.moments, operand)
         return self
 
-    def _replace_state(self, moments: GroupMoments | ImplicitMoments, **results: Any) -> None:
+    def _replace_state(self, moments: Learnt, **results: Any) -> None:
         """New moments and results for old, in one step that an interrupt cannot divide."""
         old = {"moments_", *self._results}
         state = {name: value for name, value in vars(self).items() if name not in old}
@@ -342,7 +361,7 @@ class FairProjection(StreamedProjection):
         if not fits:
             validate_data(self, X, reset=False, skip_check_array=True)
 
-    def _remember_features(self, X: Any, moments: GroupMoments | ImplicitMoments) -> None:
+    def _remember_features(self, X: Any, moments: Learnt) -> None:
         """Number and names of the columns, as scikit-learn sees X or, X unseen, by the moments."""
         if not (X is None or isinstance(X, np.ndarray) or is_dask(X)):
             validate_data(self, X, reset=True, skip_check_array=True)

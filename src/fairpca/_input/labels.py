@@ -1,7 +1,7 @@
 """Group labels of any kind and library, turned into codes.
 
 ``groups`` is what a user passes, ``labels`` are the distinct labels in it, sorted, and ``codes``
-say which of them each row has.
+say which of them each row has. Where outcomes are known too, the label is a :class:`Cell`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,50 @@ from fairpca._input.crossing import cross_cells, name_cells
 from fairpca._input.device import on_host
 from fairpca._typing import Codes, Labels, Mask
 
+_GROUPS = "sensitive_features"  # what messages call the labels, unless these are outcomes
+
 
 class CodedLabels(NamedTuple):
     """Groups that are coded already: row i has the label ``labels[codes[i]]``; none is missing."""
 
     codes: NDArray[np.integer[Any]]
     labels: Sequence[Any]
+
+
+class Cell(NamedTuple):
+    """The label of the rows of one group that have one outcome."""
+
+    group: Any
+    outcome: Any
+
+
+def encode_cells(groups: Any, outcomes: Any, n_rows: int) -> CodedLabels:
+    """Groups crossed with the outcomes, which must be classes: each pair that occurs is a label.
+
+    Examples
+    --------
+    >>> encode_cells(["f", "m", "f"], [1, 0, 1], 3).labels
+    [Cell(group='f', outcome=1), Cell(group='m', outcome=0)]
+    """
+    columns = [encode_groups(groups, n_rows), encode_outcomes(outcomes, n_rows)]
+    codes, cells = cross_cells(columns)
+    return CodedLabels(codes, [Cell(*cell) for cell in cells])
+
+
+def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
+    """Codes and sorted labels of the classes in y, a column; numbers with fractions are refused."""
+    if isinstance(outcomes, CodedLabels):
+        return encode_groups(outcomes, n_rows)
+    columns, _ = _label_columns(outcomes)
+    values = _label_array(columns[0] if len(columns) == 1 else outcomes, "y")
+    if values.dtype.kind == "f":
+        broken = values[values != np.round(values)]
+        if len(broken) and not np.isnan(broken).any():
+            raise ValueError(
+                f"y holds numbers that are no classes, such as {broken[0]:g}, but outcomes are "
+                "compared class by class; pass classes, for example y > threshold."
+            )
+    return _encode_column(values, n_rows, "y")
 
 
 def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
@@ -40,18 +78,18 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
     return _sort_codes(CodedLabels(codes, name_cells(cells, names)))
 
 
-def _encode_column(column: Any, n_rows: int) -> tuple[Codes, Labels]:
-    values = _label_array(column)
-    _check_one_per_row(values, n_rows)
+def _encode_column(column: Any, n_rows: int, name: str = _GROUPS) -> tuple[Codes, Labels]:
+    values = _label_array(column, name)
+    _check_one_per_row(values, n_rows, name)
     if values.dtype.kind in "biu":
         return _encode_integers(values)
-    return _encode_hashables(values)
+    return _encode_hashables(values, name)
 
 
-def _check_one_per_row(values: NDArray[Any], n_rows: int) -> None:
+def _check_one_per_row(values: NDArray[Any], n_rows: int, name: str = _GROUPS) -> None:
     if len(values) != n_rows:
         raise ValueError(
-            f"sensitive_features has {len(values)} labels but X has {n_rows} rows; "
+            f"{name} has {len(values)} labels but X has {n_rows} rows; "
             "pass exactly one label per row of X."
         )
 
@@ -89,16 +127,16 @@ def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
     return columns, names
 
 
-def _label_array(groups: Any) -> Labels:
+def _label_array(groups: Any, name: str = _GROUPS) -> Labels:
     """Labels as a 1-D array; missing ones are refused."""
     native = groups
     if np.ma.is_masked(groups):
-        _refuse_missing_labels(np.ma.getmaskarray(groups))
+        _refuse_missing_labels(np.ma.getmaskarray(groups), name)
     if not isinstance(groups, (np.ndarray, list)):
         native = nw.from_native(groups, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         if native.is_null().any():
-            _refuse_missing_labels(native.is_null().to_numpy())
+            _refuse_missing_labels(native.is_null().to_numpy(), name)
         values = native.to_numpy()
     else:
         values = np.asarray(groups)
@@ -106,23 +144,24 @@ def _label_array(groups: Any) -> Labels:
             values = label_vector(groups)  # numpy would turn 1 and "one" into two strings
     if values.ndim == 0:
         raise TypeError(
-            f"sensitive_features={groups!r} is not a column of labels; pass one label per row, for "
-            "example sensitive_features=frame['sex']."
+            f"{name}={groups!r} is not a column of labels; pass one label per row, for "
+            f"example {name}=frame['sex']."
         )
     if values.ndim != 1:
+        crossed = name == _GROUPS
         raise ValueError(
-            f"sensitive_features has shape {values.shape}; pass a 1-D array with one label per "
-            "row, or a 2-D array or data frame whose columns are to be crossed."
+            f"{name} has shape {values.shape}; pass a 1-D array with one label per "
+            f"row{', or a 2-D array or data frame whose columns are to be crossed' * crossed}."
         )
     if values.dtype.kind == "c":
-        raise TypeError("sensitive_features is complex; pass strings, numbers or booleans.")
+        raise TypeError(f"{name} is complex; pass strings, numbers or booleans.")
     return values
 
 
-def _refuse_missing_labels(missing: Mask) -> NoReturn:
+def _refuse_missing_labels(missing: Mask, name: str) -> NoReturn:
     rows = np.flatnonzero(missing)
     raise ValueError(
-        f"sensitive_features has {len(rows)} missing labels, the first in row {rows[0]}; "
+        f"{name} has {len(rows)} missing labels, the first in row {rows[0]}; "
         "drop these rows (X[known], groups[known]) or give them a label of their own, "
         "such as 'unknown'."
     )
@@ -151,12 +190,12 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
-def _encode_hashables(values: NDArray[Any]) -> tuple[Codes, Labels]:
+def _encode_hashables(values: NDArray[Any], name: str) -> tuple[Codes, Labels]:
     """By a dictionary: for a million strings ten times as fast as sorting."""
     items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
     seen = list(dict.fromkeys(items))
     if any(map(_is_missing, seen)):
-        _refuse_missing_labels(np.fromiter(map(_is_missing, items), bool, len(items)))
+        _refuse_missing_labels(np.fromiter(map(_is_missing, items), bool, len(items)), name)
     ordered = sort_labels(seen)
     position = {label: code for code, label in enumerate(ordered)}
     codes = np.fromiter(map(position.__getitem__, items), np.intp, len(items))
@@ -173,6 +212,11 @@ def sort_labels(labels: Sequence[Any]) -> list[Any]:
 
 def refuse_twin_labels(labels: Sequence[Any]) -> None:
     """Labels that differ by their type only, such as 1 and '1', are meant to be one group."""
+    if len({isinstance(label, Cell) for label in labels}) == 2:
+        raise ValueError(
+            "some of these rows came with outcomes and some without; pass y, or target, with every "
+            "block or with none."
+        )
     seen: dict[str, Any] = {}
     for label in labels:
         twin = seen.setdefault(str(label), label)

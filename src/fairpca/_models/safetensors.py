@@ -74,14 +74,22 @@ def write_model(
         {
             "format_version": FORMAT_VERSION,
             "fairpca_version": fairpca.__version__,
-            "class": type(projection).__name__,
-            "params": {k: _to_json(k, v) for k, v in projection.get_params().items()},
+            **_described(projection),
             "attributes": attributes,
             "extra": extra or {},
         }
     )
     metadata = {"fairpca": header, "sha256": _checksum(header, arrays)}
     path.write_bytes(_safetensors().numpy.save(arrays, metadata))
+
+
+def _described(estimator: FairProjection) -> dict[str, Any]:
+    """Class and parameters; one of these may be an estimator itself."""
+    params = {
+        name: _described(value) if isinstance(value, FairProjection) else _to_json(name, value)
+        for name, value in estimator.get_params(deep=False).items()
+    }
+    return {"class": type(estimator).__name__, "params": params}
 
 
 def _contents(projection: FairProjection) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -207,8 +215,12 @@ def _empty_model(header: dict[str, Any], path: str | os.PathLike[str]) -> FairPr
         raise ValueError(
             f"{path} holds a {name!r}, which this fairpca ({fairpca.__version__}) lacks."
         )
+    params = {
+        name: _empty_model(value, path) if isinstance(value, dict) else value
+        for name, value in header["params"].items()
+    }
     try:
-        return known(**header["params"])
+        return known(**params)
     except TypeError as error:
         raise ValueError(
             f"{path} has parameters that this fairpca ({fairpca.__version__}) does not know: "

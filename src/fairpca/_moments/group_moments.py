@@ -18,7 +18,9 @@ from fairpca._input.checks import (
 from fairpca._input.crossing import name_cells
 from fairpca._input.device import is_dask
 from fairpca._input.labels import (
+    Cell,
     CodedLabels,
+    encode_cells,
     encode_groups,
     label_vector,
     refuse_twin_labels,
@@ -31,7 +33,7 @@ from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
 from fairpca._tables.decode import TableBlock
 from fairpca._tables.roles import refuse_no_group
-from fairpca._typing import Array, Center, Labels, Mask
+from fairpca._typing import Array, Center, Codes, Labels, Mask
 
 FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
 
@@ -95,7 +97,9 @@ class GroupMoments:
         return vars(self)
 
     @classmethod
-    def from_data(cls, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
+    def from_data(
+        cls, X: Any, groups: Any, sample_weight: Any = None, target: Any = None
+    ) -> GroupMoments:
         """Moments of the rows of X.
 
         Parameters
@@ -109,14 +113,18 @@ class GroupMoments:
             crossed.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; weight 2 counts as the row standing there twice.
+        target : array-like of shape (n_samples,), optional
+            The outcome of each row, a class. Every pair of a group and an outcome that occurs is
+            then a group of its own, labelled by that pair, as :class:`BlindPCA` and
+            :class:`FairPLS` need it.
 
         Returns
         -------
         GroupMoments
         """
         if is_dask(X):
-            return cls().update(X, groups, sample_weight)
-        return moments_of_rows(as_rows(X), groups, sample_weight)
+            return cls().update(X, groups, sample_weight, target)
+        return moments_of_rows(as_rows(X), groups, sample_weight, target)
 
     @classmethod
     def from_files(
@@ -126,6 +134,7 @@ class GroupMoments:
         group: str | Sequence[str],
         columns: Sequence[str] | None = None,
         sample_weight: str | None = None,
+        target: str | None = None,
         drop_missing: bool = False,
         file_format: FileFormat | None = None,
         encoding: str = "utf-8",
@@ -149,6 +158,8 @@ class GroupMoments:
             ``group`` and ``sample_weight``.
         sample_weight : str, optional
             A column of non-negative weights.
+        target : str, optional
+            A column of outcomes, which are classes; see :meth:`from_data`.
         drop_missing : bool, default=False
             Leave out rows with missing values and count them in ``n_dropped``. By default they are
             an error that names the file and the row.
@@ -181,11 +192,11 @@ class GroupMoments:
 
         refuse_no_group(group)
         table = FileTable(paths, file_format, encoding)
-        roles = table.choose(columns, group, sample_weight)
+        roles = table.choose(columns, _crossed_columns(group, target), sample_weight)
         moments = cls()
         for part in table.map(roles, decoded_moments, drop_missing, progress):
             moments = moments.merge(part)
-        return moments._refuse_empty(table.name)._name_intersections(roles.groups)
+        return moments._refuse_empty(table.name)._name_intersections(roles.groups, target)
 
     @classmethod
     def from_spark(
@@ -195,6 +206,7 @@ class GroupMoments:
         group: str | Sequence[str],
         columns: Sequence[str] | None = None,
         sample_weight: str | None = None,
+        target: str | None = None,
         drop_missing: bool = False,
     ) -> GroupMoments:
         """Moments of the rows of a Spark data frame; only moments reach the driver.
@@ -205,7 +217,7 @@ class GroupMoments:
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-        group, columns, sample_weight, drop_missing
+        group, columns, sample_weight, target, drop_missing
             As for :meth:`from_files`.
 
         Returns
@@ -215,20 +227,22 @@ class GroupMoments:
         from fairpca._tables.spark import reduce_partitions
 
         refuse_no_group(group)
+        crossed = _crossed_columns(group, target)
         moments = reduce_partitions(
             frame,
             columns,
-            group,
+            crossed,
             sample_weight,
             drop_missing,
             make=decoded_moments,
             merge=GroupMoments.merge,
             nothing=cls(),
         )
-        crossed = [group] if isinstance(group, str) else group
-        return moments._refuse_empty("the Spark frame")._name_intersections(crossed)
+        return moments._refuse_empty("the Spark frame")._name_intersections(crossed, target)
 
-    def update(self, X: Any, groups: Any, sample_weight: Any = None) -> GroupMoments:
+    def update(
+        self, X: Any, groups: Any, sample_weight: Any = None, target: Any = None
+    ) -> GroupMoments:
         """Add the rows of X, in place, and return self; arguments as in :meth:`from_data`.
 
         When the rows are refused (missing values, wrong columns) nothing has been added.
@@ -236,7 +250,8 @@ class GroupMoments:
         if is_dask(X):
             from fairpca._tables.dask import reduce_blocks
 
-            part = reduce_blocks(X, groups, sample_weight, block_moments, GroupMoments.merge)
+            cut = groups, sample_weight, target
+            part = reduce_blocks(X, *cut, block_moments, GroupMoments.merge)
             return self._become(self.merge(part._refuse_empty("X")))
         rows = as_rows(X)
         weights = check_sample_weight(
@@ -245,7 +260,7 @@ class GroupMoments:
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        codes, labels = encode_groups(groups, rows.n_rows)
+        codes, labels = _encode(groups, target, rows.n_rows)
         places = _places(labels.tolist(), self.groups.tolist())
         # A group without a weighted row has no shift yet.
         if -1 not in places and self._gathered.total.rows[places].all():
@@ -320,12 +335,18 @@ class GroupMoments:
             "were dropped because of missing values); pass complete rows."
         )
 
-    def _name_intersections(self, columns: Sequence[str]) -> GroupMoments:
+    def _name_intersections(self, columns: Sequence[str], target: str | None) -> GroupMoments:
         """Labels as crossed columns in memory have them, in place of one label per column."""
         if len(columns) < 2:
             return self
-        cells = self.groups.tolist()
-        return self.relabel(dict(zip(cells, name_cells(cells, columns), strict=True)))
+        found = self.groups.tolist()
+        if target is None:
+            return self.relabel(dict(zip(found, name_cells(found, columns), strict=True)))
+        groups = list(dict.fromkeys(labels[:-1] for labels in found))
+        crossed = len(columns) > 2
+        names = name_cells(groups, columns) if crossed else [label for (label,) in groups]
+        named = dict(zip(groups, names, strict=True))
+        return self.relabel({labels: Cell(named[labels[:-1]], labels[-1]) for labels in found})
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -347,6 +368,11 @@ class GroupMoments:
     def mean(self) -> Array:
         """Weighted mean over all rows."""
         return self._weighted().mean
+
+    @property
+    def from_mean(self) -> Array:
+        """Group means seen from the overall mean, where a large offset cannot round them."""
+        return self._weighted().from_mean
 
     def second_moments(self, center: Center = "overall") -> Array:
         """``C_g`` of every group, of shape (k, n_features, n_features).
@@ -434,22 +460,26 @@ class GroupMoments:
         return f"GroupMoments({{{sizes}}}, n_features={self.n_features})"
 
 
-def moments_of_rows(rows: Rows, groups: Any, sample_weight: Any) -> GroupMoments:
+def moments_of_rows(
+    rows: Rows, groups: Any, sample_weight: Any, target: Any = None
+) -> GroupMoments:
     """Moments of all rows in one pass."""
     weights = check_sample_weight(sample_weight, rows.n_rows)
-    codes, labels = encode_groups(groups, rows.n_rows)
+    codes, labels = _encode(groups, target, rows.n_rows)
     total = accumulate(rows, codes, len(labels), weights)
     return _moments_of(labels, total, rows.feature_names)
 
 
-def block_moments(X: Any, groups: Any, sample_weight: Any, n_dropped: int = 0) -> GroupMoments:
+def block_moments(
+    X: Any, groups: Any, sample_weight: Any, target: Any = None, n_dropped: int = 0
+) -> GroupMoments:
     """Moments of one of many blocks, which unlike whole data may be empty or weigh nothing."""
     n_labels = len(groups.codes if isinstance(groups, CodedLabels) else groups)
     empty = X.shape[0] == n_labels == 0
     weightless = sample_weight is not None and not np.any(sample_weight)
     moments = GroupMoments()
     if not empty and not weightless:
-        moments.update(X, groups, sample_weight)
+        moments.update(X, groups, sample_weight, target)
     moments.n_dropped = n_dropped
     return moments
 
@@ -457,11 +487,23 @@ def block_moments(X: Any, groups: Any, sample_weight: Any, n_dropped: int = 0) -
 def decoded_moments(block: TableBlock) -> GroupMoments:
     """Moments of a block of a file or of a Spark partition."""
     try:
-        return block_moments(block.rows, block.groups, block.weights, block.n_dropped)
+        return block_moments(block.rows, block.groups, block.weights, n_dropped=block.n_dropped)
     except ValueError:
         block.refuse_non_finite()
         block.refuse_large()
         raise
+
+
+def _encode(groups: Any, target: Any, n_rows: int) -> tuple[Codes, Labels]:
+    """Codes and labels of the groups or, where there is a target, of the cells."""
+    cells = groups if target is None else encode_cells(groups, target, n_rows)
+    return encode_groups(cells, n_rows)
+
+
+def _crossed_columns(group: str | Sequence[str], target: str | None) -> list[str]:
+    """The columns whose labels are crossed, the target last."""
+    groups = [group] if isinstance(group, str) else list(group)
+    return groups if target is None else [*groups, target]
 
 
 def _moments_of(labels: Labels, total: Sums, feature_names: list[str] | None) -> GroupMoments:

@@ -23,7 +23,7 @@ class ImplicitMoments:
 
     Attributes
     ----------
-    groups, counts, weights, means, mean, n_features, feature_names
+    groups, counts, weights, means, mean, from_mean, n_features, feature_names
         As in :class:`GroupMoments`.
     """
 
@@ -49,6 +49,11 @@ class ImplicitMoments:
             squares = self._rows.squares(self._centers("overall"))
         if not np.isfinite(squares).all():
             refuse_unusable_numbers(rows)
+
+    @property
+    def from_mean(self) -> Array:
+        """Group means seen from the overall mean."""
+        return np.asarray(self._means - self._mean)
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> ImplicitOperand:
         """Products of the second moments about the overall mean, or each group's own."""

@@ -30,11 +30,14 @@ class SettledGroups:
         False for groups that count in the overall error only.
     small : list
         Labels of the groups that were merged or left out.
+    cells : GroupMoments or ImplicitMoments, optional
+        The same rows by group and outcome, where outcomes are known.
     """
 
     moments: GroupMoments | ImplicitMoments
     compared: Mask
     small: list[Any]
+    cells: GroupMoments | ImplicitMoments | None = None
 
     @cached_property
     def operand(self) -> Operand:

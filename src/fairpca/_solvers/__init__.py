@@ -6,12 +6,14 @@ from functools import partial
 
 from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
+from fairpca._problems.mean_gap import MeanGapProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.subset import SubsetProblem
 from fairpca._problems.worst_off import WorstOffProblem
 from fairpca._solvers.eigenspaces.choose import search_in_basis, search_whole
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst
+from fairpca._solvers.mean_gap import solve_mean_gap
 from fairpca._solvers.multiplicative_weights import solve_multiplicative_weights
 from fairpca._solvers.pca import solve_pca
 from fairpca._solvers.subset.select import solve_subset
@@ -21,7 +23,7 @@ from fairpca._solvers.two_groups.golden import solve_golden
 from fairpca._solvers.two_groups.minmax import solve_minmax
 from fairpca._threads import single_threaded_blas
 
-Problem = FairProblem | WorstOffProblem | SubsetProblem
+Problem = FairProblem | WorstOffProblem | SubsetProblem | MeanGapProblem
 
 
 def solve(
@@ -35,7 +37,7 @@ def solve(
 
     Parameters
     ----------
-    problem : FairProblem, WorstOffProblem or SubsetProblem
+    problem : FairProblem, WorstOffProblem, SubsetProblem or MeanGapProblem
         What is minimised.
     operand : Operand
         The groups' second moments.
@@ -58,6 +60,8 @@ def solve(
         match problem:
             case SubsetProblem():
                 return solve_subset(problem, operand, rank)
+            case MeanGapProblem(max_mean_gap):
+                return in_basis(partial(solve_mean_gap, max_mean_gap=max_mean_gap))
             case FairProblem(alpha=1.0):
                 return in_basis(solve_pca)
             case FairProblem(alpha=float(alpha)):

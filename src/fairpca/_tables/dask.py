@@ -16,7 +16,7 @@ import numpy as np
 
 from fairpca._input.checks import check_sample_weight
 from fairpca._input.device import is_dask
-from fairpca._input.labels import CodedLabels, encode_groups
+from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
 from fairpca._threads import single_threaded_blas
 
 try:
@@ -36,18 +36,20 @@ def reduce_blocks(
     X: Any,
     groups: Any,
     weights: Any,
-    make: Callable[[Any, Any, Any], BlockResult],
+    target: Any,
+    make: Callable[[Any, Any, Any, Any], BlockResult],
     merge: Callable[[BlockResult, BlockResult], BlockResult],
 ) -> BlockResult:
-    """Call ``make(X, groups, weights)`` for every block of rows and merge the results, now."""
+    """Call ``make(X, groups, weights, target)`` for every block of rows and merge the results."""
     blocks = _row_blocks(X)
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
     weighing = _cut_like(X, weights, "sample_weight", len(blocks))
+    outcomes = _cut_like(X, target, "y", len(blocks))
     on_block = delayed(_on_block, pure=False)
     merge_all = delayed(reduce, pure=False)
     parts = [
         on_block(make, i, *block)
-        for i, block in enumerate(zip(blocks, labels, weighing, strict=True))
+        for i, block in enumerate(zip(blocks, labels, weighing, outcomes, strict=True))
     ]
     while len(parts) > 1:
         parts = [merge_all(merge, parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
@@ -74,12 +76,10 @@ def count_columns(X: Any) -> int:
     return int(X.shape[1])
 
 
-def _on_block(
-    make: Callable[[Any, Any, Any], BlockResult], i: int, X: Any, groups: Any, weights: Any
-) -> BlockResult:
+def _on_block(make: Callable[..., BlockResult], i: int, *block: Any) -> BlockResult:
     try:
         with single_threaded_blas():
-            return make(X, groups, weights)
+            return make(*block)
     except (TypeError, ValueError) as error:
         raise type(error)(f"in block {i} of X: {error}") from error
 
@@ -147,5 +147,5 @@ def _cut(values: Any, name: str, edges: list[int]) -> list[Any]:
         weights = check_sample_weight(values, n_rows)
         assert weights is not None
         return [weights[a:b] for a, b in pairwise(edges)]
-    codes, labels = encode_groups(values, n_rows)
+    codes, labels = (encode_outcomes if name == "y" else encode_groups)(values, n_rows)
     return [CodedLabels(codes[a:b], labels.tolist()) for a, b in pairwise(edges)]

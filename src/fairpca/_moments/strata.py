@@ -1,0 +1,184 @@
+"""What tells groups apart: their means and covariances, among all rows or among those of a class.
+
+A *stratum* is a set of rows within which groups are to look alike. Demographic parity has one, all
+rows; equal opportunity has one, the rows of the positive class; equalised odds has one for each
+class. With ``m_g`` and ``S_g`` the mean and covariance of group g within a stratum, ``m`` and ``S``
+those of its groups together (S about the groups' own means), and ``p_g`` shares of all rows:
+
+* ``B = sum p_g (m_g - m)(m_g - m)'`` over all groups and strata. Scores ``U'x`` have equal group
+  means exactly if ``U'BU = 0``, and ``tr U'BU`` is their variance between the groups.
+* ``K = sum p_g (S_g - S)^2``. Directions of small K have nearly equal covariances. For two groups
+  ``K = p_0 p_1 (S_1 - S_0)^2``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fairpca._input.labels import Cell, sort_labels
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.operand import Operand
+from fairpca._moments.small_groups import REST, SettledGroups
+from fairpca._typing import Array, Codes
+
+Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
+
+_NEGLIGIBLE = 1e-12  # of the standard deviation: a difference of means that is rounding
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Groups compared within some rows.
+
+    Attributes
+    ----------
+    moments : GroupMoments or ImplicitMoments
+        Whose groups ``members`` are the ones compared.
+    members : ndarray of int, shape (k,)
+    """
+
+    moments: GroupMoments | ImplicitMoments
+    members: Codes
+
+    @property
+    def shares(self) -> Array:
+        """``p_g``, of all rows."""
+        weights = self.moments.weights
+        return np.asarray(weights[self.members] / weights.sum())
+
+    def mean_differences(self) -> Array:
+        """``sqrt(p_g) (m_g - m)``, of shape (k, d)."""
+        shares, means = self.shares, self.moments.from_mean[self.members]
+        return np.asarray(np.sqrt(shares)[:, None] * (means - np.average(means, 0, shares)))
+
+    def covariance_differences(self, covariances: Array) -> Array:
+        """``sum_g p_g (S_g - S)^2``, given the covariances of all groups of the moments."""
+        own, shares = covariances[self.members], self.shares
+        apart = own - np.average(own, 0, shares)
+        return np.asarray(np.tensordot(shares, apart @ apart, axes=1))
+
+
+def without_outcomes(moments: GroupMoments | ImplicitMoments) -> GroupMoments | ImplicitMoments:
+    """The same rows without their outcomes."""
+    cells = {label: label.group for label in moments.groups.tolist() if isinstance(label, Cell)}
+    return moments.relabel(cells) if cells else moments
+
+
+def settled_cells(
+    moments: GroupMoments | ImplicitMoments, settled: SettledGroups
+) -> GroupMoments | ImplicitMoments | None:
+    """The cells, with small groups merged as the groups were; None where outcomes are not known."""
+    cells = moments.groups.tolist()
+    if not isinstance(cells[0], Cell):
+        return None
+    known = set(settled.moments.groups.tolist())
+    merged = {c: Cell(REST, c.outcome) for c in cells if c.group not in known}
+    return moments.relabel(merged) if merged else moments
+
+
+def classes_of(cells: GroupMoments | ImplicitMoments) -> list[Any]:
+    """The outcomes that occur, sorted."""
+    return sort_labels(list({cell.outcome for cell in cells.groups.tolist()}))
+
+
+def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
+    """The strata of a notion.
+
+    Parameters
+    ----------
+    settled : SettledGroups
+        With cells, unless the notion is demographic parity.
+    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+    pos_label : label, optional
+        The class of equal opportunity; by default the larger of two.
+    """
+    if notion == "demographic_parity":
+        return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
+    assert settled.cells is not None
+    classes = classes_of(settled.cells)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes[0]!r}), so there is nothing to compare within "
+            "classes; pass y with two classes or more, or notion='demographic_parity'."
+        )
+    if notion == "equal_opportunity":
+        classes = [positive_class(classes, pos_label)]
+    return [_stratum(settled, settled.cells, outcome) for outcome in classes]
+
+
+def _stratum(
+    settled: SettledGroups, cells: GroupMoments | ImplicitMoments, outcome: Any
+) -> Stratum:
+    place = {cell: i for i, cell in enumerate(cells.groups.tolist())}
+    compared = settled.moments.groups[settled.compared].tolist()
+    lacking = [group for group in compared if Cell(group, outcome) not in place]
+    if lacking:
+        raise ValueError(
+            f"no row of {'groups' if len(lacking) > 1 else 'group'} "
+            f"{', '.join(map(repr, lacking[:5]))} has the outcome {outcome!r}, so there is no mean "
+            "to compare; leave such groups out, merge them with min_group_size and "
+            "small_groups='merge', or pass notion='demographic_parity'."
+        )
+    return Stratum(cells, np.array([place[Cell(group, outcome)] for group in compared]))
+
+
+def positive_class(classes: list[Any], pos_label: Any) -> Any:
+    """The class of equal opportunity; labels that came from text files are text."""
+    if pos_label is None and len(classes) == 2:
+        return classes[1]
+    found = [label for label in classes if str(label) == str(pos_label)]
+    if pos_label is None or not found:
+        raise ValueError(
+            f"equal opportunity compares the groups within one class of y, and pos_label="
+            f"{pos_label!r} is none of {classes[:10]}; pass pos_label={classes[-1]!r}, for example."
+        )
+    return found[0]
+
+
+def mean_differences(strata: list[Stratum]) -> Array:
+    """Rows D with ``D'D = B``."""
+    return np.vstack([stratum.mean_differences() for stratum in strata])
+
+
+def mean_gap(differences: Array, basis: Array) -> float:
+    """``tr U'BU``, the variance of the scores between the groups."""
+    return float(np.sum((differences @ basis) ** 2))
+
+
+def spanned(differences: Array, variance: float) -> Array:
+    """An orthonormal basis of the rows, as columns, without what is rounding."""
+    _, sizes, directions = np.linalg.svd(differences, full_matrices=False)
+    return np.asarray(directions[sizes > _NEGLIGIBLE * np.sqrt(variance)].T)
+
+
+class MeanGapOperand(Operand):
+    """C and B in the place of two groups, with C all that counts in the overall error.
+
+    Parameters
+    ----------
+    operand : Operand
+        Of the groups; ``C`` is their weighted sum.
+    differences : ndarray of shape (m, d)
+        ``D``, with ``D'D = B``.
+    """
+
+    def __init__(self, operand: Operand, differences: Array) -> None:
+        self._operand, self._differences = operand, differences
+        shares = np.array([1.0, 0.0])
+        if operand.matrices is not None:
+            C = np.tensordot(operand.shares, operand.matrices, axes=1)
+            super().__init__(np.array([C, differences.T @ differences]), shares)
+            return
+        self.matrices, self.shares = None, shares
+        self.compared = np.ones(2, dtype=bool)
+        self.traces = np.array([operand.shares @ operand.traces, np.sum(differences**2)])
+        self.n_features = operand.n_features
+
+    def products(self, V: Array) -> Array:
+        """``C V`` and ``B V``."""
+        C_V = np.tensordot(self._operand.shares, self._operand.products(V), axes=1)
+        return np.array([C_V, self._differences.T @ (self._differences @ V)])
