@@ -17,6 +17,7 @@ from fairpca import (
     MinMaxPCA,
     ParityInfeasibleWarning,
     SubsetFairPCA,
+    WelfarePCA,
     tradeoff_path,
 )
 from fairpca._moments import learn as learning
@@ -40,8 +41,10 @@ from fairpca.metrics import (
     [
         (FairPCA, SIZES),
         (MinMaxPCA, SIZES),
+        (WelfarePCA, SIZES),
         (FairPCA, (90, 60)),
         (MinMaxPCA, (90, 60)),
+        (WelfarePCA, (90, 60)),
         (SubsetFairPCA, (90, 60)),
     ],
 )
