@@ -102,9 +102,9 @@ class WelfarePCA(CenteredProjection):
     >>> data = load_diabetes_by_sex()
     >>> for aversion in (0, 1, 5, inf):
     ...     fair = WelfarePCA(2, inequality_aversion=aversion)
-    ...     fair.fit(data.data, sensitive_features=data.sensitive_features)
+    ...     fair = fair.fit(data.data, sensitive_features=data.sensitive_features)
     ...     print(aversion, fair.group_explained_variance_.round(3))
-    0 [5.354 5.231]
+    0 [5.355 5.231]
     1 [5.353 5.233]
     5 [5.347 5.239]
     inf [5.276 5.276]
