@@ -105,6 +105,20 @@ def test_other_estimators_can_be_audited(estimator):
     json.dumps(result.to_dict(), allow_nan=False)
 
 
+def test_changes_are_those_of_the_held_out_errors():
+    result = diabetes_audit()
+    held_out, changes = result.cross_validation, result.changes
+    difference = held_out.fair.group_errors - held_out.pca.group_errors
+    assert [change.estimate for change in changes.groups] == pytest.approx(difference)
+    assert changes.overall.estimate == pytest.approx(held_out.fair.overall - held_out.pca.overall)
+    narrowing = held_out.fair.disparity - held_out.pca.disparity
+    assert changes.disparity.estimate == pytest.approx(narrowing)
+    for change in (*changes.groups, changes.overall, changes.disparity):
+        assert change.low < change.estimate < change.high
+    width = np.ptp(result.bootstrap.fair)
+    assert changes.disparity.high - changes.disparity.low < width  # noise of single rows cancels
+
+
 def several_groups():
     data = diabetes()
     ward = np.array(["north", "south", "east"])[np.arange(len(data.data)) % 3]
@@ -286,7 +300,7 @@ def test_progress_says_how_much_of_the_work_is_done():
     for doing, total in (
         ("errors against components", 9),
         ("cross-validation", QUICK["n_folds"]),
-        ("resampling", 2),
+        ("resampling", 3),
     ):
         fractions = [fraction for said, fraction in steps if said == doing]
         assert fractions == [done / total for done in range(total)]

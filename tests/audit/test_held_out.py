@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fairpca import FairPCA, MinMaxPCA
-from fairpca._audit.held_out import assign_folds, cross_fit
+from fairpca import FairPCA, GroupMoments, MinMaxPCA
+from fairpca._audit.held_out import assign_folds, cross_fit, fit_folds, fit_moments
 from fairpca.datasets import make_two_groups
 
 
@@ -36,6 +36,24 @@ def test_folds_are_as_even_as_can_be_within_each_group_and_over_blocks():
         assert np.ptp(counts) <= 1
     own = assign_folds(codes, np.array([5, 2, 3]), np.random.default_rng(0))
     assert [own[codes == g].max() + 1 for g in range(3)] == [5, 2, 3]
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_refit_effects_are_differences_of_the_rows_errors(standardize):
+    """From moments, and row by row: what leaving out a fold does to its rows, beyond the others."""
+    made = make_two_groups((40, 20), 4, random_state=3)
+    X, codes = made.data + 5, (made.sensitive_features == "minority").astype(np.intp)
+    fold, estimators = assign_folds(codes, 5, np.random.default_rng(0)), [FairPCA(2), MinMaxPCA(2)]
+    found = cross_fit(X, codes, fold, estimators, standardize).refits
+    parts = [GroupMoments.from_data(X[fold == k], codes[fold == k]) for k in range(5)]
+    whole = fit_moments(GroupMoments.from_data(X, codes), estimators, standardize)
+    for k, fit in enumerate(fit_folds(parts, estimators, standardize)):
+        changed = fit.errors(X)[:-1] - whole.errors(X)[:-1]
+        for g in (0, 1):
+            inside, outside = (
+                changed[:, (codes == g) & part].mean(axis=1) for part in (fold == k, fold != k)
+            )
+            assert found[:, k, g] == pytest.approx(inside - outside, abs=1e-10)
 
 
 @pytest.mark.parametrize("standardize", [False, True])

@@ -11,11 +11,14 @@ import numpy as np
 from sklearn.base import clone
 
 from fairpca._audit.fits import Fits, fit_both, small_group_parameters
-from fairpca._audit.intervals import disparity_interval, group_ratios, spread_interval
+from fairpca._audit.held_out import FoldFit
+from fairpca._audit.intervals import Resampling
+from fairpca._audit.new_rows import FAIR, PCA, NewRows
 from fairpca._audit.rank_curve import rank_curve
 from fairpca._audit.result import (
     Audit,
     Bootstrap,
+    Changes,
     CrossValidation,
     FeatureErrors,
     Loadings,
@@ -27,7 +30,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._progress import Progress, silent
-from fairpca._typing import Array, Codes
+from fairpca._typing import Array
 from fairpca.exceptions import quietly
 from fairpca.path import TradeoffPath, tradeoff_path
 
@@ -135,6 +138,10 @@ class AuditSettings:
         # Fewer resamples do not have a quantile at this level.
         check_integer("n_resamples", self.n_resamples, ceil(1 / (1 - self.level)))
 
+    def resampling(self, rng: np.random.Generator) -> Resampling:
+        """How intervals are made."""
+        return Resampling(self.level, self.n_resamples, rng)
+
 
 def run_audit(
     rows: AuditedRows,
@@ -144,7 +151,7 @@ def run_audit(
 ) -> Audit:
     """:func:`audit` of rows in memory or in files."""
     rng = np.random.default_rng(settings.random_state)
-    moments, scale = rows.moments, np.ones(rows.moments.n_features)
+    moments, scale = rows.moments, None
     if settings.standardize:
         moments, scale = moments.standardize()
     progress("fitting")
@@ -152,7 +159,7 @@ def run_audit(
     progress("following the trade-off")
     path = _trace_path(fits, settings.n_points)
     curve = rank_curve(moments, fits.fair, settings.ranks, progress)
-    cross_validation, bootstrap = _held_out(rows, fits, settings, rng, progress)
+    cross_validation, bootstrap, changes = _held_out(rows, fits, scale, settings, rng, progress)
     sample = rows.sample(fits.settled, settings.n_scores, rng, progress)
     fair, settled, R = fits.fair, fits.settled, fits.fair.pca_reconstruction_error_
     return Audit(
@@ -183,6 +190,7 @@ def run_audit(
         feature_errors=FeatureErrors(fits.feature_errors(fits.pca), fits.feature_errors(fair)),
         cross_validation=cross_validation,
         bootstrap=bootstrap,
+        changes=changes,
         random_state=settings.random_state,
     )
 
@@ -203,39 +211,29 @@ def _trace_path(fits: Fits, n_points: int) -> TradeoffPath:
 def _held_out(
     rows: AuditedRows,
     fits: Fits,
+    scale: Array | None,
     settings: AuditSettings,
     rng: np.random.Generator,
     progress: Progress,
-) -> tuple[CrossValidation | None, Bootstrap | None]:
-    """Errors on held-out rows and intervals of the disparity, if there are rows enough."""
+) -> tuple[CrossValidation, Bootstrap, Changes] | tuple[None, None, None]:
+    """Errors on held-out rows and intervals, if there are rows enough."""
     n_folds = _possible_folds(fits.settled, settings.n_folds, fits.fair.n_components_)
     if not n_folds:
-        return None, None
+        return None, None, None
+    whole = FoldFit.of([fits.pca, fits.fair], fits.pca.mean_, scale)
     estimators = clone(fits.pca), clone(fits.fair)
-    held_out = rows.cross_fit(
-        fits.settled, n_folds, estimators, settings.standardize, rng, progress
+    held_out = rows.cross_fit(fits.settled, n_folds, estimators, whole, rng, progress)
+    new, how = NewRows(fits, held_out, fits.fair.normalize), settings.resampling(rng)
+    intervals = []
+    for method in (PCA, FAIR):
+        progress("resampling", method / 3)
+        intervals.append(new.disparity_interval(method, how))
+    progress("resampling", 2 / 3)
+    return (
+        CrossValidation(n_folds, new.errors(PCA), new.errors(FAIR)),
+        Bootstrap(settings.level, settings.n_resamples, *intervals),
+        new.changes(how),
     )
-    totals = held_out.distances if fits.fair.normalize else held_out.weights
-    errors, intervals = [], []
-    for i, of_rows in enumerate(held_out.errors):
-        progress("resampling", i / len(held_out.errors))
-        of_groups, shares = group_ratios(of_rows, totals, held_out.codes)
-        errors.append(fits.errors(of_groups, float(of_rows.sum() / totals.sum())))
-        intervals.append(_interval(shares, held_out.codes, fits, settings, rng))
-    bootstrap = Bootstrap(settings.level, settings.n_resamples, *intervals)
-    return CrossValidation(n_folds, *errors), bootstrap
-
-
-def _interval(
-    errors: Array, codes: Codes, fits: Fits, settings: AuditSettings, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Interval of the disparity, from one held-out error of each row."""
-    level, n_resamples = settings.level, settings.n_resamples
-    compared = np.flatnonzero(fits.settled.compared)
-    if len(compared) == 2:
-        sides = errors[codes == fits.privileged], errors[codes == fits.harmed]
-        return disparity_interval(*sides, level, n_resamples, rng)
-    return spread_interval([errors[codes == g] for g in compared], level, n_resamples, rng)
 
 
 def _possible_folds(settled: SettledGroups, n_folds: int, r: int) -> int:
@@ -246,9 +244,9 @@ def _possible_folds(settled: SettledGroups, n_folds: int, r: int) -> int:
     return folds if enough else 0
 
 
-def _score_sample(fits: Fits, sample: SampledRows, scale: Array) -> Scores:
+def _score_sample(fits: Fits, sample: SampledRows, scale: Array | None) -> Scores:
     """Scores of sampled rows on the first two components."""
-    X, pca, fair = sample.values / scale, fits.pca, fits.fair
+    X, pca, fair = sample.values / (1.0 if scale is None else scale), fits.pca, fits.fair
     return Scores(
         sample.rows,
         sample.codes,

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fairpca._audit.refits import refit_effects
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups
@@ -59,12 +60,15 @@ class HeldOut:
     weights : ndarray of shape (n_units,)
     codes : ndarray of shape (n_units,)
         The group of each unit.
+    refits : ndarray of shape (n_estimators, n_folds, k)
+        What leaving out each fold does to its rows (:func:`refit_effects`).
     """
 
     errors: Array
     distances: Array
     weights: Array
     codes: Codes
+    refits: Array
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,13 @@ class FoldFit:
 
     scale: Array | None
     projections: list[SimpleNamespace]
+
+    @classmethod
+    def of(cls, estimators: Sequence[FairProjection], mean: Array, scale: Array | None) -> FoldFit:
+        """The projections of fitted estimators, which may be fitted again."""
+        kept = [SimpleNamespace(components_=e.components_, mean_=e.mean_) for e in estimators]
+        nothing = SimpleNamespace(components_=np.empty((0, len(mean))), mean_=mean)
+        return cls(scale, [*kept, nothing])
 
     def errors(self, X: Any) -> Array:
         """Squared errors of rows of the fold, of shape (n_estimators + 1, n_rows)."""
@@ -98,21 +109,27 @@ def fit_folds(
     fits = []
     for k in range(len(parts)):
         progress("cross-validation", k / len(parts))
-        moments, scale = reduce(GroupMoments.merge, [*parts[:k], *parts[k + 1 :]]), None
-        if standardize:
-            moments, scale = moments.standardize()
-        codes = moments.groups
-        present = np.ones(len(codes), bool) if compared is None else compared[codes]
-        projections = []
-        for estimator in estimators:
-            with quietly():
-                estimator._fit_settled(moments, SettledGroups(moments, present, []))
-            projections.append(
-                SimpleNamespace(components_=estimator.components_, mean_=estimator.mean_)
-            )
-        empty = SimpleNamespace(components_=np.empty((0, moments.n_features)), mean_=moments.mean)
-        fits.append(FoldFit(scale, [*projections, empty]))
+        rest = reduce(GroupMoments.merge, [*parts[:k], *parts[k + 1 :]])
+        fits.append(fit_moments(rest, estimators, standardize, compared))
     return fits
+
+
+def fit_moments(
+    moments: GroupMoments,
+    estimators: Sequence[FairProjection],
+    standardize: bool,
+    compared: Mask | None = None,
+) -> FoldFit:
+    """Fit the estimators, in place, to the same moments."""
+    scale = None
+    if standardize:
+        moments, scale = moments.standardize()
+    codes = moments.groups
+    present = np.ones(len(codes), bool) if compared is None else compared[codes]
+    for estimator in estimators:
+        with quietly():
+            estimator._fit_settled(moments, SettledGroups(moments, present, []))
+    return FoldFit.of(estimators, moments.mean, scale)
 
 
 def cross_fit(
@@ -122,14 +139,16 @@ def cross_fit(
     estimators: Sequence[FairProjection],
     standardize: bool,
     *,
+    whole: FoldFit | None = None,
     sample_weight: Array | None = None,
     compared: Mask | None = None,
     progress: Progress = silent,
 ) -> HeldOut:
     """Squared error of each row under projections fitted to the other folds.
 
-    X, an array or CSR matrix, is read once for the moments and once for the errors. The other
-    parameters are those of :func:`fit_folds`.
+    X, an array or CSR matrix, is read once for the moments and once for the errors. ``whole`` holds
+    the projections fitted to all rows; without it they are fitted here. The other parameters are
+    those of :func:`fit_folds`.
     """
     n_folds = int(fold.max()) + 1
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
@@ -138,8 +157,11 @@ def cross_fit(
         for k in range(n_folds)
     ]
     fits = fit_folds(parts, estimators, standardize, compared, progress)
+    if whole is None:
+        whole = fit_moments(reduce(GroupMoments.merge, parts), estimators, standardize, compared)
     errors = np.empty((len(estimators) + 1, len(codes)))
     for k, fit in enumerate(fits):
         errors[:, fold == k] = fit.errors(X[fold == k])
     errors *= weights
-    return HeldOut(errors[:-1], errors[-1], weights, codes)
+    refits = refit_effects(parts, fits, whole)
+    return HeldOut(errors[:-1], errors[-1], weights, codes, refits)

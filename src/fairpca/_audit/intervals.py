@@ -1,10 +1,11 @@
-"""Confidence intervals of the disparity on new rows, from held-out errors.
+"""Confidence intervals for new rows, from held-out errors: of the disparity, of groups' changes.
 
 With e_g the held-out errors of group g (:mod:`fairpca._audit.held_out`), the estimate of the
 disparity between groups A and B and its standard error are
 
-    D = mean(e_B) - mean(e_A),        se = sqrt(var(e_A) / n_A + var(e_B) / n_B)
+    D = mean(e_B) - mean(e_A),        se = sqrt(var(e_A) / n_A + var(e_B) / n_B + refits)
 
+with what fitting again adds to the variance (:mod:`fairpca._audit.refits`),
 and the interval is ``D +- q se``, the symmetric bootstrap-t: rows are drawn again within each
 group, and the quantile q of ``|D* - D| / se*`` takes the place of the normal one, because squared
 errors are skewed. It needs the errors only, one number per row, so a thousand resamples cost less
@@ -19,12 +20,16 @@ variance that the ratio has for many rows: everything above applies to these val
 The spread of more than two groups is the largest of all their differences. Those get simultaneous
 intervals, q being the quantile of the largest ``|D* - D| / se*`` of all pairs, and the spread lies
 between the largest lower and the largest upper end: at least as often as the level says.
+
+What a group gains or loses against PCA is a mean of paired changes, fair minus PCA, of the same
+held-out rows. Most of the noise of single errors cancels. With more than two groups the intervals
+of their changes are widened so that all of them hold together as often as the level says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -32,6 +37,19 @@ import numpy as np
 from fairpca._typing import Array, Codes
 
 MOST_UNITS = 2000  # rows or blocks of rows of one group that are resampled
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How intervals are made: their level, and the resamples of the bootstrap."""
+
+    level: float
+    n_resamples: int
+    rng: np.random.Generator
+
+    def for_each_of(self, n: int) -> Resampling:
+        """For one of n intervals that are to hold together (Bonferroni)."""
+        return replace(self, level=1 - (1 - self.level) / n)
 
 
 def group_ratios(errors: Array, totals: Array, codes: Codes) -> tuple[Array, Array]:
@@ -51,45 +69,72 @@ def group_ratios(errors: Array, totals: Array, codes: Codes) -> tuple[Array, Arr
     return ratios, ratios[codes] + shares
 
 
-def disparity_interval(
-    privileged: Array, harmed: Array, level: float, n_resamples: int, rng: np.random.Generator
+def change_interval(
+    changes: Array,
+    how: Resampling,
+    refit_variance: float = 0.0,
 ) -> tuple[float, float]:
-    """Symmetric bootstrap-t interval of ``mean(harmed) - mean(privileged)``.
+    """Symmetric bootstrap-t interval of ``mean(changes)``: one group, two projections.
 
     Examples
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> low, high = disparity_interval(
-    ...     rng.normal(1, 1, 400), rng.normal(3, 1, 100), 0.95, 1000, rng
-    ... )
+    >>> low, high = change_interval(rng.normal(2, 1, 100), Resampling(0.95, 1000, rng))
     >>> bool(1.5 < low < 2 < high < 2.5)
     True
     """
-    means = [_resample(errors, n_resamples, rng) for errors in (privileged, harmed)]
+    return disparity_interval(np.zeros(1), changes, how, refit_variance)
+
+
+def disparity_interval(
+    privileged: Array,
+    harmed: Array,
+    how: Resampling,
+    refit_variance: float = 0.0,
+) -> tuple[float, float]:
+    """Symmetric bootstrap-t interval of ``mean(harmed) - mean(privileged)``.
+
+    ``refit_variance`` is added to the squared standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> errors = rng.normal(1, 1, 400), rng.normal(3, 1, 100)
+    >>> low, high = disparity_interval(*errors, Resampling(0.95, 1000, rng))
+    >>> bool(1.5 < low < 2 < high < 2.5)
+    True
+    """
+    means = [_resample(errors, how) for errors in (privileged, harmed)]
     estimate = float(harmed.mean() - privileged.mean())
-    width = _quantile(means, level) * float(np.sqrt(means[0].variance + means[1].variance))
+    variance = means[0].variance + means[1].variance + refit_variance
+    width = _quantile(means, how.level) * float(np.sqrt(variance))
     return estimate - width, estimate + width
 
 
 def spread_interval(
-    groups: Sequence[Array], level: float, n_resamples: int, rng: np.random.Generator
+    groups: Sequence[Array],
+    how: Resampling,
+    refit_variances: Array | float = 0.0,
 ) -> tuple[float, float]:
     """Interval of the largest minus the smallest mean of several groups.
+
+    ``refit_variances``, of shape (k, k), are added to the squared standard errors of differences.
 
     Examples
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> groups = [rng.normal(mean, 1, 400) for mean in (1, 2, 3)]
-    >>> low, high = spread_interval(groups, 0.95, 1000, rng)
+    >>> low, high = spread_interval(groups, Resampling(0.95, 1000, rng))
     >>> bool(1.7 < low < 2 < high < 2.3)
     True
     """
-    means = [_resample(errors, n_resamples, rng) for errors in groups]
+    means = [_resample(errors, how) for errors in groups]
     estimates = np.array([errors.mean() for errors in groups])
     variances = np.array([mean.variance for mean in means])
-    widths = _quantile(means, level) * np.sqrt(variances[:, None] + variances)
+    widths = _quantile(means, how.level) * np.sqrt(variances[:, None] + variances + refit_variances)
     np.fill_diagonal(widths, 0.0)
     differences = estimates[:, None] - estimates
     return float((differences - widths).max()), float((differences + widths).max())
@@ -112,10 +157,10 @@ class _ResampledMean:
     variances: Array
 
 
-def _resample(errors: Array, n_resamples: int, rng: np.random.Generator) -> _ResampledMean:
-    units = _block_means(errors, rng)
+def _resample(errors: Array, how: Resampling) -> _ResampledMean:
+    units = _block_means(errors, how.rng)
     n = len(units)
-    draws = rng.multinomial(n, np.full(n, 1.0 / n), size=n_resamples) / n
+    draws = how.rng.multinomial(n, np.full(n, 1.0 / n), size=how.n_resamples) / n
     means = draws @ units
     variances = np.maximum(draws @ units**2 - means**2, 0.0) / n
     return _ResampledMean(float(units.var()) / n, means - units.mean(), variances)

@@ -108,11 +108,61 @@ class CrossValidation:
 
 
 @dataclass(frozen=True)
+class Change:
+    """What the fair projection changes on new rows, fair minus PCA, with its interval.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        Below zero where errors fall.
+    """
+
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def direction(self) -> int:
+        """-1 if it falls and 1 if it rises beyond what chance can explain, otherwise 0.
+
+        Examples
+        --------
+        >>> Change(-0.2, -0.3, -0.1).direction, Change(-0.2, -0.5, 0.1).direction
+        (-1, 0)
+        """
+        return int(self.low > 0) - int(self.high < 0)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the fair projection changes on new rows of the same population, against PCA.
+
+    Both projections are measured on the same held-out rows. Of *these fitted projections*, not of
+    the method in general: the intervals allow for both having been fitted to the same rows.
+
+    Attributes
+    ----------
+    groups : list of Change
+        Of each group's error, in the order of ``Audit.groups``; with more than two groups their
+        intervals hold together.
+    overall : Change
+        Of the overall error.
+    disparity : Change
+        Of the error of the harmed group minus that of the privileged one.
+    """
+
+    groups: list[Change]
+    overall: Change
+    disparity: Change
+
+
+@dataclass(frozen=True)
 class Bootstrap:
     """Confidence intervals of the disparity on new rows of the same population.
 
-    Bootstrap-t intervals from the held-out errors; see the user guide, "The report's statistics".
-    With more than two groups they hold the disparity at least as often as the level says.
+    Of the disparity that *this fitted projection* has on new rows: bootstrap-t intervals from the
+    held-out errors; see the user guide, "The report's statistics". With more than two groups they
+    hold the disparity at least as often as the level says.
 
     Attributes
     ----------
@@ -177,7 +227,9 @@ class Audit:
     cross_validation : CrossValidation or None
         None when a group has too few rows to leave some out.
     bootstrap : Bootstrap or None
-        None with ``cross_validation``.
+        Intervals of the disparity; None with ``cross_validation``.
+    changes : Changes or None
+        What changes for each group on new rows; None with ``cross_validation``.
     random_state : int
         Seed of folds, resamples and the sample of scores.
     """
@@ -209,6 +261,7 @@ class Audit:
     feature_errors: FeatureErrors
     cross_validation: CrossValidation | None
     bootstrap: Bootstrap | None
+    changes: Changes | None
     random_state: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -230,6 +283,8 @@ def _as_json(value: Any) -> Any:
         return {f.name: _as_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, np.ndarray):
         return _as_json(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_as_json(item) for item in value]
     if isinstance(value, float) and not isfinite(value):

@@ -11,8 +11,9 @@ from zlib import crc32
 import numpy as np
 from scipy.sparse import issparse
 
-from fairpca._audit.held_out import HeldOut, assign_folds, cross_fit, fit_folds
+from fairpca._audit.held_out import FoldFit, HeldOut, assign_folds, cross_fit, fit_folds
 from fairpca._audit.intervals import MOST_UNITS
+from fairpca._audit.refits import refit_effects
 from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_sample_weight
 from fairpca._input.labels import CodedLabels, encode_groups
@@ -58,18 +59,19 @@ class RowsInMemory:
         settled: SettledGroups,
         n_folds: int,
         estimators: Sequence[FairProjection],
-        standardize: bool,
+        whole: FoldFit,
         rng: np.random.Generator,
         progress: Progress,
     ) -> HeldOut:
-        """Errors under projections that were fitted without the row."""
+        """Errors under projections that were fitted without the row; ``whole`` has seen all."""
         codes = _settled_codes(self._labels.tolist(), settled)[self._codes]
         return cross_fit(
             self._values,
             codes,
             assign_folds(codes, n_folds, rng),
             estimators,
-            standardize,
+            whole.scale is not None,
+            whole=whole,
             sample_weight=self._weights,
             compared=settled.compared,
             progress=progress,
@@ -124,7 +126,7 @@ class StreamedRows:
         settled: SettledGroups,
         n_folds: int,
         estimators: Sequence[FairProjection],
-        standardize: bool,
+        whole: FoldFit,
         rng: np.random.Generator,
         progress: Progress,
     ) -> HeldOut:
@@ -154,9 +156,12 @@ class StreamedRows:
         parts = [GroupMoments() for _ in range(n_folds)]
         for moments in self._pass(fold_moments, "reading the folds", progress):
             parts = [part.merge(new) for part, new in zip(parts, moments, strict=True)]
+        standardize = whole.scale is not None
         fits = fit_folds(parts, estimators, standardize, settled.compared, progress)
         sums = sum(self._pass(unit_sums, "reading for the held-out errors", progress))
-        return HeldOut(sums[:-2], sums[-2], sums[-1], np.repeat(np.arange(len(sizes)), n_units))
+        codes = np.repeat(np.arange(len(sizes)), n_units)
+        refits = refit_effects(parts, fits, whole)
+        return HeldOut(sums[:-2], sums[-2], sums[-1], codes, refits)
 
     def sample(
         self, settled: SettledGroups, n_scores: int, rng: np.random.Generator, progress: Progress
