@@ -18,6 +18,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # MathJax is part of the site
+    "sphinx_design",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -31,9 +33,14 @@ autodoc_typehints = "none"  # the docstrings name the types
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_title = "fairpca"
+html_favicon = "_static/logo.svg"
 html_baseurl = "https://fairpca.github.io/fairpca/"
 html_theme_options = {
-    "logo": {"text": f"fairpca {version}"},
+    "logo": {
+        "text": f"fairpca {version}",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "github_url": "https://github.com/fairpca/fairpca",
     "show_toc_level": 2,
     "navigation_with_keys": False,
@@ -44,7 +51,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.by_difficulty",
+    "write_computation_times": False,
     "download_all_examples": False,
     "show_signature": False,
     "abort_on_example_error": True,

@@ -8,35 +8,35 @@ There is a whole frontier between PCA and equal errors. Look at it, then decide 
 import matplotlib.pyplot as plt
 
 from fairpca import FairPCA, tradeoff_path
-from fairpca.datasets import load_diabetes_by_sex
+from fairpca.datasets import load_rand_health
 from fairpca.plotting import LoadingsDisplay, TradeoffDisplay
 
-people = load_diabetes_by_sex()
-X, sex = people.data, people.sensitive_features
+people = load_rand_health()
+X, race = people.data, people.sensitive_features
 
 # %%
 # No point of the path can be beaten: no projection with as many components has both a smaller
 # overall error and a smaller disparity. Most of the disparity is cheap to remove. The last part is
 # expensive.
 
-path = tradeoff_path(X, sex, n_components=3, n_points=5)
+path = tradeoff_path(X, race, n_components=8, n_points=5)
 for disparity, error in zip(path.disparity, path.reconstruction_error, strict=True):
-    print(f"disparity {disparity:6.4f}   overall error {error:.4f}")
+    print(f"disparity {disparity:5.3f}   overall error {error:.3f}")
 
 # %%
 # A budget picks a point: set the largest disparity, or the highest price.
 
-half = FairPCA(3, max_disparity=path.disparity[0] / 2).fit(X, sensitive_features=sex)
-cheap = FairPCA(3, max_error_increase=0.002).fit(X, sensitive_features=sex)
+half = FairPCA(8, max_disparity=path.disparity[0] / 2).fit(X, sensitive_features=race)
+cheap = FairPCA(8, max_error_increase=0.002).fit(X, sensitive_features=race)
 for model in (half, cheap):
     cost = model.reconstruction_error_ / model.pca_reconstruction_error_ - 1
-    print(f"{model.status_}: disparity {model.disparity_:.4f} at {cost:.2%}")
+    print(f"{model.status_}: disparity {model.disparity_:.3f} at {cost:.2%}")
 
 # %%
-# The plots show where the choice lies on the frontier, and what it does to the third component.
+# The plots show where the choice lies on the frontier, and what it does to the last component.
 
 _, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 TradeoffDisplay.from_estimator(cheap).plot(ax=axes[0])
 loadings = LoadingsDisplay.from_estimator(cheap, feature_names=people.feature_names)
-loadings.plot(ax=axes[1], component=2)
+loadings.plot(ax=axes[1], component=7)
 plt.show()

@@ -12,11 +12,13 @@ batch by batch, so a file may be larger than memory.
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fairpca import FairPCA, GroupMoments, load_model
+from fairpca.plotting import TradeoffDisplay
 
 rng = np.random.default_rng(0)
 n, d = 60_000, 20
@@ -42,6 +44,12 @@ print(moments)
 for r in (2, 5, 10):
     fair = FairPCA(r).fit_moments(moments)
     print(r, fair.pca_group_errors_.round(1), fair.group_errors_.round(1), fair.status_)
+
+# %%
+# The moments also hold the whole frontier between PCA and equal errors.
+
+TradeoffDisplay.from_estimator(fair).plot()
+plt.show()
 
 # %%
 # Save the model. The command ``fairpca transform model.safetensors data.parquet --out

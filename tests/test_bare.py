@@ -23,6 +23,7 @@ from fairpca import (
     GroupMoments,
     MinMaxPCA,
     SubsetFairPCA,
+    WelfarePCA,
     audit,
     datasets,
     load_model,
@@ -86,7 +87,7 @@ TWO_GROUPS = [
     MinMaxPCA(2, solver="multiplicative_weights"),
     SubsetFairPCA(2),
 ]
-ANY_GROUPS = [FairPCA(2), FairPCA(2, constraint=None), FairPCA(0.8), MinMaxPCA(2)]
+ANY_GROUPS = [FairPCA(2), FairPCA(2, constraint=None), FairPCA(0.8), MinMaxPCA(2), WelfarePCA(2)]
 
 
 @pytest.mark.parametrize(

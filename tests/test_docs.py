@@ -1,8 +1,11 @@
-"""The pages for developers name files and functions that exist."""
+"""Pages name files and functions that exist, and their code prints what they show."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,12 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "fairpca"
 PAGES = ["architecture", "contributing", "recipes", "releasing"]
 IS_PATH = re.compile(r"[\w.*/-]+(/|\.(py|rst|md|txt|toml|cff|yml|csv))")
+
+
+CODE = {
+    ".md": re.compile(r"^```(python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE),
+    ".rst": re.compile(r"^\.\. code-block:: (python|text)\n\n((?:   .*\n|\n)+)", re.MULTILINE),
+}
 
 
 def literals(page: str) -> set[str]:
@@ -36,3 +45,20 @@ def test_names_are_in_the_code(page):
     names = {part for name in dotted for part in name.split(".")}
     assert {"solve", "Solution"} <= names
     assert names - words == set()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/getting_started.rst"])
+def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = ROOT / page
+    known, printed, compared = {}, "", 0
+    for kind, block in CODE[path.suffix].findall(path.read_text(encoding="utf-8")):
+        text = textwrap.dedent(block).strip()
+        if kind == "text":
+            assert printed.strip() == text
+            compared += 1
+        else:
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                exec(text, known)
+            printed = stream.getvalue()
+    assert compared

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairpca._estimators.fair_pca import FairPCA
     from fairpca._estimators.minmax_pca import MinMaxPCA
     from fairpca._estimators.subset_pca import SubsetFairPCA
+    from fairpca._estimators.welfare_pca import WelfarePCA
     from fairpca._models.safetensors import load_model
     from fairpca._moments.group_moments import GroupMoments
     from fairpca.exceptions import (
@@ -35,6 +36,7 @@ _HOMES = {
     "ParityInfeasibleWarning": "exceptions",
     "SubsetFairPCA": "_estimators.subset_pca",
     "TradeoffPath": "path",
+    "WelfarePCA": "_estimators.welfare_pca",
     "audit": "_audit.audit",
     "load_model": "_models.safetensors",
     "tradeoff_path": "path",
@@ -51,6 +53,7 @@ __all__ = [
     "ParityInfeasibleWarning",
     "SubsetFairPCA",
     "TradeoffPath",
+    "WelfarePCA",
     "__version__",
     "audit",
     "load_model",

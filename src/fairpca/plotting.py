@@ -21,7 +21,7 @@ from fairpca._input.checks import check_integer
 from fairpca._input.labels import encode_groups
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
-from fairpca.path import TradeoffPath, tradeoff_path
+from fairpca.path import MarkedPoint, TradeoffPath, tradeoff_path
 
 __all__ = ["GroupErrorDisplay", "LoadingsDisplay", "ScoresDisplay", "TradeoffDisplay"]
 
@@ -82,11 +82,14 @@ class TradeoffDisplay:
         """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
         self.ax_ = ax = _axes(ax)
         path = self.path
-        end = "parity" if path.parity_reached else "least disparity"
         ax.plot(path.disparity, path.reconstruction_error, color="black", label="best possible")
-        for i, name, marker in ((0, "PCA", "o"), (-1, end, "s")):
-            at = path.disparity[i], path.reconstruction_error[i]
-            ax.plot(*at, marker, color="black", label=name)
+        if len(path.groups) == 2 and not path.efficient.all():
+            last = max(int(np.count_nonzero(path.efficient)) - 1, 0)
+            beyond = path.disparity[last:], path.reconstruction_error[last:]
+            ax.plot(*beyond, color="white")
+            ax.plot(*beyond, color="black", linestyle=":", label="levelling down")
+        for (at, names), marker in zip(_distinct(path.marks).items(), _MARKERS, strict=False):
+            ax.plot(*at, marker, color="black", markerfacecolor="white", label=", ".join(names))
         if self.chosen is not None:
             ax.plot(*self.chosen, "*", markersize=13, color=_COLORS[1], label="this fit")
         difference = "largest minus smallest group error"
@@ -97,6 +100,16 @@ class TradeoffDisplay:
         ax.set_ylabel("overall error")
         ax.legend(frameon=False)
         return self
+
+
+def _distinct(marks: dict[str, MarkedPoint]) -> dict[tuple[float, float], list[str]]:
+    """Disparity and overall error of each mark; methods that end at the same point share it."""
+    points: dict[tuple[float, float], list[str]] = {}
+    for name, mark in marks.items():
+        at = mark.disparity, mark.reconstruction_error
+        same = (other for other in points if np.allclose(at, other, rtol=1e-6, atol=1e-9))
+        points.setdefault(next(same, at), []).append(name)
+    return points
 
 
 class GroupErrorDisplay:

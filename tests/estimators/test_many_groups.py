@@ -17,6 +17,7 @@ from fairpca import (
     MinMaxPCA,
     ParityInfeasibleWarning,
     SubsetFairPCA,
+    WelfarePCA,
     tradeoff_path,
 )
 from fairpca._moments import learn as learning
@@ -40,8 +41,10 @@ from fairpca.metrics import (
     [
         (FairPCA, SIZES),
         (MinMaxPCA, SIZES),
+        (WelfarePCA, SIZES),
         (FairPCA, (90, 60)),
         (MinMaxPCA, (90, 60)),
+        (WelfarePCA, (90, 60)),
         (SubsetFairPCA, (90, 60)),
     ],
 )
@@ -98,7 +101,7 @@ def test_labels_and_the_order_of_groups_do_not_matter(name):
 
 
 @QUIET
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "own means"])
+@pytest.mark.parametrize("name", sorted(ESTIMATORS.keys() - {"own means", "welfare"}))
 def test_splitting_a_group_into_identical_parts_does_not_matter(name):
     X, groups = several()
     twice, labels = np.vstack([X, X]), np.concatenate([groups, groups])

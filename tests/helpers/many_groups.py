@@ -8,6 +8,7 @@ import pytest
 from fairpca import (
     FairPCA,
     MinMaxPCA,
+    WelfarePCA,
 )
 
 QUIET = pytest.mark.filterwarnings(
@@ -32,6 +33,7 @@ ESTIMATORS = {
     "variance": MinMaxPCA(2, criterion="variance", tol=1e-9),
     "own means": MinMaxPCA(2, center="group", tol=1e-9),
     "relative loss": MinMaxPCA(2, normalize=True, tol=1e-9),
+    "welfare": WelfarePCA(2, inequality_aversion=2, tol=1e-9),
 }
 
 

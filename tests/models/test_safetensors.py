@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, load_model
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, WelfarePCA, load_model
 from fairpca._models.safetensors import _checksum, read_extra, write_model
 from fairpca._models.standardized import StandardizedModel
 from fairpca.datasets import load_diabetes_by_sex
@@ -61,7 +61,7 @@ def test_results_of_partial_fit_are_computed_before_saving(tmp_path):
     assert FairPCA.load(tmp_path / "m").status_ == "parity reached"
 
 
-@pytest.mark.parametrize("estimator", [MinMaxPCA(3), SubsetFairPCA(3)])
+@pytest.mark.parametrize("estimator", [MinMaxPCA(3), SubsetFairPCA(3), WelfarePCA(3)])
 def test_other_estimators_come_back_too(estimator, tmp_path):
     estimator.fit(X, sensitive_features=SEX).save(tmp_path / "m")
     again = load_model(tmp_path / "m")

@@ -15,6 +15,7 @@ from fairpca import (
     FairPCA,
     GroupMoments,
     MinMaxPCA,
+    WelfarePCA,
     tradeoff_path,
 )
 from fairpca._estimators import advice
@@ -108,6 +109,7 @@ SEVERAL = {
     "loss": MinMaxPCA(3),
     "own means": MinMaxPCA(3, center="group", normalize=True),
     "weights": MinMaxPCA(3, solver="multiplicative_weights"),
+    "nash": WelfarePCA(3, center="group"),
 }
 
 

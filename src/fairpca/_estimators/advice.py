@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.operand import TINY, Operand
+from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import APPROXIMATE, Status
@@ -59,10 +59,13 @@ def warn_of_result(
                 ConvergenceWarning,
             )
     elif solution.status not in APPROXIMATE and gap > tol * largest:
+        why = "for more than two groups the bound is not always attained"
+        if len(measured.shares) == 2:
+            why = "nearly equal eigenvalues of the harmed group leave this much to rounding"
         warn(
             f"the projection {onto} may be up to duality_gap_ = {gap:.3g} worse "
             f"than the best one, which is more than tol = {tol:g} times the largest group's "
-            f"variance, {largest:.3g}: for more than two groups the bound is not always attained. "
+            f"variance, {largest:.3g}: {why}. "
             "Another n_components may close the gap; a larger tol accepts it.",
             DualityGapWarning,
         )
@@ -77,11 +80,13 @@ def _warn_of_people(
     negligible = _NO_CHANGE * float(measured.traces.max())
     changes = solution.errors - solution.pca.errors
     if changes.max() > negligible and changes.min() >= -negligible:
-        paid = 100 * changes.max() / max(float(solution.pca.errors[changes.argmax()]), TINY)
+        before, after = (
+            errors[changes.argmax()] for errors in (solution.pca.errors, solution.errors)
+        )
         warn(
-            "no group is better off than under PCA, and one is worse off (its error is "
-            f"{paid:.3g} % larger): the groups were made more alike by making them worse. "
-            'constraint="pareto", the default, stops before that.',
+            "no group is better off than under PCA, and one is worse off (its error rises from "
+            f"{max(before, 0.0):.4g} to {after:.4g}): the groups were made more alike by making "
+            'them worse. constraint="pareto", the default, stops before that.',
             LevellingDownWarning,
         )
     over = disparity - problem.max_disparity

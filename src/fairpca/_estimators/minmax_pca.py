@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from fairpca._estimators.base import FairProjection
-from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
-from fairpca._problems.fair import PLAIN_PCA
-from fairpca._problems.solution import Solution
+from fairpca._estimators.centered import CenteredProjection
+from fairpca._moments.small_groups import SmallGroups
 from fairpca._problems.worst_off import Criterion, WorstOffProblem
 from fairpca._sklearn import Interval, StrOptions
-from fairpca._solvers import solve
-from fairpca._typing import Array
+from fairpca._typing import Array, Center
 
 
-class MinMaxPCA(FairProjection):
+class MinMaxPCA(CenteredProjection):
     """Principal component analysis that serves the worst-off group best.
 
     With ``criterion="loss"`` this is the FairPCA of Samadi et al. [1]_: the loss of a group is its
@@ -107,9 +101,8 @@ class MinMaxPCA(FairProjection):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **FairProjection._parameter_constraints,
+        **CenteredProjection._parameter_constraints,
         "criterion": [StrOptions({"loss", "error", "variance"})],
-        "center": [StrOptions({"overall", "group"})],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "solver": [StrOptions({"exact", "multiplicative_weights"})],
@@ -123,7 +116,7 @@ class MinMaxPCA(FairProjection):
         n_components: int | float | None = None,
         *,
         criterion: Criterion = "loss",
-        center: Literal["overall", "group"] = "overall",
+        center: Center = "overall",
         normalize: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
@@ -144,32 +137,7 @@ class MinMaxPCA(FairProjection):
         self.tol = tol
 
     group_losses_: Array
-    group_weights_: Array
 
     def _problem(self) -> WorstOffProblem:
         eta, n_iter = float(self.eta), int(self.n_iter)
         return WorstOffProblem(self.criterion, self.solver, eta, n_iter)
-
-    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
-        if self.center == "overall":
-            solution = super()._solve_rank(settled, operand, rank)
-        else:
-            pca = solve(PLAIN_PCA, operand, rank)
-            about_own_means = settled.moments.operand("group", settled.compared)
-            measured = about_own_means.relative() if self.normalize else about_own_means
-            solution = super()._solve_rank(settled, measured, rank)
-            solution = replace(
-                solution,
-                errors=operand.errors(solution.basis),
-                pca=pca.pca,
-                privileged=pca.privileged,
-                harmed=pca.harmed,
-                n_eigensolves=solution.n_eigensolves + pca.n_eigensolves,
-            )
-        alpha = _alpha(operand.shares, solution.weights, solution.privileged)
-        return replace(solution, alpha=alpha)
-
-
-def _alpha(shares: Array, weights: Array, privileged: int) -> float:
-    """Where ``M(w)`` is a multiple of ``M(alpha) = alpha C + (1 - alpha)(C_B - C_A)``."""
-    return float(1 / (1 + (shares - weights)[privileged])) if len(shares) == 2 else math.nan

@@ -22,6 +22,8 @@ class Status(StrEnum):
     WORST_EQUAL = "worst-off groups equal"
     ONE_GROUP_DECIDES = "one group decides"
     ITERATED = "multiplicative weights ended"
+    WELFARE_BEST = "welfare at its best"
+    WELFARE_UNPROVEN = "most welfare found, not proven"
     MEANS_HIDDEN = "group means hidden"
     MEAN_GAP_BUDGET = "mean gap budget met"
     SELECTED = "selected from the front"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 
 from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.mean_gap import MeanGapProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.subset import SubsetProblem
+from fairpca._problems.welfare import WelfareProblem
 from fairpca._problems.worst_off import WorstOffProblem
 from fairpca._solvers.eigenspaces.choose import search_in_basis, search_whole
+from fairpca._solvers.many_groups.frank_wolfe import solve_frank_wolfe
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.mean_gap import solve_mean_gap
@@ -21,9 +24,10 @@ from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import solve_fixed
 from fairpca._solvers.two_groups.golden import solve_golden
 from fairpca._solvers.two_groups.minmax import solve_minmax
+from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
 from fairpca._threads import single_threaded_blas
 
-Problem = FairProblem | WorstOffProblem | SubsetProblem | MeanGapProblem
+Problem = FairProblem | WorstOffProblem | WelfareProblem | SubsetProblem | MeanGapProblem
 
 
 def solve(
@@ -37,7 +41,7 @@ def solve(
 
     Parameters
     ----------
-    problem : FairProblem, WorstOffProblem, SubsetProblem or MeanGapProblem
+    problem : FairProblem, WorstOffProblem, WelfareProblem, SubsetProblem or MeanGapProblem
         What is minimised.
     operand : Operand
         The groups' second moments.
@@ -78,3 +82,9 @@ def solve(
                 return in_basis(partial(solve_minmax, criterion=problem.criterion))
             case WorstOffProblem():
                 return whole(partial(solve_worst, criterion=problem.criterion, tol=tol))
+            case WelfareProblem(inequality_aversion=a) if a == inf:
+                return solve(WorstOffProblem("variance"), operand, rank, tol, start)
+            case WelfareProblem() if two:
+                return in_basis(partial(solve_welfare_of_two, problem=problem))
+            case WelfareProblem():
+                return whole(partial(solve_frank_wolfe, problem=problem, tol=tol))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from scipy.optimize import brentq
 
@@ -159,10 +160,21 @@ def cross_slack(
     crossing : Crossing
         Its ends are the eigenspaces that ``point`` rests on.
     """
+    return cross_value(spaces, at, lambda _, errors: slack(errors), below, above)
+
+
+def cross_value(
+    spaces: Eigenspaces,
+    at: Callable[[float], Point],
+    value: Callable[[float, Array], float],
+    below: Sample,
+    above: Sample,
+) -> tuple[Point, Crossing]:
+    """As :func:`cross_slack`, for a value that depends on x as well as on the group errors."""
 
     def sample(x: float) -> Sample:
         point = at(x)
-        return Sample(x, slack(point.errors), point)
+        return Sample(x, value(x, point.errors), point)
 
     def jump(lo: Sample, hi: Sample) -> tuple[Sample, bool] | None:
         # min_U w(x) @ R is the lower envelope of lines in x, one per projection: where the lines
@@ -172,12 +184,13 @@ def cross_slack(
             return None
         middle = sample(x)
         excess = float(middle.point.weights @ lo.point.errors) - middle.point.bound
-        return middle, excess <= spaces.rounding
+        crosses = value(x, lo.point.errors) < 0 < value(x, hi.point.errors)
+        return middle, crosses and excess <= spaces.rounding
 
     crossing = find_crossing(sample, below, above, spaces.rounding, jump, spaces.guess)
     if crossing.below is crossing.above:
         return crossing.at.point, crossing
-    return between(spaces, crossing, slack), crossing
+    return between(spaces, crossing, partial(value, crossing.at.x)), crossing
 
 
 def _meeting_point(lo: Sample, hi: Sample) -> float | None:

@@ -1,0 +1,15 @@
+"""The order of the examples: first steps first."""
+
+ORDER = [
+    "first_steps.py",
+    "new_people.py",
+    "audit_a_pca.py",
+    "choose_a_tradeoff.py",
+    "pipelines.py",
+    "read_big_files.py",
+]
+
+
+def by_difficulty(filename: str) -> int:
+    """Place of an example; one that is not listed is an error, not the last."""
+    return ORDER.index(filename)

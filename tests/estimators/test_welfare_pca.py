@@ -1,0 +1,112 @@
+"""WelfarePCA."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from helpers.many_groups import several
+from helpers.worst_off import made
+from sklearn.decomposition import PCA
+
+from fairpca import DualityGapWarning, GroupMoments, MinMaxPCA, WelfarePCA, load_model
+
+
+@pytest.fixture
+def moments():
+    return GroupMoments.from_data(*several())
+
+
+def test_no_aversion_is_pca_of_groups_of_one_size():
+    # Rows of each group repeated until all groups are the same size, groups centred on themselves.
+    X, groups = several((60, 40, 24), d=5)
+    repeated, labels = [], []
+    for g, times in (("g0", 2), ("g1", 3), ("g2", 5)):
+        rows = X[groups == g] - X[groups == g].mean(axis=0)
+        repeated.append(np.tile(rows, (times, 1)))
+        labels += [g] * len(repeated[-1])
+    pca = PCA(2).fit(np.vstack(repeated))
+    fair = WelfarePCA(2, inequality_aversion=0, center="group").fit(X, sensitive_features=groups)
+    projector = fair.components_.T @ fair.components_
+    np.testing.assert_allclose(projector, pca.components_.T @ pca.components_, atol=1e-10)
+    assert fair.status_ == "welfare at its best"
+
+
+@pytest.mark.parametrize("center", ["overall", "group"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_infinite_aversion_is_the_least_variance(moments, center, normalize):
+    options = {"center": center, "normalize": normalize, "tol": 1e-9}
+    fair = WelfarePCA(2, inequality_aversion=inf, **options).fit_moments(moments)
+    least = MinMaxPCA(2, criterion="variance", **options).fit_moments(moments)
+    np.testing.assert_array_equal(fair.components_, least.components_)
+    assert fair.welfare_ == fair.group_explained_variance_.min()
+
+
+@pytest.mark.parametrize("center", ["overall", "group"])
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("make", [several, made])
+def test_attributes_say_what_the_groups_keep(make, center, normalize):
+    X, groups = make()
+    fair = WelfarePCA(2, inequality_aversion=2, center=center, normalize=normalize)
+    fair.fit(X, sensitive_features=groups)
+    overall = X.mean(axis=0)
+    for g, kept in zip(fair.groups_, fair.group_explained_variance_, strict=True):
+        rows = X[groups == g]
+        Z = rows - (rows.mean(axis=0) if center == "group" else overall)
+        total = (Z**2).sum() if normalize else len(Z)
+        assert kept == pytest.approx((fair.transform(Z + fair.mean_) ** 2).sum() / total)
+    assert fair.welfare_ == pytest.approx(1 / (1 / fair.group_explained_variance_).mean())
+    assert fair.duality_gap_ < 1e-9 * fair.welfare_
+
+
+def test_more_aversion_never_leaves_the_worst_off_group_with_less(moments):
+    fits = [
+        WelfarePCA(2, inequality_aversion=a, tol=1e-9).fit_moments(moments)
+        for a in (0, 0.5, 1, 2, 8, 64, inf)
+    ]
+    least = np.array([fair.group_explained_variance_.min() for fair in fits])
+    mean = np.array([fair.group_explained_variance_.mean() for fair in fits])
+    assert (np.diff(mean) < 1e-9).all()
+    assert least[0] < least[-1]
+    assert least.max() <= least[-1] + 1e-9
+
+
+def test_for_nash_the_scale_of_a_group_does_not_matter():
+    X, groups = several((60, 40, 24), d=5)
+    for g, factor in (("g0", 1e-3), ("g2", 50.0)):
+        rows = groups == g
+        scaled = X.copy()
+        scaled[rows] = X[rows].mean(axis=0) + factor * (X[rows] - X[rows].mean(axis=0))
+        first, second = (
+            WelfarePCA(2, center="group").fit(Z, sensitive_features=groups) for Z in (X, scaled)
+        )
+        np.testing.assert_allclose(
+            first.components_.T @ first.components_,
+            second.components_.T @ second.components_,
+            atol=1e-6,
+        )
+
+
+def test_an_open_gap_is_said():
+    X, groups = several((60, 50, 40, 30, 20, 20), d=5, seed=4, apart=2.0)
+    fair = WelfarePCA(1, inequality_aversion=30)
+    with pytest.warns(DualityGapWarning, match="may be up to"):
+        fair.fit(X, sensitive_features=groups)
+    assert fair.status_ == "most welfare found, not proven"
+    assert fair.duality_gap_ > 1e-6
+
+
+def test_a_model_file_keeps_infinite_aversion(moments, tmp_path):
+    fair = WelfarePCA(2, inequality_aversion=inf).fit_moments(moments)
+    fair.save(tmp_path / "model.safetensors")
+    loaded = load_model(tmp_path / "model.safetensors")
+    assert loaded.inequality_aversion == inf
+    np.testing.assert_array_equal(loaded.components_, fair.components_)
+    assert loaded.welfare_ == fair.welfare_
+
+
+@pytest.mark.parametrize("aversion", [-0.1, "much", float("nan")])
+def test_what_is_not_an_aversion_is_refused(moments, aversion):
+    with pytest.raises(ValueError, match="inequality_aversion"):
+        WelfarePCA(2, inequality_aversion=aversion).fit_moments(moments)

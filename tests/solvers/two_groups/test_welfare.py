@@ -1,0 +1,84 @@
+"""The welfare of two groups."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from helpers.families import diagonal, sampled, spaces_of
+
+from fairpca import GroupMoments
+from fairpca._moments.operand import Operand
+from fairpca._problems.welfare import WelfareProblem
+from fairpca._solvers import solve
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
+
+AVERSIONS = (0.0, 0.01, 0.5, 1.0, 3.0, 40.0, 1000.0)
+
+
+def best_on_a_grid(spaces, problem):
+    """Most welfare of the projections for a thousand weights; no worse than any of them."""
+    points = [spaces.top(np.array([t, 1 - t])) for t in np.linspace(0, 1, 1001)]
+    return max(problem.measure(spaces.traces - point.errors) for point in points)
+
+
+@pytest.mark.parametrize("aversion", AVERSIONS)
+@pytest.mark.parametrize(("make", "seed"), [(sampled, 1), (sampled, 2), (diagonal, 12)])
+def test_no_weights_do_better_and_the_gap_is_rounding(make, seed, aversion):
+    spaces, problem = make(seed, 2, 6, 2), WelfareProblem(aversion)
+    solution = solve_welfare_of_two(spaces, problem)
+    assert solution.status == "welfare at its best"
+    assert abs(solution.gap) < 1e-12 * spaces.traces.max()
+    assert -solution.value == pytest.approx(problem.measure(spaces.traces - solution.errors))
+    assert best_on_a_grid(spaces, problem) <= -solution.value + 1e-12 * spaces.traces.max()
+    if aversion > 0:
+        gradient = problem.gradient(spaces.traces - solution.errors)
+        assert (gradient > 0).all()
+
+
+@pytest.mark.parametrize("aversion", [0.5, 1.0, 4.0])
+def test_eigenvalues_that_cross(aversion):
+    # Each group varies along its own axes: U jumps, and the answer lies between both sides.
+    C = [np.diag([4.0, 0, 0.5]), np.diag([0, 4.0, 0.5])]
+    solution = solve_welfare_of_two(spaces_of(C, [0.3, 0.7], 1), WelfareProblem(aversion))
+    assert np.abs(solution.basis[:2, 0]) == pytest.approx([np.sqrt(0.5)] * 2)
+    assert -solution.value == pytest.approx(2.0)
+    assert abs(solution.gap) < 1e-12
+
+
+def test_a_large_aversion_tends_to_the_least_variance():
+    spaces = sampled(5, 2, 7, 2)
+    operand = Operand(spaces.matrices, spaces.shares)
+    least = [solve(WelfareProblem(a), operand, 2).value for a in (1e2, 1e4, inf)]
+    assert least[1] == pytest.approx(least[2], rel=1e-3)
+    assert abs(least[1] - least[2]) < abs(least[0] - least[2])
+
+
+def test_a_group_of_much_smaller_scale_counts_as_much_for_nash():
+    spaces = sampled(6, 2, 6, 2)
+    tiny = spaces_of(spaces.matrices * np.array([1.0, 1e-9])[:, None, None], spaces.shares, 2)
+    same, scaled = (solve_welfare_of_two(s, WelfareProblem(1.0)).basis for s in (spaces, tiny))
+    np.testing.assert_allclose(scaled @ scaled.T, same @ same.T, atol=1e-6)
+
+
+def test_a_group_without_variance_leaves_the_choice_to_the_other():
+    C = [np.diag([1.0, 2.0, 3.0]), np.zeros((3, 3))]
+    for aversion in (0.0, 1.0, 2.0):
+        solution = solve_welfare_of_two(spaces_of(C, [0.5, 0.5], 1), WelfareProblem(aversion))
+        assert np.abs(solution.basis[:, 0]) == pytest.approx([0, 0, 1])
+        assert solution.gap == pytest.approx(0)
+
+
+def test_growing_basis_finds_what_the_dense_solver_does():
+    d, r = 640, 3
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(500, d)) * np.geomspace(5, 0.1, d)
+    X[:180] = X[:180][:, rng.permutation(d)] + 0.3
+    operand = GroupMoments.from_data(X, np.arange(500) < 180).operand()
+    problem = WelfareProblem(2.0)
+    grown = solve(problem, operand, r)
+    dense = solve_welfare_of_two(Eigenspaces(operand, r), problem)
+    assert grown.value == pytest.approx(dense.value, rel=1e-9)
+    assert abs(grown.gap) < 1e-9 * operand.traces.max()
