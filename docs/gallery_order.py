@@ -5,6 +5,7 @@ ORDER = [
     "new_people.py",
     "audit_a_pca.py",
     "choose_a_tradeoff.py",
+    "how_many_components.py",
     "pipelines.py",
     "read_big_files.py",
 ]
