@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fairpca._estimators.blind_pca import BlindPCA
     from fairpca._estimators.fair_pca import FairPCA
     from fairpca._estimators.minmax_pca import MinMaxPCA
+    from fairpca._estimators.robust_fair_pca import RobustFairPCA
     from fairpca._estimators.subset_pca import SubsetFairPCA
     from fairpca._estimators.welfare_pca import WelfarePCA
     from fairpca._models.safetensors import load_model
@@ -34,6 +35,7 @@ _HOMES = {
     "LevellingDownWarning": "exceptions",
     "MinMaxPCA": "_estimators.minmax_pca",
     "ParityInfeasibleWarning": "exceptions",
+    "RobustFairPCA": "_estimators.robust_fair_pca",
     "SubsetFairPCA": "_estimators.subset_pca",
     "TradeoffPath": "path",
     "WelfarePCA": "_estimators.welfare_pca",
@@ -51,6 +53,7 @@ __all__ = [
     "LevellingDownWarning",
     "MinMaxPCA",
     "ParityInfeasibleWarning",
+    "RobustFairPCA",
     "SubsetFairPCA",
     "TradeoffPath",
     "WelfarePCA",

@@ -47,7 +47,7 @@ class CenteredProjection(FairProjection):
                 harmed=pca.harmed,
                 n_eigensolves=solution.n_eigensolves + pca.n_eigensolves,
             )
-        alpha = _alpha(operand.shares, solution.weights, solution.privileged)
+        alpha = alpha_of(operand.shares, solution.weights, solution.privileged)
         return replace(solution, alpha=alpha)
 
     def _solve_measured(self, measured: Operand, rank: int) -> Solution:
@@ -55,7 +55,7 @@ class CenteredProjection(FairProjection):
         return solve(self._problem(), measured, rank, self.tol)
 
 
-def _alpha(shares: Array, weights: Array, privileged: int) -> float:
+def alpha_of(shares: Array, weights: Array, privileged: int) -> float:
     """Where ``M(w)`` is a multiple of ``M(alpha) = alpha C + (1 - alpha)(C_B - C_A)``."""
     if len(shares) != 2:
         return math.nan

@@ -14,8 +14,10 @@ from fairpca._typing import Array, Mask
 
 #: What a solver made small: the overall error R; the disparity D, or the spread of more than two
 #: groups; the harmed group's error; the largest value of a group; the weighted sum of R and D;
-#: the paper's ``F = D^2``; or minus the welfare.
-Objective = Literal["error", "disparity", "harmed", "worst", "weighted", "fairness", "welfare"]
+#: the paper's ``F = D^2``; minus the welfare; or the robust error.
+Objective = Literal[
+    "error", "disparity", "harmed", "worst", "weighted", "fairness", "welfare", "robust"
+]
 
 
 @dataclass(frozen=True)

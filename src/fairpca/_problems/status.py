@@ -22,6 +22,7 @@ class Status(StrEnum):
     WORST_EQUAL = "worst-off groups equal"
     ONE_GROUP_DECIDES = "one group decides"
     ITERATED = "multiplicative weights ended"
+    ROBUST = "robust error at its least"
     WELFARE_BEST = "welfare at its best"
     WELFARE_UNPROVEN = "most welfare found, not proven"
     MEANS_HIDDEN = "group means hidden"

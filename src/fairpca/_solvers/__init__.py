@@ -8,6 +8,7 @@ from math import inf
 from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.mean_gap import MeanGapProblem
+from fairpca._problems.robust import RobustProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.subset import SubsetProblem
 from fairpca._problems.welfare import WelfareProblem
@@ -24,10 +25,13 @@ from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import solve_fixed
 from fairpca._solvers.two_groups.golden import solve_golden
 from fairpca._solvers.two_groups.minmax import solve_minmax
+from fairpca._solvers.two_groups.robust import solve_robust
 from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
 from fairpca._threads import single_threaded_blas
 
-Problem = FairProblem | WorstOffProblem | WelfareProblem | SubsetProblem | MeanGapProblem
+Problem = (
+    FairProblem | WorstOffProblem | WelfareProblem | RobustProblem | SubsetProblem | MeanGapProblem
+)
 
 
 def solve(
@@ -41,7 +45,7 @@ def solve(
 
     Parameters
     ----------
-    problem : FairProblem, WorstOffProblem, WelfareProblem, SubsetProblem or MeanGapProblem
+    problem : Problem
         What is minimised.
     operand : Operand
         The groups' second moments.
@@ -82,6 +86,8 @@ def solve(
                 return in_basis(partial(solve_minmax, criterion=problem.criterion))
             case WorstOffProblem():
                 return whole(partial(solve_worst, criterion=problem.criterion, tol=tol))
+            case RobustProblem():
+                return in_basis(partial(solve_robust, problem=problem))
             case WelfareProblem(inequality_aversion=a) if a == inf:
                 return solve(WorstOffProblem("variance"), operand, rank, tol, start)
             case WelfareProblem() if two:

@@ -1,0 +1,127 @@
+"""The least robust error of two groups, exactly, by branch and bound along the frontier.
+
+The efficient frontier is the lower left edge of a convex set in the plane of both errors. Each of
+its points is the best projection for weights ``(t, 1 - t)``, and ``S_0 - S_1`` is monotone in t. So
+its root, if there is one, divides the frontier into two parts. On each of them the objective is one
+increasing and *concave* function f of the errors, which may have several local minima.
+
+Branch and bound finds the least one. The frontier between two of its points A and B lies in the
+triangle of A, B and the corner C where their tangents meet, and a concave function is least at a
+vertex: ``min(f(A), f(B), f(C))`` is a bound. The piece of the least bound is divided at the
+point of the frontier that lies farthest from the chord AB, one eigenproblem. Each division shrinks
+a triangle's height to about a quarter, so a few dozen prove the optimum to rounding.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from fairpca._problems.robust import RobustProblem
+from fairpca._problems.solution import Point, Solution, best_and_worst
+from fairpca._problems.status import Status
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.two_groups.root import Sample, cross_slack
+from fairpca._typing import Array
+
+_MAX_DIVISIONS = 1000
+_PARALLEL = 1e-14
+_NEGLIGIBLE = 1e-12  # of the objective
+
+
+class Piece(NamedTuple):
+    """The frontier between two points; no projection on it does better than ``bound``."""
+
+    bound: float
+    order: int  # of two equal bounds the older piece comes first
+    a: Point
+    b: Point
+    worse: int  # the group of the larger S_g
+
+
+def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
+    """Find the least robust error of two groups."""
+    pca = spaces.top(spaces.shares)
+    ends = [spaces.top(unit, 1.0 - unit) for unit in np.eye(2)]  # best for group 0, for group 1
+    found, proof = _branch_and_bound(spaces, problem, _parts(spaces, problem, *ends))
+    privileged, harmed = best_and_worst(pca.errors, spaces.compared)
+    value = problem.measure(found.errors, spaces.shares)
+    return Solution(
+        basis=found.basis,
+        errors=found.errors,
+        status=Status.ROBUST,
+        objective="robust",
+        value=value,
+        bound=min(value, proof.bound),
+        weights=found.weights,
+        pca=pca,
+        privileged=privileged,
+        harmed=harmed,
+        rests_on=(pca, found, proof.a, proof.b),
+        extras={"group_robust_errors_": problem.worst(found.errors)},
+    )
+
+
+def _parts(
+    spaces: Eigenspaces, problem: RobustProblem, best_for_0: Point, best_for_1: Point
+) -> list[tuple[Point, Point, int]]:
+    """The frontier, divided where ``S_0 = S_1``: both ends of a part, and its worse-off group."""
+
+    def difference(errors: Array) -> float:
+        worst = problem.worst(errors)
+        return float(worst[0] - worst[1])
+
+    def at(t: float) -> Point:
+        return spaces.top(np.array([t, 1.0 - t]))
+
+    below = Sample(1.0, difference(best_for_0.errors), best_for_0)
+    above = Sample(0.0, difference(best_for_1.errors), best_for_1)
+    if below.value >= 0.0 or above.value <= 0.0:
+        return [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
+    equal, _ = cross_slack(spaces, at, difference, below, above)
+    return [(best_for_0, equal, 1), (equal, best_for_1, 0)]
+
+
+def _branch_and_bound(
+    spaces: Eigenspaces, problem: RobustProblem, parts: list[tuple[Point, Point, int]]
+) -> tuple[Point, Piece]:
+    """The point of the least objective, and the piece of the least bound that was left."""
+
+    def objective(point: Point) -> float:
+        return problem.measure(point.errors, spaces.shares)
+
+    def piece(a: Point, b: Point, worse: int, *corner: Array) -> Piece:
+        vertices = (a.errors, b.errors, *corner)
+        bound = min(problem.side(errors, spaces.shares, worse) for errors in vertices)
+        return Piece(bound, next(order), a, b, worse)
+
+    order = count()
+    best = min((point for a, b, _ in parts for point in (a, b)), key=objective)
+    pieces = sorted(piece(a, b, worse, _corner(a, b)) for a, b, worse in parts)
+    for _ in range(_MAX_DIVISIONS):
+        value = objective(best)
+        if value - pieces[0].bound <= max(spaces.rounding, _NEGLIGIBLE * value):
+            break
+        _, _, a, b, worse = heappop(pieces)
+        weights = np.abs(a.errors - b.errors)[::-1]  # for which both ends are equally good
+        middle = spaces.top(weights / weights.sum())
+        if middle.weights @ a.errors - middle.bound <= spaces.rounding:
+            heappush(pieces, piece(a, b, worse))  # the chord itself is the frontier
+            continue
+        best = min(best, middle, key=objective)
+        heappush(pieces, piece(a, middle, worse, _corner(a, middle)))
+        heappush(pieces, piece(middle, b, worse, _corner(middle, b)))
+    return best, pieces[0]
+
+
+def _corner(a: Point, b: Point) -> Array:
+    """Where the tangents of two points meet; if they are parallel, below and left of both."""
+    lowest, highest = np.sort([a.errors, b.errors], axis=0)
+    tangents = np.array([a.weights, b.weights])
+    if abs(np.linalg.det(tangents)) < _PARALLEL:
+        return lowest
+    corner = np.linalg.solve(tangents, [a.bound, b.bound])
+    return np.asarray(np.clip(corner, lowest, highest))

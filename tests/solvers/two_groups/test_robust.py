@@ -1,0 +1,70 @@
+"""The least robust error of two groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.families import diagonal, sampled, spaces_of
+
+from fairpca._moments.operand import Operand
+from fairpca._problems.robust import RobustProblem
+from fairpca._solvers import solve
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.two_groups.robust import solve_robust
+
+
+def objective(errors, shares, problem):
+    """As it is written in the paper."""
+    S = (np.sqrt(errors) + np.sqrt(problem.radius / np.sqrt(problem.sizes))) ** 2
+    return shares @ S + problem.penalty * shares.min() * abs(S[0] - S[1])
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("radius", [0.0, 0.15, 40.0])
+@pytest.mark.parametrize(("make", "seed"), [(sampled, 1), (sampled, 3), (diagonal, 4)])
+def test_no_weights_do_better_and_the_gap_is_rounding(make, seed, radius, penalty):
+    spaces = make(seed, 2, 6, 2)
+    problem = RobustProblem(radius, penalty, sizes=(120, 30))
+    solution = solve_robust(spaces, problem)
+    assert solution.value == pytest.approx(objective(solution.errors, spaces.shares, problem))
+    assert 0 <= solution.gap < 1e-11 * solution.value
+    grid = [spaces.top(np.array([t, 1 - t])) for t in np.linspace(0, 1, 801)]
+    least = min(objective(point.errors, spaces.shares, problem) for point in grid)
+    assert solution.value <= least + 1e-12 * least
+    if make is sampled:  # few jumps: the grid comes near
+        assert solution.value >= least - 1e-2 * least
+
+
+def test_random_projections_never_do_better():
+    rng = np.random.default_rng(0)
+    spaces, problem = sampled(8, 2, 5, 2), RobustProblem(3.0, 1.0, sizes=(50, 10))
+    solution = solve_robust(spaces, problem)
+    for _ in range(300):
+        U = np.linalg.qr(solution.basis + rng.normal(size=(5, 2)) * rng.random())[0]
+        value = objective(spaces.errors(U), spaces.shares, problem)
+        assert value >= solution.bound - 1e-12
+
+
+def test_without_radius_and_penalty_it_is_pca():
+    spaces = sampled(2, 2, 6, 3)
+    solution = solve_robust(spaces, RobustProblem(0.0, 0.0))
+    assert solution.value == pytest.approx(spaces.shares @ solution.pca.errors)
+
+
+def test_a_kink_on_a_jump():
+    # Each group varies along its own axis. Equal errors lie between both sides of the jump.
+    C = [np.diag([4.0, 0, 0.1]), np.diag([0, 4.0, 0.1])]
+    solution = solve_robust(spaces_of(C, [0.5, 0.5], 1), RobustProblem(0.0, 1.0))
+    assert solution.errors == pytest.approx([2.1, 2.1])
+    assert solution.gap == pytest.approx(0, abs=1e-12)
+
+
+def test_growing_basis_finds_what_the_dense_solver_does():
+    d = 620
+    rng = np.random.default_rng(4)
+    factors = rng.normal(size=(2, 60, d)) * np.geomspace(4, 0.1, d)
+    operand = Operand(np.einsum("gna,gnb->gab", factors, factors) / 60, np.array([0.7, 0.3]))
+    problem = RobustProblem(50.0, 1.0, sizes=(140, 60))
+    grown = solve(problem, operand, 3)
+    dense = solve_robust(Eigenspaces(operand, 3), problem)
+    assert grown.value == pytest.approx(dense.value, rel=1e-10)
