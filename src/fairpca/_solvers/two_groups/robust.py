@@ -122,6 +122,6 @@ def _corner(a: Point, b: Point) -> Array:
     lowest, highest = np.sort([a.errors, b.errors], axis=0)
     tangents = np.array([a.weights, b.weights])
     if abs(np.linalg.det(tangents)) < _PARALLEL:
-        return lowest
+        return np.asarray(lowest)
     corner = np.linalg.solve(tangents, [a.bound, b.bound])
     return np.asarray(np.clip(corner, lowest, highest))
