@@ -46,7 +46,7 @@ def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
     """Find the least robust error of two groups."""
     pca = spaces.top(spaces.shares)
     ends = [spaces.top(unit, 1.0 - unit) for unit in np.eye(2)]  # best for group 0, for group 1
-    found, proof = _branch_and_bound(spaces, problem, _parts(spaces, problem, *ends))
+    found, proof = _branch_and_bound(spaces, problem, _divide_where_equal(spaces, problem, *ends))
     privileged, harmed = best_and_worst(pca.errors, spaces.compared)
     value = problem.measure(found.errors, spaces.shares)
     return Solution(
@@ -65,7 +65,7 @@ def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
     )
 
 
-def _parts(
+def _divide_where_equal(
     spaces: Eigenspaces, problem: RobustProblem, best_for_0: Point, best_for_1: Point
 ) -> list[tuple[Point, Point, int]]:
     """The frontier, divided where ``S_0 = S_1``: both ends of a part, and its worse-off group."""
