@@ -6,7 +6,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["DualityGapWarning", "LevellingDownWarning", "ParityInfeasibleWarning"]
+__all__ = [
+    "DualityGapWarning",
+    "FewRowsWarning",
+    "LevellingDownWarning",
+    "ParityInfeasibleWarning",
+]
 
 
 class ParityInfeasibleWarning(UserWarning):
@@ -19,6 +24,10 @@ class DualityGapWarning(UserWarning):
 
 class LevellingDownWarning(UserWarning):
     """A group is worse off than under PCA, and no group is better off."""
+
+
+class FewRowsWarning(UserWarning):
+    """One row in a thousand, or a single one, decides which group is worse off under PCA."""
 
 
 @contextmanager

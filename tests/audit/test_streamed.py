@@ -69,6 +69,11 @@ def test_streamed_audit_is_that_of_rows_in_memory(path, groups, options):
     a, b = streamed.cross_validation, kept.cross_validation  # other folds: another seed's numbers
     np.testing.assert_allclose(a.pca.group_errors, b.pca.group_errors, rtol=0.01)
     np.testing.assert_allclose(a.fair.group_errors, b.fair.group_errors, rtol=0.04)
+    found, expected = streamed.influence.pca, kept.influence.pca
+    assert found.left_out.tolist() == expected.left_out.tolist()
+    assert found.n_half == pytest.approx(expected.n_half, rel=0.05)
+    np.testing.assert_allclose(found.disparity, expected.disparity, rtol=0.02)
+    assert len(set(found.rows[:20]) & set(expected.rows[:25])) >= 15
     width = np.ptp(kept.bootstrap.pca)
     np.testing.assert_allclose(streamed.bootstrap.pca, kept.bootstrap.pca, atol=0.1 * width)
 

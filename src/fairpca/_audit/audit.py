@@ -21,17 +21,20 @@ from fairpca._audit.result import (
     Changes,
     CrossValidation,
     FeatureErrors,
+    Influence,
     Loadings,
+    RowInfluence,
     Scores,
 )
 from fairpca._audit.rows import AuditedRows, RowsInMemory, SampledRows
+from fairpca._estimators.advice import warn
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
-from fairpca.exceptions import quietly
+from fairpca.exceptions import FewRowsWarning, quietly
 from fairpca.path import TradeoffPath, tradeoff_path
 
 
@@ -112,7 +115,22 @@ def audit(
         standardize, ranks, n_points, n_folds, n_resamples, level, n_scores, random_state
     )
     rows = RowsInMemory(X, sensitive_features, sample_weight)
-    return run_audit(rows, estimator, settings)
+    result = run_audit(rows, estimator, settings)
+    if result.influence is not None and result.influence.pca.sign_hangs_on_few:
+        _warn_of_few_rows(result, result.influence.pca)
+    return result
+
+
+def _warn_of_few_rows(result: Audit, found: RowInfluence) -> None:
+    n, listed = found.n_left_out(0.001), found.rows[:5].tolist()
+    sides = result.harmed_group, result.privileged_group
+    worse, other = sides if found.disparity[0] > 0 else reversed(sides)
+    warn(
+        f"the disparity hangs on very few rows: {worse!r} is worse off under PCA, but without "
+        f"{n} of the {found.n_rows} rows {other!r} is. Look at the rows with the largest errors, "
+        f"at the positions {listed}.",
+        FewRowsWarning,
+    )
 
 
 @dataclass(frozen=True)
@@ -159,7 +177,8 @@ def run_audit(
     progress("following the trade-off")
     path = _trace_path(fits, settings.n_points)
     curve = rank_curve(moments, fits.fair, settings.ranks, progress)
-    cross_validation, bootstrap, changes = _held_out(rows, fits, scale, settings, rng, progress)
+    new_rows = _held_out(rows, fits, scale, settings, rng, progress)
+    cross_validation, bootstrap, changes, influence = new_rows
     sample = rows.sample(fits.settled, settings.n_scores, rng, progress)
     fair, settled, R = fits.fair, fits.settled, fits.fair.pca_reconstruction_error_
     return Audit(
@@ -191,6 +210,7 @@ def run_audit(
         cross_validation=cross_validation,
         bootstrap=bootstrap,
         changes=changes,
+        influence=influence,
         random_state=settings.random_state,
     )
 
@@ -215,11 +235,11 @@ def _held_out(
     settings: AuditSettings,
     rng: np.random.Generator,
     progress: Progress,
-) -> tuple[CrossValidation, Bootstrap, Changes] | tuple[None, None, None]:
+) -> tuple[CrossValidation, Bootstrap, Changes, Influence] | tuple[None, None, None, None]:
     """Errors on held-out rows and intervals, if there are rows enough."""
     n_folds = _possible_folds(fits.settled, settings.n_folds, fits.fair.n_components_)
     if not n_folds:
-        return None, None, None
+        return None, None, None, None
     whole = FoldFit.of([fits.pca, fits.fair], fits.pca.mean_, scale)
     estimators = clone(fits.pca), clone(fits.fair)
     held_out = rows.cross_fit(fits.settled, n_folds, estimators, whole, rng, progress)
@@ -233,6 +253,7 @@ def _held_out(
         CrossValidation(n_folds, new.errors(PCA), new.errors(FAIR)),
         Bootstrap(settings.level, settings.n_resamples, *intervals),
         new.changes(how),
+        new.influence(),
     )
 
 

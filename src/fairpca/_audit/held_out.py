@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fairpca._audit.influence import LargestErrors, n_kept
 from fairpca._audit.refits import refit_effects
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.group_moments import GroupMoments
@@ -62,6 +63,8 @@ class HeldOut:
         The group of each unit.
     refits : ndarray of shape (n_estimators, n_folds, k)
         What leaving out each fold does to its rows (:func:`refit_effects`).
+    largest : list of LargestErrors
+        The rows with the largest errors, for each estimator.
     """
 
     errors: Array
@@ -69,6 +72,7 @@ class HeldOut:
     weights: Array
     codes: Codes
     refits: Array
+    largest: list[LargestErrors]
 
 
 @dataclass(frozen=True)
@@ -163,5 +167,13 @@ def cross_fit(
     for k, fit in enumerate(fits):
         errors[:, fold == k] = fit.errors(X[fold == k])
     errors *= weights
-    refits = refit_effects(parts, fits, whole)
-    return HeldOut(errors[:-1], errors[-1], weights, codes, refits)
+    refits, numbers = refit_effects(parts, fits, whole), np.arange(len(codes))
+    largest = largest_errors(numbers, codes, errors, weights, n_kept(len(codes)))
+    return HeldOut(errors[:-1], errors[-1], weights, codes, refits, largest)
+
+
+def largest_errors(
+    rows: Codes, codes: Codes, errors: Array, weights: Array, n: int
+) -> list[LargestErrors]:
+    """The n largest errors of each group for each estimator; the last errors keep nothing."""
+    return [LargestErrors(rows, codes, e, weights, errors[-1]).keep(n) for e in errors[:-1]]

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairpca._audit.fits import Fits
 from fairpca._audit.held_out import HeldOut
+from fairpca._audit.influence import Sides, row_influence
 from fairpca._audit.intervals import (
     Resampling,
     change_interval,
@@ -16,7 +17,7 @@ from fairpca._audit.intervals import (
     spread_interval,
 )
 from fairpca._audit.refits import refit_variance
-from fairpca._audit.result import Change, Changes, Errors
+from fairpca._audit.result import Change, Changes, Errors, Influence, RowInfluence
 from fairpca._typing import Array, Codes
 
 PCA, FAIR = 0, 1  # the order of the projections in held-out errors
@@ -91,6 +92,22 @@ class NewRows:
                 *self._between(shares, effects, how),
             ),
         )
+
+    def influence(self) -> Influence:
+        """Which rows the disparity between the harmed and the privileged group hangs on."""
+        return Influence(*(self._row_influence(method) for method in (PCA, FAIR)))
+
+    def _row_influence(self, method: int) -> RowInfluence:
+        groups, held_out = [self.fits.privileged, self.fits.harmed], self.held_out
+        errors, totals = (
+            np.bincount(held_out.codes, values)[groups].astype(np.float64)
+            for values in (held_out.errors[method], self._totals)
+        )
+        n_rows = int(self.fits.settled.moments.counts[groups].sum())
+        largest = held_out.largest[method]
+        own_totals = largest.distances if self.relative else largest.weights
+        sides = Sides((groups[0], groups[1]), errors, totals, n_rows)
+        return row_influence(largest, own_totals, sides)
 
     def _between(self, shares: Array, effects: Array, how: Resampling) -> tuple[float, float]:
         """Interval of the difference between the harmed and the privileged group."""

@@ -179,6 +179,54 @@ class Bootstrap:
 
 
 @dataclass(frozen=True)
+class RowInfluence:
+    """How far the disparity between the harmed and the privileged group hangs on a few rows.
+
+    On held-out rows, with the projections as they are: rows are left out in the order of their
+    shares in the disparity, that is of their squared errors over the size of their group.
+
+    Attributes
+    ----------
+    n_half : int or None
+        The fewest rows, of the group with the larger error, without which the disparity is half as
+        large; None if that takes more rows than were kept (1000, or one percent of all).
+    rows : ndarray of int
+        Their positions in the data, largest errors first; at most 1000.
+    n_rows : int
+        Rows of both groups.
+    left_out, disparity : ndarray of shape (m,)
+        Numbers of rows left out, of either group, and the disparity without them.
+    """
+
+    n_half: int | None
+    rows: Codes
+    n_rows: int
+    left_out: NDArray[np.int64]
+    disparity: Array
+
+    def n_left_out(self, share: float) -> int:
+        """How many rows this share is: at least one."""
+        return max(round(self.n_rows * share), 1)
+
+    def without(self, share: float) -> float:
+        """The disparity without this share of the rows: 0.001 or 0.01."""
+        return float(np.interp(self.n_left_out(share), self.left_out, self.disparity))
+
+    @property
+    def sign_hangs_on_few(self) -> bool:
+        """Whether one row in a thousand (or a single one) decides which group is worse off."""
+        return self.without(0.001) * float(self.disparity[0]) < 0
+
+
+@dataclass(frozen=True)
+class Influence:
+    """Which rows the disparity hangs on, by projection."""
+
+    pca: RowInfluence
+    fair: RowInfluence
+
+
+@dataclass(frozen=True)
 class Audit:
     """What plain PCA does to the groups, and what a fair projection changes.
 
@@ -230,6 +278,8 @@ class Audit:
         Intervals of the disparity; None with ``cross_validation``.
     changes : Changes or None
         What changes for each group on new rows; None with ``cross_validation``.
+    influence : Influence or None
+        Which rows the disparity hangs on; None with ``cross_validation``.
     random_state : int
         Seed of folds, resamples and the sample of scores.
     """
@@ -262,6 +312,7 @@ class Audit:
     cross_validation: CrossValidation | None
     bootstrap: Bootstrap | None
     changes: Changes | None
+    influence: Influence | None
     random_state: int
 
     def to_dict(self) -> dict[str, Any]:

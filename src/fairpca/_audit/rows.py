@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -11,7 +11,15 @@ from zlib import crc32
 import numpy as np
 from scipy.sparse import issparse
 
-from fairpca._audit.held_out import FoldFit, HeldOut, assign_folds, cross_fit, fit_folds
+from fairpca._audit.held_out import (
+    FoldFit,
+    HeldOut,
+    assign_folds,
+    cross_fit,
+    fit_folds,
+    largest_errors,
+)
+from fairpca._audit.influence import LargestErrors, n_kept
 from fairpca._audit.intervals import MOST_UNITS
 from fairpca._audit.refits import refit_effects
 from fairpca._estimators.base import FairProjection
@@ -65,7 +73,7 @@ class RowsInMemory:
     ) -> HeldOut:
         """Errors under projections that were fitted without the row; ``whole`` has seen all."""
         codes = _settled_codes(self._labels.tolist(), settled)[self._codes]
-        return cross_fit(
+        held_out = cross_fit(
             self._values,
             codes,
             assign_folds(codes, n_folds, rng),
@@ -76,6 +84,8 @@ class RowsInMemory:
             compared=settled.compared,
             progress=progress,
         )
+        largest = [replace(top, rows=self._kept[top.rows]) for top in held_out.largest]
+        return replace(held_out, largest=largest)
 
     def sample(
         self, settled: SettledGroups, n_scores: int, rng: np.random.Generator, progress: Progress
@@ -131,7 +141,7 @@ class StreamedRows:
         progress: Progress,
     ) -> HeldOut:
         """In one pass for the moments and one for the errors."""
-        sizes = settled.moments.counts
+        sizes, n = settled.moments.counts, int(settled.moments.counts.sum())
         n_units = np.minimum(sizes, MOST_UNITS)
         first_unit = np.concatenate([[0], np.cumsum(n_units)])
 
@@ -143,7 +153,7 @@ class StreamedRows:
                 for k in range(n_folds)
             ]
 
-        def unit_sums(block: TableBlock) -> Array:
+        def unit_sums(block: TableBlock) -> tuple[Array, list[LargestErrors]]:
             X, codes, before = self._read(block, settled)
             fold = assign_folds(codes, n_folds, self._random(block, "fold"), before)
             unit = assign_folds(codes, n_units, self._random(block, "unit"), before)
@@ -151,17 +161,25 @@ class StreamedRows:
             for k, fit in enumerate(fits):
                 errors[:-1, fold == k] = fit.errors(X[fold == k])
             unit += first_unit[codes]
-            return np.array([np.bincount(unit, e, minlength=first_unit[-1]) for e in errors])
+            numbers = np.arange(len(codes)) + before.sum()
+            largest = largest_errors(numbers, codes, errors[:-1], errors[-1], n_kept(n))
+            sums = [np.bincount(unit, e, minlength=first_unit[-1]) for e in errors]
+            return np.array(sums), largest
 
         parts = [GroupMoments() for _ in range(n_folds)]
         for moments in self._pass(fold_moments, "reading the folds", progress):
             parts = [part.merge(new) for part, new in zip(parts, moments, strict=True)]
         standardize = whole.scale is not None
         fits = fit_folds(parts, estimators, standardize, settled.compared, progress)
-        sums = sum(self._pass(unit_sums, "reading for the held-out errors", progress))
+        sums = np.zeros((len(estimators) + 2, first_unit[-1]))
+        largest: list[LargestErrors] = []
+        for part, top in self._pass(unit_sums, "reading for the held-out errors", progress):
+            sums += part
+            pairs = zip(largest or top, top, strict=True)
+            largest = [a.join(b).keep(n_kept(n)) for a, b in pairs] if largest else top
         codes = np.repeat(np.arange(len(sizes)), n_units)
         refits = refit_effects(parts, fits, whole)
-        return HeldOut(sums[:-2], sums[-2], sums[-1], codes, refits)
+        return HeldOut(sums[:-2], sums[-2], sums[-1], codes, refits, largest)
 
     def sample(
         self, settled: SettledGroups, n_scores: int, rng: np.random.Generator, progress: Progress
