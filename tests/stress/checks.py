@@ -1,0 +1,64 @@
+"""What is true of every fit, whatever it minimises."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from fairpca.exceptions import (
+    DualityGapWarning,
+    LevellingDownWarning,
+    ParityInfeasibleWarning,
+)
+
+ROUNDING = 1e-9  # of the largest variance of a group: far more than arithmetic, far less than harm
+_OURS = (DualityGapWarning, LevellingDownWarning, ParityInfeasibleWarning)
+
+
+def fit(estimator, X, groups, **options):
+    """Fit; only warnings of ours may be heard, and infeasibility whenever it is the status."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(X, sensitive_features=groups, **options)
+    for heard in caught:
+        lost_digits = "rounding of float64" in str(heard.message)
+        assert issubclass(heard.category, _OURS) or lost_digits, heard
+    kinds = [heard.category for heard in caught]
+    infeasible = estimator.status_ == "parity infeasible at this rank"
+    assert (ParityInfeasibleWarning in kinds) == infeasible
+    estimator.heard_ = kinds
+    return estimator
+
+
+def check_figures(fair, X, groups, moments, within):
+    """The projection is one, and the figures about it are those of the rows themselves."""
+    r = fair.n_components_
+    within("orthonormality", np.abs(fair.components_ @ fair.components_.T - np.eye(r)).max(), 1e-9)
+    centred = X - X.mean(axis=0)
+    left = centred - centred @ fair.components_.T @ fair.components_
+    errors = np.array([np.square(left[groups == g]).sum(1).mean() for g in fair.groups_])
+    if fair.normalize:
+        variances = np.array([np.square(centred[groups == g]).sum(1).mean() for g in fair.groups_])
+        errors = np.divide(errors, variances, out=np.zeros(len(errors)), where=variances > 0)
+    scale = float(moments.traces.max())
+    within("group errors against rows", np.abs(fair.group_errors_ - errors).max() / scale, 1e-9)
+    overall = moments.shares @ fair.group_errors_
+    within("overall error", abs(fair.reconstruction_error_ - overall) / scale, 1e-9)
+    scores = centred @ fair.components_.T
+    covariance = scores.T @ scores / len(X)
+    size = np.square(centred).sum(1).mean()
+    off = covariance - np.diag(np.diag(covariance))
+    within("correlation of scores", np.abs(off).max() / size, 1e-9)
+    within("order of scores", (np.diff(np.diag(covariance)) / size).max(initial=0.0), 1e-9)
+
+
+def check_pca(fair, moments, within):
+    """What is called PCA is PCA, and the harmed group the one it treats worst."""
+    scale, r = float(moments.traces.max()), fair.n_components_
+    values = np.linalg.eigvalsh(np.tensordot(moments.shares, moments.matrices, 1))
+    least = values[: len(values) - r].sum()
+    within("error of PCA", abs(fair.pca_reconstruction_error_ - least) / scale, 1e-9)
+    errors = dict(zip(fair.groups_.tolist(), fair.pca_group_errors_, strict=True))
+    assert errors[fair.harmed_group_] == max(errors.values())
+    assert errors[fair.privileged_group_] == min(errors.values())

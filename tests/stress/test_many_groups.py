@@ -1,0 +1,108 @@
+"""FairPCA of three to twelve groups keeps its limits, and its gap bounds what can be gained.
+
+The oracle is the relaxation to averages of projections: no projection is better than its value, and
+no bound may exceed it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from stress.checks import check_figures, check_pca, fit
+from stress.generators import KINDS, any_rank
+from stress.oracles import Moments, Relaxation
+
+from fairpca import FairPCA
+from fairpca.exceptions import DualityGapWarning
+
+pytestmark = pytest.mark.stress
+
+CONSTRAINTS = ("pareto", "no_worse", None)
+_EQUAL = 1e-8  # of the largest variance: errors that count as equal
+_SOLVED = 1e-7  # how well a value is known
+
+
+class Judge:
+    """Fits to one problem, and the relaxation's opinion of them in units of the largest variance."""
+
+    def __init__(self, rng, kind, within):
+        k = int(rng.choice([3, 3, 4, 4, 5, 6, 8, 12]))
+        self.X, self.groups = KINDS[kind](rng, k)
+        self.rank, self.normalize = any_rank(rng, self.X), bool(rng.integers(4) == 0)
+        moments = Moments.of_rows(self.X, self.groups)
+        self.moments = moments.relative() if self.normalize else moments
+        self.relaxed = Relaxation(self.moments, self.rank)
+        self.scale = self.relaxed.scale
+        self._within = within
+
+    def fit(self, **options):
+        estimator = FairPCA(self.rank, normalize=self.normalize, **options)
+        self.fair = fit(estimator, self.X, self.groups)
+        check_figures(self.fair, self.X, self.groups, self.moments, self._within)
+        check_pca(self.fair, self.moments, self._within)
+        if self.fair.duality_gap_ > estimator.tol * self.scale * 1.001:
+            assert DualityGapWarning in self.fair.heard_
+        return self.fair
+
+    def within(self, what, discrepancy, allowed):
+        self._within(what, discrepancy / self.scale, allowed)
+
+    def check(self, max_disparity=0.0, max_error=np.inf):
+        """What the status says must be true, as far as the relaxation can tell."""
+        fair, relaxed = self.fair, self.relaxed
+        cap = float(fair.pca_group_errors_.max())
+        kept = [] if fair.constraint != "no_worse" else [(relaxed.worst, cap)]
+        match fair.status_:
+            case "already fair":
+                self.within("spread of PCA called fair", fair.disparity_ - max_disparity, _EQUAL)
+            case "parity reached" | "disparity budget met":
+                self.within("spread off its aim", fair.disparity_ - max_disparity, _EQUAL)
+                limits = [(relaxed.spread, max_disparity), *kept]
+                self.least(fair.reconstruction_error_, relaxed.overall, limits, "error")
+            case "error budget spent":
+                limits = [(relaxed.overall, max_error), *kept]
+                self.least(fair.disparity_, relaxed.spread, limits, "spread")
+            case "capped":
+                self.least(fair.disparity_, relaxed.spread, kept, "spread")
+            case "worst-off group at its best":
+                self.least(float(fair.group_errors_.max()), relaxed.worst, [], "largest error")
+            case "parity infeasible at this rank":
+                self.least(fair.disparity_, relaxed.spread, kept, "spread")
+                assert relaxed.least(relaxed.spread)[1] > max_disparity / self.scale
+            case "least disparity found, not proven":
+                self.least(fair.disparity_, relaxed.spread, kept, "spread")
+            case other:
+                pytest.fail(other)
+
+    def least(self, value, objective, limits, what):
+        """Assert that nothing is better than the relaxation's value, and no bound above it."""
+
+        def relaxation(slack):
+            kept = [(functional, at_most + slack * self.scale) for functional, at_most in limits]
+            return self.relaxed.least(objective, *kept)
+
+        low, high = relaxation(_EQUAL)[0], relaxation(0.0)[1]
+        value, gap = value / self.scale, self.fair.duality_gap_ / self.scale
+        self._within(f"{what} below the relaxation's", low - value, _SOLVED)
+        self._within("bound above the relaxation's", value - gap - high, _SOLVED)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_parity(kind, constraint, rng, within):
+    judge = Judge(rng, kind, within)
+    judge.fit(constraint=constraint)
+    judge.check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_budgets(kind, rng, within):
+    judge = Judge(rng, kind, within)
+    pca = judge.fit(alpha=1.0)
+    budget = float(rng.random() * np.ptp(pca.pca_group_errors_))
+    constraint = CONSTRAINTS[rng.integers(3)]
+    judge.fit(constraint=constraint, max_disparity=budget)
+    judge.check(max_disparity=budget)
+    increase = float(rng.choice([0.0, 10.0 ** rng.uniform(-6, 0)]))
+    judge.fit(constraint=constraint, max_error_increase=increase)
+    judge.check(max_error=(1 + increase) * pca.pca_reconstruction_error_)

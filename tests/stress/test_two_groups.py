@@ -1,0 +1,135 @@
+"""FairPCA of two groups is exact: errors, status and gap, by bisection on the weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from stress.checks import ROUNDING, check_figures, check_pca, fit
+from stress.generators import KINDS, any_rank
+from stress.oracles import Moments, TwoGroups
+
+from fairpca import FairPCA
+
+pytestmark = pytest.mark.stress
+
+_SLACK = 1e-11  # of the largest variance: how far a limit may be exceeded by rounding
+CONSTRAINTS = ("pareto", "no_worse", None)
+
+
+class Judge:
+    """Fits to one problem, and the oracle's opinion of them in units of the largest variance."""
+
+    def __init__(self, rng, kind, within):
+        self.X, self.groups = KINDS[kind](rng, 2)
+        self.rank, self.normalize = any_rank(rng, self.X), bool(rng.integers(4) == 0)
+        moments = Moments.of_rows(self.X, self.groups)
+        self.moments = moments.relative() if self.normalize else moments
+        self.oracle = TwoGroups(self.moments, self.rank)
+        self.scale, self.shares = self.oracle.scale, self.moments.shares
+        self._within = within
+
+    def fit(self, **options):
+        estimator = FairPCA(self.rank, normalize=self.normalize, **options)
+        self.fair = fit(estimator, self.X, self.groups)
+        check_figures(self.fair, self.X, self.groups, self.moments, self._within)
+        check_pca(self.fair, self.moments, self._within)
+        self.harmed = (self.fair.groups_ == self.fair.harmed_group_).astype(float)
+        self.disparity = 2 * self.harmed - 1  # weights of the errors: D = R_B - R_A
+        return self.fair
+
+    def within(self, what, discrepancy, allowed=ROUNDING):
+        self._within(what, discrepancy / self.scale, allowed)
+
+    def value(self, weights):
+        return float(weights @ self.fair.group_errors_)
+
+    def check(self, max_disparity=0.0, max_error=np.inf):
+        """What the status says must be true, to rounding."""
+        D, cap = self.value(self.disparity), float(self.fair.pca_group_errors_.max())
+        match self.fair.status_:
+            case "already fair":
+                self.within("disparity of PCA called fair", D - max_disparity, _SLACK)
+                loss = self.fair.reconstruction_error_ - self.fair.pca_reconstruction_error_
+                self.within("error above that of PCA called fair", loss)
+            case "parity reached" | "disparity budget met":
+                self.within("disparity off its aim", abs(D - max_disparity), _SLACK)
+                self.least(self.shares, self.disparity, max_disparity, "error")
+            case "error budget spent":
+                self.least(self.disparity, self.shares, max_error, "disparity at an error budget")
+            case "capped":
+                self.least(self.disparity, self.harmed, cap, "disparity at a cap")
+            case "worst-off group at its best":
+                best = self.oracle.least(self.harmed)[0]
+                self.within("error of the harmed group", self.value(self.harmed) - best)
+                low, high = self.oracle.between(self.shares, self.harmed, best, _SLACK * self.scale)
+                self.within("error at the harmed group's best", self.value(self.shares) - high)
+                self.within("gap", self.fair.duality_gap_)
+            case "parity infeasible at this rank":
+                best = self.oracle.least(self.disparity)[0]
+                assert best > max_disparity
+                self.within("least disparity", D - best)
+                self.within("gap", self.fair.duality_gap_)
+
+    def least(self, cost, limit, at_most, what):
+        """Assert that the cost is the least at this limit, and that the gap bounds it."""
+        self.within("limit exceeded", self.value(limit) - at_most, _SLACK)
+        low, high = self.oracle.between(cost, limit, at_most, _SLACK * self.scale)
+        value, gap = self.value(cost), self.fair.duality_gap_
+        self.within(f"{what}, above the least", value - high)
+        self.within(f"{what}, below the least", low - value)
+        self.within("bound above the least", value - gap - high)
+        self.within("gap", gap)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_parity(kind, constraint, rng, within):
+    judge = Judge(rng, kind, within)
+    fair = judge.fit(constraint=constraint)
+    judge.check()
+    ends = {"already fair", "parity reached"} | {
+        "pareto": {"worst-off group at its best"},
+        "no_worse": {"capped", "parity infeasible at this rank"},
+        None: {"parity infeasible at this rank"},
+    }[constraint]
+    assert fair.status_ in ends
+    if constraint is not None:
+        worst = float(fair.group_errors_.max() - fair.pca_group_errors_.max())
+        judge.within("worse than the harmed group under PCA", worst, _SLACK)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_budgets_of_disparity(kind, constraint, rng, within):
+    """The larger the budget the smaller the error."""
+    judge, errors = Judge(rng, kind, within), []
+    pca = float(np.ptp(judge.fit(alpha=1.0).pca_group_errors_))
+    for share in (0.0, *np.sort(rng.random(2)), 1.0):
+        fair = judge.fit(constraint=constraint, max_disparity=share * pca)
+        judge.check(max_disparity=share * pca)
+        errors.append(fair.reconstruction_error_)
+    judge.within("error that rises with the budget", np.diff(errors).max())
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_budgets_of_error(kind, constraint, rng, within):
+    """The larger the budget the smaller the disparity; nothing to pay may still buy something."""
+    judge, disparities = Judge(rng, kind, within), []
+    pca = judge.fit(alpha=1.0).pca_reconstruction_error_
+    for increase in (0.0, *np.sort(10.0 ** rng.uniform(-8, 0, 2))):
+        fair = judge.fit(constraint=constraint, max_error_increase=increase)
+        judge.check(max_error=(1 + increase) * pca)
+        disparities.append(fair.disparity_)
+    judge.within("disparity that rises with the budget", np.diff(disparities).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fixed_alpha(kind, rng, within):
+    """Theorem 1: the least ``alpha R + (1 - alpha) D``."""
+    judge = Judge(rng, kind, within)
+    for alpha in (0.0, float(rng.random()), 1.0):
+        judge.fit(alpha=alpha)
+        weights = alpha * judge.shares + (1 - alpha) * judge.disparity
+        excess = judge.value(weights) - judge.oracle.least(weights)[0]
+        judge.within("weighted sum above the least", abs(excess))
