@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from scipy.optimize import linprog
 
-_TIE = 1e-12  # of the largest eigenvalue
+_TIES = (4e-15, 2e-14)  # of the largest eigenvalue: surely equal, and not surely unequal
 _ROUNDS = 150  # of column generation, at most
 _ACCURACY = 1e-9  # at which it ends
 _PENALTY = 1e4  # for each unit by which a limit is exceeded
@@ -55,7 +55,7 @@ class Moments:
         """``R_g`` of a projection given by orthonormal rows."""
         return self.traces - np.einsum("gij,ri,rj->g", self.matrices, components, components)
 
-    def best(self, rank, weights, then=None):
+    def best(self, rank, weights, then=None, tie=_TIES[0]):
         """Errors of a projection that minimises ``weights @ errors``, and ``then @ errors`` next.
 
         Eigenvectors of equal eigenvalues are equally good; inside their span the second weights
@@ -64,7 +64,7 @@ class Moments:
         values, vectors = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
         values, vectors = values[::-1], vectors[:, ::-1]
         if then is not None:
-            near = _TIE * np.abs(values).max()
+            near = tie * np.abs(values).max()
             sure = vectors[:, values > values[rank - 1] + near]
             tied = vectors[:, np.abs(values - values[rank - 1]) <= near]
             inner = np.linalg.eigh(tied.T @ np.tensordot(then, self.matrices, 1) @ tied)[1]
@@ -125,7 +125,8 @@ class TwoGroups:
         low = self.least(cost, limit, at_most + slack)[0]
         high = self.least(cost, limit, at_most - slack)[1]
         if np.isinf(high):
-            high = float(cost @ self.moments.best(self.rank, limit, then=cost))
+            ends = [self.moments.best(self.rank, limit, then=cost, tie=tie) for tie in _TIES]
+            high = max(float(cost @ errors) for errors in ends)
         return low, high
 
 

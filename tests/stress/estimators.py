@@ -1,0 +1,25 @@
+"""Every estimator, in every setting that leads to code of its own."""
+
+from __future__ import annotations
+
+from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA
+
+_TOL = 1e-9
+
+FOR_ANY_GROUPS = {
+    "pareto": FairPCA(2, tol=_TOL),
+    "no worse": FairPCA(2, constraint="no_worse", tol=_TOL),
+    "parity": FairPCA(2, constraint=None, tol=_TOL),
+    "error budget": FairPCA(2, max_error_increase=0.05, tol=_TOL),
+    "relative": FairPCA(2, normalize=True, tol=_TOL),
+    "loss": MinMaxPCA(2, tol=_TOL),
+    "largest error": MinMaxPCA(2, criterion="error", tol=_TOL),
+    "least variance": MinMaxPCA(2, criterion="variance", normalize=True, tol=_TOL),
+    "weights": MinMaxPCA(2, solver="multiplicative_weights"),
+}
+FOR_TWO_GROUPS = {
+    "golden": FairPCA(2, solver="golden"),
+    "subset": SubsetFairPCA(2),
+    "fairest subset": SubsetFairPCA(2, selection="fairest"),
+}
+EVERY = {**FOR_ANY_GROUPS, **FOR_TWO_GROUPS}
