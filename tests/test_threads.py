@@ -6,12 +6,13 @@ import os
 import signal
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event, Thread, get_ident
 
 import pytest
 
 from fairpca import _threads
-from fairpca._threads import blas_threads, ordered_map, single_threaded_blas
+from fairpca._threads import blas_threads, computed_once, ordered_map, single_threaded_blas
 
 
 class Library:
@@ -131,3 +132,50 @@ class TestFork:
                 lambda: blas.num_threads == 1 and _threads._holders == [get_ident()]
             )
         assert blas.num_threads == 4
+
+    def test_while_another_thread_computes_a_property(self):
+        computing, go_on = Event(), Event()
+
+        class Slow:
+            wait = True
+
+            @computed_once
+            def value(self):
+                if self.wait:
+                    computing.set()
+                    go_on.wait()
+                return 7
+
+        quick = Slow()
+        quick.wait = False
+        thread = Thread(target=lambda: Slow().value)
+        thread.start()
+        computing.wait()
+        try:
+            assert succeeds_in_a_child(lambda: quick.value == 7)
+        finally:
+            go_on.set()
+            thread.join()
+
+
+def test_a_property_is_computed_once():
+    class Counting:
+        calls = 0
+
+        @computed_once
+        def value(self):
+            """How often."""
+            self.calls += 1
+            return self.calls
+
+    counting = Counting()
+    assert (counting.value, counting.value, counting.calls) == (1, 1, 1)
+    assert Counting().value == 1
+    assert Counting.value.__doc__ == "How often."
+
+
+def test_no_property_of_ours_has_a_lock():
+    """``functools.cached_property`` has one up to Python 3.11."""
+    package = Path(_threads.__file__).parent
+    for path in package.rglob("*.py"):
+        assert "import cached_property" not in path.read_text(encoding="utf-8"), path

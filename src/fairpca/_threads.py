@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock, get_ident
-from typing import Any, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 from threadpoolctl import ThreadpoolController
 
@@ -24,6 +24,34 @@ R = TypeVar("R")
 _lock = Lock()
 _holders: list[int] = []  # threads that need the limit, once for each time they asked for it
 _before: list[int] = []  # the number of threads of each BLAS library without the limit
+
+
+class computed_once(Generic[T]):
+    """``functools.cached_property`` without its lock.
+
+    Up to Python 3.11 all objects share that lock, so a process that was forked while another thread
+    computed such a property would wait for it for ever. Without it two threads may both compute the
+    value, which is the same.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Learn the name under which the value is kept."""
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | T:
+        """Compute the value; afterwards the object's own attribute is found first."""
+        if instance is None:
+            return self
+        value = vars(instance)[self._name] = self._compute(instance)
+        return value
 
 
 @cache

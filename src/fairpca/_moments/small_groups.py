@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,6 +11,7 @@ from fairpca._input.checks import check_group_weights, check_integer
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
+from fairpca._threads import computed_once
 from fairpca._typing import Mask
 
 SmallGroups = Literal["error", "merge", "ignore"]
@@ -39,7 +39,7 @@ class SettledGroups:
     small: list[Any]
     cells: GroupMoments | ImplicitMoments | None = None
 
-    @cached_property
+    @computed_once
     def operand(self) -> Operand:
         """The second moments about the overall mean, as a solver wants them."""
         return self.moments.operand(compared=self.compared)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,6 +18,7 @@ from fairpca._input.crossing import cross_cells
 from fairpca._input.labels import CodedLabels
 from fairpca._input.rows import ColumnRows
 from fairpca._tables.roles import Roles
+from fairpca._threads import computed_once
 from fairpca._typing import Array, Codes, Mask
 
 RecordBatch = Any
@@ -75,7 +75,7 @@ class TableBlock:
     complete: Codes | None = None
     n_dropped: int = 0
 
-    @cached_property
+    @computed_once
     def rows(self) -> ColumnRows:
         """The features."""
         columns: list[NDArray[Any]] = []
@@ -86,7 +86,7 @@ class TableBlock:
                 columns += self._indicators(name, self.roles.categories[name])
         return ColumnRows(columns, self.roles.feature_names)
 
-    @cached_property
+    @computed_once
     def groups(self) -> CodedLabels | None:
         """The group of each row; with several columns a label is the tuple of theirs."""
         parts = [self.labels[name] for name in self.roles.groups]

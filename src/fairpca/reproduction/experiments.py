@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils import Bunch
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA
+from fairpca._threads import computed_once
 from fairpca._typing import Array
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
 from fairpca.exceptions import quietly
@@ -43,12 +43,12 @@ class DatasetVariant:
         self.variant = variant
         self._load = load
 
-    @cached_property
+    @computed_once
     def rows(self) -> Bunch:
         """What the loader returns."""
         return self._load()
 
-    @cached_property
+    @computed_once
     def moments(self) -> GroupMoments:
         """All that the fair methods need of the rows."""
         return GroupMoments.from_data(self.rows.data, self.rows.sensitive_features)
