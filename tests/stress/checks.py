@@ -25,8 +25,8 @@ def fit(estimator, X, groups, **options):
         lost_digits = "rounding of float64" in str(heard.message)
         assert issubclass(heard.category, _OURS) or lost_digits, heard
     kinds = [heard.category for heard in caught]
-    missed = getattr(estimator, "max_disparity", None)
-    missed = estimator.status_ == "worst-off group at its best" and missed is not None and missed > 0
+    budget = getattr(estimator, "max_disparity", None) or 0.0
+    missed = estimator.status_ == "worst-off group at its best" and budget > 0
     infeasible = estimator.status_ == "parity infeasible at this rank"
     assert (ParityInfeasibleWarning in kinds) == (infeasible or missed)
     estimator.heard_ = kinds

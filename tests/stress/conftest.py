@@ -20,7 +20,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture
 def rng(request):
-    """Random numbers of this problem alone: those of the seed, the test and the problem's number."""
+    """Random numbers of this problem alone, made of the seed and the name of the test."""
     return np.random.default_rng([SEED, zlib.crc32(request.node.name.encode())])
 
 

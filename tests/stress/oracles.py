@@ -4,9 +4,9 @@ Errors of a group are ``R_g(P) = tr C_g - tr C_g P``, linear in the projection `
 
 * Two groups: the pairs of errors of all projections of one rank have a convex lower boundary, and
   each of its points is the top eigenspace of some weighted sum of the two matrices, or lies between
-  two of them where eigenvalues cross. ``TwoGroups.least`` finds a point by bisection on the weights.
-* More groups: the least value over all averages of projections, ``0 <= P <= I``, ``tr P = r``. It is
-  a lower bound of the true one.
+  two of them where eigenvalues cross. ``TwoGroups.least`` bisects the weights.
+* More groups: the least value over all averages of projections, ``0 <= P <= I``, ``tr P = r``. It
+  is a lower bound of the true one.
 
 ``test_oracles.py`` compares both with a semidefinite program.
 """
@@ -80,7 +80,7 @@ class TwoGroups:
         self.scale = float(moments.traces.max())
 
     def least(self, cost, limit=None, at_most=np.inf):
-        """The interval that holds the least ``cost @ errors`` subject to ``limit @ errors <= at_most``.
+        """The interval that holds the least ``cost @ errors`` with ``limit @ errors <= at_most``.
 
         ``(inf, inf)`` where the limit is out of reach.
         """
@@ -133,13 +133,13 @@ class TwoGroups:
 class Relaxation:
     """Least values for any number of groups, over the convex hull of all projections' errors.
 
-    Errors there are averages of errors of projections, so a linear program finds the best average of
-    the projections seen so far, and its prices are the weights whose top eigenspace to add next
+    Errors there are averages of errors of projections, so a linear program finds the best average
+    of the projections seen so far, and its prices are the weights whose top eigenspace to add next
     (column generation). The program's value bounds the answer from above, the eigenvalues bound it
     from below.
 
-    A *functional* is a vector of k + 2 numbers: factors of the errors of the k groups, of the largest
-    error and of the smallest one.
+    A *functional* is a vector of k + 2 numbers: factors of the errors of the k groups, of the
+    largest error and of the smallest one.
     """
 
     def __init__(self, moments, rank, offsets=0.0):

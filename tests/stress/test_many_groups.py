@@ -23,7 +23,7 @@ _SOLVED = 1e-7  # how well a value is known
 
 
 class Judge:
-    """Fits to one problem, and the relaxation's opinion of them in units of the largest variance."""
+    """Fits to one problem, and the relaxation's opinion of them in units of the variance."""
 
     def __init__(self, rng, kind, within):
         k = int(rng.choice([3, 3, 4, 4, 5, 6, 8, 12]))

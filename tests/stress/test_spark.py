@@ -37,7 +37,9 @@ def session():
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         spark = (
-            SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .getOrCreate()
         )
         yield spark
         spark.stop()

@@ -61,7 +61,8 @@ class Judge:
             case "worst-off group at its best":
                 best = self.oracle.least(self.harmed)[0]
                 self.within("error of the harmed group", self.value(self.harmed) - best)
-                low, high = self.oracle.between(self.shares, self.harmed, best, _SLACK * self.scale)
+                slack = _SLACK * self.scale
+                high = self.oracle.between(self.shares, self.harmed, best, slack)[1]
                 self.within("error at the harmed group's best", self.value(self.shares) - high)
                 self.within("gap", self.fair.duality_gap_)
             case "parity infeasible at this rank":
