@@ -6,8 +6,8 @@ BIN = $(shell $(PYTHON) -c "import os, sys; print(os.path.dirname(sys.executable
 NUMERICAL = $(wildcard tests/moments tests/problems tests/solvers tests/estimators)
 KERNELS = Haswell Sandybridge Prescott
 
-.PHONY: install lint types test test-slow test-rounding test-order test-bare test-oldest coverage \
-  doctest docs bench reproduce dist
+.PHONY: install lint types test test-slow stress test-rounding test-order test-bare test-oldest \
+  coverage doctest docs bench reproduce dist
 
 install:
 	$(PYTHON) -m pip install -e ".[test,lint,docs]"
@@ -26,6 +26,10 @@ test:
 test-slow:
 	$(PYTHON) -m pytest -n 2 -m slow
 
+# Hostile problems against oracles. FAIRPCA_STRESS_SEED says which, FAIRPCA_STRESS_PROBLEMS how many.
+stress:
+	$(PYTHON) -m pytest -n 2 -q -m stress tests/stress
+
 # As other processors compute: OpenBLAS has a kernel for each, and they round differently.
 test-rounding:
 	set -e; for kernel in $(KERNELS); do \
@@ -42,7 +46,7 @@ test-oldest:
 	$(PYTHON) -m pytest $(NUMERICAL) tests/test_metrics.py tests/test_path.py
 
 coverage:
-	$(PYTHON) -m pytest -n 2 -m "slow or not slow" --cov --cov-report=term-missing:skip-covered \
+	$(PYTHON) -m pytest -n 2 -m "not stress" --cov --cov-report=term-missing:skip-covered \
 	  --cov-report=json:coverage.json
 	$(PYTHON) .ci/every_module_is_reached.py coverage.json
 
