@@ -25,6 +25,8 @@ symbol            here
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -64,13 +66,16 @@ class LinearProblem:
         weights: Array = self.cost + self.rows.T @ prices
         return weights
 
+    @cached_property
+    def _envelopes(self) -> list[tuple[Mask, float]]:
+        """For each level the rows in which it appears alone, and its coefficient there."""
+        alone = np.count_nonzero(self.levels, axis=1) == 1
+        return [(alone & (b != 0.0), float(b[alone & (b != 0.0)][0])) for b in self.levels.T]
+
     def best_levels(self, errors: Array) -> Array:
         """The levels that suit given errors best: their envelopes."""
         excess = self.rows @ errors - self.limits
-        alone = np.count_nonzero(self.levels, axis=1) == 1
-        return np.array(
-            [-b[alone & (b != 0.0)][0] * excess[alone & (b != 0.0)].max() for b in self.levels.T]
-        )
+        return np.array([-b * excess[rows].max() for rows, b in self._envelopes])
 
     def measure(self, errors: Array) -> tuple[float, float]:
         """Objective and largest violation at given errors, with the best levels for them.
@@ -87,26 +92,9 @@ class LinearProblem:
         violation = np.where(self.equal, np.abs(excess), excess).max(initial=0.0)
         return float(self.cost @ errors + self.level_cost @ levels), float(violation)
 
-    def scaled(self, traces: Array) -> tuple[LinearProblem, float, float]:
-        """The same problem with errors, limits and objective of order one.
-
-        Returns
-        -------
-        problem : LinearProblem
-        row_scale, objective_scale : float
-            What the rows and the objective were multiplied by.
-        """
-        row = 1.0 / float(np.abs(self.rows * traces).max())
-        largest_cost = float(np.abs(self.cost * traces).max())
-        objective = row if self.level_cost.any() else 1.0 / largest_cost
-        problem = replace(
-            self,
-            cost=objective * self.cost,
-            rows=row * self.rows,
-            limits=row * self.limits,
-            level_cost=objective / row * self.level_cost,
-        )
-        return problem, row, objective
+    def in_units(self, unit: float) -> LinearProblem:
+        """The same problem for errors that are divided by a unit."""
+        return replace(self, limits=self.limits / unit)
 
 
 _Rows = tuple[Array, list[float], Array, float]
@@ -126,8 +114,10 @@ def _build(cost: Array, level_cost: list[float], *blocks: _Rows) -> LinearProble
     )
 
 
-def least_maximum(offsets: Array, compared: Mask) -> LinearProblem:
-    """Minimise ``max_g (R_g - offsets_g)``.
+def least_maximum(
+    offsets: Array, compared: Mask, *, shares: Array | None = None, max_error: float | None = None
+) -> LinearProblem:
+    """Minimise ``max_g (R_g - offsets_g)`` over the groups compared.
 
     Parameters
     ----------
@@ -135,9 +125,16 @@ def least_maximum(offsets: Array, compared: Mask) -> LinearProblem:
         Zeros for errors, ``min_V R_g(V)`` for the losses of Samadi et al.
     compared : ndarray of bool, shape (k,)
         The groups that count.
+    shares : ndarray of shape (k,), optional
+    max_error : float, optional
+        Largest overall error ``p'R`` allowed.
     """
     errors, n = _errors_of(compared)
-    return _build(np.zeros(len(offsets)), [1.0], (errors, [-1.0], offsets[compared], 1.0 / n))
+    blocks: list[_Rows] = [(errors, [-1.0], offsets[compared], 1.0 / n)]
+    if max_error is not None:
+        assert shares is not None
+        blocks.append((shares[np.newaxis], [0.0], np.array([max_error]), 1.0))
+    return _build(np.zeros(len(offsets)), [1.0], *blocks)
 
 
 def least_spread(
@@ -169,7 +166,7 @@ def least_spread(
 
 
 def least_error(
-    shares: Array, compared: Mask, *, max_spread: float = 0.0, cap: float | None = None
+    shares: Array, compared: Mask, *, max_spread: float = inf, cap: float | None = None
 ) -> LinearProblem:
     """Minimise the overall error ``p'R`` subject to ``max_g R_g - min_g R_g <= max_spread``.
 
@@ -186,15 +183,16 @@ def least_error(
     """
     errors, n = _errors_of(compared)
     zero = np.zeros(n)
+    blocks: list[_Rows] = []
     if max_spread == 0.0:
-        blocks: list[_Rows] = [(errors, [-1.0], zero, 0.0)]
-    else:
+        blocks = [(errors, [-1.0], zero, 0.0)]
+    elif max_spread < inf:
         blocks = [
             (errors, [-1.0, 0.0], zero, 1.0 / n),
             (-errors, [0.0, 1.0], zero, 1.0 / n),
             (np.zeros((1, len(shares))), [1.0, -1.0], np.array([max_spread]), 1.0),
         ]
-    n_levels = len(blocks[0][1])
+    n_levels = len(blocks[0][1]) if blocks else 0
     if cap is not None:
         blocks.append((errors, [0.0] * n_levels, np.full(n, cap), 1.0 / n))
     problem = _build(shares, [0.0] * n_levels, *blocks)

@@ -25,8 +25,8 @@ from helpers.families import (
 from fairpca._problems import linear as _group_problems
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.solution import Solution
-from fairpca._solvers.many_groups import central_path as _central_path
-from fairpca._solvers.many_groups.central_path import Workspace
+from fairpca._solvers.many_groups import workspace as _workspace
+from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst
@@ -248,7 +248,7 @@ def test_equal_spreads_are_decided_by_the_overall_error():
 def test_growing_span_agrees_with_the_whole_space(name, monkeypatch):
     fam = sampled(7, 5, 40, 3)
     whole = CALLS[name](fam, fam.top(fam.shares))
-    monkeypatch.setattr(_central_path, "_WHOLE_SPACE", 0)
+    monkeypatch.setattr(_workspace, "_WHOLE_SPACE", 0)
     before = fam.n_eigensolves
     grown = CALLS[name](fam, fam.top(fam.shares))
     check(fam, grown)
@@ -275,7 +275,7 @@ def test_constraints_that_do_not_bind():
     problem = _group_problems.least_error(
         fam.shares, np.ones(3, dtype=bool), max_spread=100.0, cap=100.0
     )
-    solution = minimise(Workspace(fam, fam.top(fam.shares)), problem, "error", 1e-9)
+    solution = minimise(Workspace(fam, fam.top(fam.shares)), problem, 1e-9)
     check(fam, solution)
     assert solution.value == pytest.approx(fam.shares @ fam.top(fam.shares).errors)
 

@@ -85,13 +85,29 @@ def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
         values, vectors = eigh(M, subset_by_index=[d - r, d - 1], check_finite=False)
         if vectors.shape[1] == r:  # LAPACK may find fewer inside a cluster of equal eigenvalues
             return values[::-1], vectors[:, ::-1]
-    values, vectors = np.linalg.eigh(M)
+    values, vectors = eigen(M)
     return values[: -r - 1 : -1], vectors[:, : -r - 1 : -1]
+
+
+def eigen(M: Array) -> tuple[Array, Array]:
+    """All eigenvalues, ascending, and eigenvectors; by another driver where one fails."""
+    try:
+        values, vectors = np.linalg.eigh(M)
+    except np.linalg.LinAlgError:
+        try:
+            values, vectors = eigh(M, driver="ev")
+        except (np.linalg.LinAlgError, ValueError) as error:
+            raise ArithmeticError(
+                f"LAPACK cannot decompose a matrix of the groups' second moments (largest entry "
+                f"{np.abs(M).max():.3g}). Standardise the features first, for example with "
+                "StandardScaler."
+            ) from error
+    return values, vectors
 
 
 def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float]:
     """``top_eigenvectors``, with the largest ``tr U' M2 U`` among those, and this trace."""
-    values, vectors = np.linalg.eigh(M)
+    values, vectors = eigen(M)
     values, vectors = values[::-1], vectors[:, ::-1]
     tolerance = 64 * _EPS * np.abs(values).max()
     sure = int(np.count_nonzero(values > values[r - 1] + tolerance))

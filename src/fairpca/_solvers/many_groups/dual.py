@@ -12,108 +12,203 @@ For prices ``y`` of the rows of a :class:`~fairpca._problems.linear.LinearProble
 bounds the objective of every rank-r projection from below: one eigen-solve certifies. ``q`` is
 concave; its maximum is the value of the relaxation ``0 <= P <= I``, ``tr P = r`` of ``P = U U'``.
 
-The maximum is found by following the central path, a projection near it by recovery. The gap
-between its value and the bound is zero up to rounding where the relaxation is tight, as it always
-is for two groups; elsewhere it is at least the price of asking for rank r.
+The quick way is tried first: descend from a projection near the answer, such as PCA, and see
+whether the multipliers found there prove it to be the best. They do wherever the relaxation is
+tight and no eigenvalues cross. Otherwise the maximum of ``q`` is found by following the central
+path, and a projection near it by recovery. The gap between value and bound is zero up to rounding
+where the relaxation is tight, as it always is for two groups; elsewhere it is at least the price of
+asking for rank r.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
 
 import numpy as np
 
 from fairpca._problems.linear import LinearProblem
 from fairpca._problems.solution import Objective, Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import rounding_of
 from fairpca._solvers.many_groups.barrier import balanced
-from fairpca._solvers.many_groups.central_path import PathEnd, Workspace, follow
+from fairpca._solvers.many_groups.central_path import follow
+from fairpca._solvers.many_groups.descent import KEPT, Candidate, descend
 from fairpca._solvers.many_groups.recovery import recover
+from fairpca._solvers.many_groups.workspace import Proof, Workspace
 from fairpca._typing import Array
 
-EQUAL = 1e-8  # of the largest trace: limits are met, and groups equal, to within this
+EQUAL = 1e-8  # of the unit: limits are met, and groups equal, to within this
+_MAX_ROUNDS = 20  # of descent and growth
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The best projection found for a problem that is linear in the group errors, and its proof.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (d, r)
+    errors : ndarray of shape (k,)
+    value, bound : float
+        The objective, and what it is proven to be at least.
+    prices : ndarray of shape (n,)
+        Of the rows of the problem; they prove the bound.
+    weights : ndarray of shape (k,)
+        Of the groups, at these prices.
+    violation : float
+        Largest amount by which a row is violated.
+    """
+
+    basis: Array
+    errors: Array
+    value: float
+    bound: float
+    prices: Array
+    weights: Array
+    violation: float
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """The projection, without what is proven of it."""
+        return {"basis": self.basis, "errors": self.errors, "violation": self.violation}
+
+    def solution(self, work: Workspace, objective: Objective, status: Status) -> Solution:
+        """The same as what every solver returns."""
+        privileged, harmed = best_and_worst(work.pca.errors, work.spaces.compared)
+        return Solution(
+            basis=self.basis,
+            errors=self.errors,
+            status=status,
+            objective=objective,
+            value=self.value,
+            bound=self.bound,
+            weights=self.weights,
+            pca=work.pca,
+            privileged=privileged,
+            harmed=harmed,
+            violation=self.violation,
+        )
 
 
 def minimise(
     work: Workspace,
     problem: LinearProblem,
-    objective: Objective,
     tol: float,
-    ceiling: float = np.inf,
-) -> Solution | None:
+    ceiling: float = inf,
+    start: Array | None = None,
+    prices: Array | None = None,
+) -> Minimum | None:
     """Solve one problem that is linear in the group errors.
 
     Parameters
     ----------
     work : Workspace
     problem : LinearProblem
-    objective : str
-        What the problem minimises.
     tol : float
-        Gap to reach, relative to the problem's scale.
+        Gap to reach, relative to the value, or to the unit where the value may be zero.
     ceiling : float
         No projection within the limits can have a larger objective.
+    start : ndarray of shape (d, r), optional
+        A projection to start from, in the span; by default PCA.
+    prices : ndarray of shape (n,), optional
+        Prices to start from.
 
     Returns
     -------
-    Solution or None
-        Its status is open. None when the bound passes the ceiling, which proves that no projection
-        keeps to the limits.
+    Minimum or None
+        None when the bound passes the ceiling, which proves that no projection keeps to the limits.
     """
-    end = follow(work, problem, tol, ceiling)
-    if end.bound > ceiling:
+    problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
+    found, proof = _nearby(work, problem, tol, start, prices)
+    if proof.bound <= ceiling and not _proven(work, problem, found, proof, tol):
+        found, proof = _anywhere(work, problem, tol, ceiling, found, proof)
+    if proof.bound > ceiling:
         return None
-    found = recover(
-        end.centre,
-        end.prices,
-        work.matrices,
-        work.traces,
-        work.rank,
-        end.problem,
-        target=end.bound * end.objective_scale + tol,
-    )
-    if found.value - end.bound * end.objective_scale > tol:
-        end = _sharpened(work, end, found.prices)
-    weights = end.problem.weights(end.prices) / end.objective_scale
-    privileged, harmed = best_and_worst(work.pca.errors, work.spaces.compared)
-    return Solution(
+    return Minimum(
         basis=work.basis @ found.basis,
-        errors=found.errors,
-        status=Status.UNPROVEN,
-        objective=objective,
-        value=found.value / end.objective_scale,
-        bound=end.bound - _rounding(work, end),
-        weights=weights,
-        pca=work.pca,
-        privileged=privileged,
-        harmed=harmed,
-        violation=found.violation / end.row_scale,
+        errors=found.errors * work.unit,
+        value=found.value * work.unit,
+        bound=proof.bound * work.unit,
+        prices=proof.prices,
+        weights=problem.weights(proof.prices),
+        violation=found.violation * work.unit,
     )
 
 
-def _rounding(work: Workspace, end: PathEnd) -> float:
-    """What arithmetic may have added to the bound: its terms can be far larger than itself."""
-    weights, prices = end.problem.weights(end.prices), end.prices
-    terms = np.abs(weights) @ work.traces + np.abs(end.problem.limits) @ np.abs(prices)
-    return rounding_of(len(work.matrices[0])) * float(terms) / end.objective_scale
+def minimise_in_face(
+    work: Workspace, problem: LinearProblem, weights: Array, tol: float
+) -> Minimum | None:
+    """Solve a problem among the projections that are optimal for given weights of the groups.
 
-
-def _sharpened(work: Workspace, end: PathEnd, prices: Array) -> PathEnd:
-    """Try the multipliers of the projection itself as prices.
-
-    They are exact, zeros included, where the central path only tends to its end slowly: at a
-    row that is active at no price.
+    None where there is only one: eigenvalue r of ``W`` is not multiple.
     """
-    prices = balanced(end.problem, prices)
-    if (prices < 0.0)[~end.problem.equal].any():
-        return end
-    weights = end.problem.weights(prices)
-    if work.closed:
-        work.spaces.n_eigensolves += 1
-        kept = np.linalg.eigvalsh(np.tensordot(weights, work.matrices, 1))[-work.rank :].sum()
-        least = float(weights @ work.traces - kept)
-    else:
-        least = work.spaces.top(weights).bound
-    bound = (least - float(end.problem.limits @ prices)) / end.objective_scale
-    return replace(end, prices=prices, bound=bound) if bound > end.bound else end
+    fixed, block = work.tied(weights)
+    inner = work.within(fixed, block)
+    if block.shape[1] == inner.rank:
+        return None
+    found = minimise(inner, problem, tol)
+    assert found is not None  # without a ceiling there is always an answer
+    return replace(found, basis=np.hstack([work.basis @ fixed, found.basis]))
+
+
+def _allowed(work: Workspace, problem: LinearProblem, value: float, tol: float) -> float:
+    """The gap at which to end: relative to what is minimised, unless that may vanish."""
+    scale = 1.0 if len(problem.level_cost) == 2 else abs(value)
+    return max(tol * scale, KEPT * work.noise)
+
+
+def _proven(
+    work: Workspace, problem: LinearProblem, found: Candidate, proof: Proof, tol: float
+) -> bool:
+    kept = found.violation <= KEPT * work.noise
+    return kept and found.value - proof.bound <= _allowed(work, problem, found.value, tol)
+
+
+def _nearby(
+    work: Workspace, problem: LinearProblem, tol: float, start: Array | None, prices: Array | None
+) -> tuple[Candidate, Proof]:
+    """What descent from the start leads to, and what its multipliers prove."""
+    basis = work.principal() if start is None else work.basis.T @ start
+    prices = problem.start if prices is None else prices
+    for _ in range(_MAX_ROUNDS):
+        found = descend(basis, work, problem, prices)
+        proof = _priced(work, problem, found.prices)
+        done = proof.reach is None or _proven(work, problem, found, proof, tol)
+        if done or not work.grow(proof.reach):
+            break
+        new = work.basis.shape[1] - len(found.basis)
+        basis, prices = np.pad(found.basis, ((0, new), (0, 0))), found.prices
+    return found, proof
+
+
+def _anywhere(
+    work: Workspace,
+    problem: LinearProblem,
+    tol: float,
+    ceiling: float,
+    nearby: Candidate,
+    known: Proof,
+) -> tuple[Candidate, Proof]:
+    """The end of the central path and a projection near it, unless those known are better."""
+    end = follow(work, problem, tol, ceiling)
+    proof = max(known, end.proof, key=lambda proof: proof.bound)
+    if proof.bound > ceiling:
+        return nearby, proof
+    target = proof.bound + _allowed(work, problem, nearby.value, tol)
+    found = recover(work, problem, end.centre, end.prices, target)
+    if found.value - proof.bound > _allowed(work, problem, found.value, tol):
+        # Multipliers are exact, zeros included, where the path only tends to its end slowly: at a
+        # row that is active at no price.
+        proof = max(proof, _priced(work, problem, found.prices), key=lambda proof: proof.bound)
+    new = work.basis.shape[1] - len(nearby.basis)
+    nearby = replace(nearby, basis=np.pad(nearby.basis, ((0, new), (0, 0))))
+    return found.better(nearby, KEPT * work.noise), proof
+
+
+def _priced(work: Workspace, problem: LinearProblem, prices: Array) -> Proof:
+    """What multipliers prove, made feasible as prices."""
+    prices = balanced(problem, np.where(problem.equal, prices, np.maximum(prices, 0.0)))
+    if (prices < 0.0)[~problem.equal].any():
+        return Proof(problem.start, -inf)
+    return work.prove(problem, prices)

@@ -5,7 +5,8 @@ in the overall error only, which the two-group solver cannot do: its cap rests o
 of the two groups and nothing else.
 
 First the least overall error at the spread asked for. Where that is out of reach, or was not
-reached, the least spread, and then the least overall error that it leaves free.
+reached, the least spread, and then the least overall error that it leaves free. Should the spread
+asked for turn up there after all, it is the first bound that proves how good the projection is.
 """
 
 from __future__ import annotations
@@ -20,63 +21,60 @@ from fairpca._problems.linear import least_error, least_spread
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.growing import Spaces
-from fairpca._solvers.many_groups.central_path import Workspace
-from fairpca._solvers.many_groups.dual import EQUAL, minimise
+from fairpca._solvers.many_groups.dual import EQUAL, Minimum, minimise, minimise_in_face
+from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.pca import solve_pca
 from fairpca._typing import Array
-
-_ROUNDING = 1e-12  # of the largest trace
-_TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
 
 def solve_spread(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
     """Least spread, then least overall error, within the limits of the problem."""
     pca = replace(solve_pca(spaces), alpha=nan)
-    limits = _Limits(spaces, problem, pca.errors)
+    work = Workspace(spaces, pca.pca)
+    limits = _Limits(work, problem)
     if limits.spread(pca.errors) <= limits.max_spread + limits.rounding:
         return replace(pca, status=Status.ALREADY_FAIR)
-    if limits.max_error is not None and limits.max_error <= pca.value:
-        return replace(pca, status=limits.status(pca.errors))
-    work = Workspace(spaces, pca.pca)
+    if limits.max_error is not None and limits.max_error <= pca.value + limits.rounding:
+        free = _least_spread_at_no_cost(work, limits, tol)
+        return free.solution(work, "disparity", limits.status(free.errors, free.bound))
     wanted = least_error(
         limits.shares, limits.compared, max_spread=limits.max_spread, cap=limits.cap
     )
-    solution = minimise(work, wanted, "error", tol, limits.ceiling)
-    if solution is not None and limits.kept_by(solution):
-        return replace(solution, status=limits.status(solution.errors))
-    nearest = least_spread(
-        limits.shares, limits.compared, cap=limits.cap, max_error=limits.max_error
-    )
-    solution = minimise(work, nearest, "disparity", tol)
-    assert solution is not None  # without a ceiling there is always an answer
-    solution = replace(solution, bound=max(solution.bound, 0.0))
-    solution = _least_error_in_face(work, limits, solution, tol)
-    return replace(solution, status=limits.status(solution.errors, solution.bound))
+    first = minimise(work, wanted, tol, limits.ceiling)
+    if first is not None and limits.kept_by(first):
+        return first.solution(work, "error", limits.status(first.errors))
+    nearest = _nearest(work, limits, tol, first)
+    status = limits.status(nearest.errors, nearest.bound)
+    if first is not None and status in (Status.PARITY, Status.DISPARITY_BUDGET):
+        value = float(limits.shares @ nearest.errors)
+        return replace(first, **nearest.found, value=value).solution(work, "error", status)
+    return nearest.solution(work, "disparity", status)
 
 
 class _Limits:
     """What a problem allows, given PCA, and which limit ended the search."""
 
-    def __init__(self, spaces: Spaces, problem: FairProblem, before: Array) -> None:
-        self.shares, self.compared, traces = spaces.shares, spaces.compared, spaces.traces
+    def __init__(self, work: Workspace, problem: FairProblem) -> None:
+        spaces, before = work.spaces, work.pca.errors
+        self.shares, self.compared = spaces.shares, spaces.compared
         self.max_spread = problem.max_disparity
         self.cap = float(before[self.compared].max()) if problem.constraint == "no_worse" else None
         self.max_error: float | None = None
         if not isinf(problem.max_error_increase):
             self.max_error = float(self.shares @ before) * (1 + problem.max_error_increase)
-        self.rounding = _ROUNDING * float(traces.max())
-        self.near = EQUAL * float(traces.max())
+        self.rounding = work.rounding
+        self.near = self.rounding + EQUAL * work.unit
         # No overall error is above this, so a higher bound proves that the spread is out of reach.
-        most = traces.copy()
+        most = spaces.traces.copy()
         if self.cap is not None:
-            most[self.compared] = np.minimum(self.cap, traces[self.compared])
+            most[self.compared] = np.minimum(self.cap, most[self.compared])
         total = float(self.shares @ most) + self.rounding
         self.ceiling = total if self.max_error is None else self.max_error
 
     def spread(self, errors: Array) -> float:
         return float(np.ptp(errors[self.compared]))
 
-    def kept_by(self, solution: Solution) -> bool:
+    def kept_by(self, solution: Minimum) -> bool:
         within = solution.violation <= self.rounding
         return within and solution.value <= self.ceiling + self.rounding
 
@@ -96,31 +94,49 @@ class _Limits:
         return Status.INFEASIBLE if bound > self.max_spread + self.near else Status.UNPROVEN
 
 
-def _least_error_in_face(
-    work: Workspace, limits: _Limits, solution: Solution, tol: float
-) -> Solution:
+def _nearest(work: Workspace, limits: _Limits, tol: float, first: Minimum | None) -> Minimum:
+    """Least spread, from the projection that just missed the spread asked for."""
+    problem = least_spread(
+        limits.shares, limits.compared, cap=limits.cap, max_error=limits.max_error
+    )
+    start = None if first is None else first.basis
+    least = minimise(work, problem, tol, start=start)
+    assert least is not None  # without a ceiling there is always an answer
+    least = replace(least, bound=max(least.bound, 0.0))
+    return _least_error_in_face(work, limits, least, tol)
+
+
+def _least_error_in_face(work: Workspace, limits: _Limits, least: Minimum, tol: float) -> Minimum:
     """Lower the overall error as far as the least spread leaves it free.
 
     It does where eigenvalue r of ``W`` is multiple: the eigenvectors above it belong to every
     solution, those equal to it are open.
     """
-    eigenvalues, vectors = np.linalg.eigh(np.tensordot(solution.weights, work.matrices, 1))
-    height = eigenvalues - eigenvalues[-work.rank]
-    width = _TIE * max(float(np.abs(eigenvalues).max()), _TIE)
-    fixed, block = vectors[:, height > width], vectors[:, np.abs(height) <= width]
-    inner = work.within(fixed, block)
-    if block.shape[1] == inner.rank:
-        return solution
-    spread = limits.spread(solution.errors) + limits.rounding
-    problem = least_error(limits.shares, limits.compared, max_spread=spread, cap=limits.cap)
-    lower = minimise(inner, problem, "error", tol)
-    assert lower is not None  # without a ceiling there is always an answer
-    no_gain = lower.value >= limits.shares @ solution.errors - limits.rounding
-    if lower.violation > limits.rounding or no_gain:
-        return solution
-    return replace(
-        solution,
-        basis=np.hstack([work.basis @ fixed, lower.basis]),
-        errors=lower.errors,
-        value=limits.spread(lower.errors),
+    spread = limits.spread(least.errors)
+    problem = least_error(
+        limits.shares, limits.compared, max_spread=spread + limits.rounding, cap=limits.cap
+    )
+    lower = minimise_in_face(work, problem, least.weights, tol)
+    if lower is None or lower.violation > limits.rounding:
+        return least
+    if lower.value >= limits.shares @ least.errors - limits.rounding:
+        return least
+    return replace(least, **lower.found, value=limits.spread(lower.errors))
+
+
+def _least_spread_at_no_cost(work: Workspace, limits: _Limits, tol: float) -> Minimum:
+    """Least spread among the projections as good as PCA: its eigenvalues may be tied."""
+    problem = least_spread(limits.shares, limits.compared)
+    free = minimise_in_face(work, problem, limits.shares, tol)
+    if free is not None:
+        return replace(free, bound=max(free.bound, 0.0))
+    spread = limits.spread(work.pca.errors)
+    return Minimum(
+        basis=work.pca.basis,
+        errors=work.pca.errors,
+        value=spread,
+        bound=spread,  # there is no other projection
+        prices=problem.start,
+        weights=limits.shares,
+        violation=0.0,
     )

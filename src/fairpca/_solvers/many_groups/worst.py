@@ -10,8 +10,8 @@ from fairpca._problems.status import Status
 from fairpca._problems.worst_off import Criterion
 from fairpca._solvers.balance import Balance
 from fairpca._solvers.eigenspaces.growing import Spaces
-from fairpca._solvers.many_groups.central_path import Workspace
 from fairpca._solvers.many_groups.dual import EQUAL, minimise
+from fairpca._solvers.many_groups.workspace import Workspace
 
 
 def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:
@@ -22,11 +22,11 @@ def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solu
         point = balance.pca  # nothing is lost, whatever the basis
         value = balance.worst(point.errors)
         return balance.solution(point.basis, point.errors, Status.GROUPS_EQUAL, weights, value)
-    problem = least_maximum(balance.offsets, spaces.compared)
-    found = minimise(Workspace(spaces, balance.pca), problem, "worst", tol)
+    work = Workspace(spaces, balance.pca)
+    found = minimise(work, least_maximum(balance.offsets, spaces.compared), tol)
     assert found is not None  # without a ceiling there is always an answer
     values = balance.values(found.errors)[balance.compared]
-    n_worst = np.count_nonzero(values >= values.max() - EQUAL * spaces.traces.max())
+    n_worst = np.count_nonzero(values >= values.max() - EQUAL * work.unit)
     if n_worst == 1:
         status = Status.ONE_GROUP_DECIDES
     else:

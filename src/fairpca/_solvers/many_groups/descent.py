@@ -1,0 +1,140 @@
+"""The best projection nearby: sequential quadratic programming over subspaces.
+
+Subspaces near ``U`` are written ``U + N X`` with ``N`` the complement. With ``U'WU = diag(a)`` and
+``N'WN = diag(b)``, for small ``X``::
+
+    R_g(U + N X) = R_g(U) + <J_g, X> + ...      J_g = -2 N'C_g U
+    w'R(U + N X): second-order term  sum_ji (a_i - b_j) X_ji^2  =  sum_ji D_ji X_ji^2 / 2
+
+so the quadratic program is diagonal in ``X``: ``X = -(sum_g w_g J_g) / D`` for the multipliers of a
+program in the k errors alone, ``R - G w`` with ``G_gh = <J_g, J_h / D>``. Near a strict optimum it
+converges quadratically, and its multipliers are the prices that prove the optimum to be one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import nnls
+
+from fairpca._problems.linear import LinearProblem
+from fairpca._solvers.many_groups.workspace import Workspace
+from fairpca._typing import Array
+
+_MAX_STEPS = 60
+_LEAST_CURVATURE = 1e-8
+_PROXIMITY = 1e-6
+KEPT = 8.0  # times rounding: limits are kept to within this
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A subspace and how well it does.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (m, r)
+    errors : ndarray of shape (k,)
+    value, violation : float
+        Objective and largest violation of a row, in the problem's units.
+    prices : ndarray of shape (n,)
+        The multipliers of the last quadratic program.
+    """
+
+    basis: Array
+    errors: Array
+    value: float
+    violation: float
+    prices: Array
+
+    def better(self, other: Candidate, kept: float) -> Candidate:
+        """The one that keeps to the limits, to within ``kept``, and among such the lower one."""
+        mine, theirs = ((max(one.violation, kept), one.value) for one in (self, other))
+        return other if theirs < mine else self
+
+
+def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array) -> Candidate:
+    """Descend from a subspace to one that no small change improves.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (m, r)
+        Where to start.
+    work : Workspace
+    problem : LinearProblem
+        In units.
+    prices : ndarray of shape (n,)
+        First guess of the multipliers.
+
+    Returns
+    -------
+    Candidate
+    """
+    rank, matrices = work.rank, work.matrices
+    damping = _LEAST_CURVATURE
+    best = _candidate(basis, work, problem, prices)
+    for _ in range(_MAX_STEPS):
+        N = np.linalg.qr(best.basis, mode="complete")[0][:, rank:]
+        W = np.tensordot(problem.weights(prices), matrices, 1)
+        a, turn_u = np.linalg.eigh(best.basis.T @ W @ best.basis)
+        b, turn_n = np.linalg.eigh(N.T @ W @ N)
+        U, N = best.basis @ turn_u, N @ turn_n
+        J = -2.0 * (N.T @ (matrices @ U))
+        curvature = np.maximum(2.0 * np.abs(a - b[:, np.newaxis]), damping)
+        scaled = J / curvature
+        G = np.tensordot(J, scaled, ([1, 2], [1, 2]))
+        prices = _multipliers(G, best.errors, problem, prices)
+        X = np.tensordot(problem.weights(prices), scaled, 1)
+        promised = 0.5 * float((curvature * X**2).sum())
+        penalty = 2.0 * (1.0 + np.abs(prices).sum())
+        length, gain = 1.0, 0.0
+        while length > 1e-3:
+            turned = np.linalg.qr(U - length * (N @ X))[0]
+            trial = _candidate(turned, work, problem, prices)
+            gain = best.value - trial.value + penalty * (best.violation - trial.violation)
+            if gain > 0.0:
+                break
+            length *= 0.5
+        if gain > 0.0:
+            best = trial
+            damping = max(damping / 10.0, _LEAST_CURVATURE) if length == 1.0 else damping
+        else:
+            damping = 100.0 * max(damping, 1e-6)
+        if (promised <= work.noise and best.violation <= KEPT * work.noise) or damping > 1e3:
+            break
+    return replace(best, prices=prices)
+
+
+def _candidate(basis: Array, work: Workspace, problem: LinearProblem, prices: Array) -> Candidate:
+    errors = work.traces - np.einsum("gai,ai->g", work.matrices @ basis, basis)
+    return Candidate(basis, errors, *problem.measure(errors), prices)
+
+
+def _multipliers(G: Array, errors: Array, problem: LinearProblem, prices: Array) -> Array:
+    """Prices of the quadratic program in which the errors are ``R - G w``.
+
+    They minimise ``w'Gw / 2 - w'R + b'y`` subject to ``y >= 0`` and ``B'y = -q``: nonnegative least
+    squares, once a proximal term has made it strictly convex and the levels are priced in.
+    """
+    values, vectors = np.linalg.eigh(G)
+    root = np.sqrt(np.maximum(values, 0.0)) * vectors
+    sign = np.hstack([np.eye(len(prices)), -np.eye(len(prices))[:, problem.equal]])
+    near, strict = np.sqrt(_PROXIMITY), 1.0 / np.sqrt(_PROXIMITY)
+    excess = problem.rows @ errors + problem.levels @ problem.best_levels(errors) - problem.limits
+    system = np.vstack(
+        [
+            root.T @ problem.rows.T @ sign,
+            near * np.eye(sign.shape[1]),
+            strict * problem.levels.T @ sign,
+        ]
+    )
+    target = np.concatenate(
+        [
+            -root.T @ problem.cost,
+            near * np.maximum(sign.T @ prices, 0.0) + sign.T @ excess / near,
+            -strict * problem.level_cost,
+        ]
+    )
+    solution, _ = nnls(system, target, maxiter=100 * sign.shape[1])
+    return sign @ solution

@@ -1,0 +1,132 @@
+"""Where a k-group problem is solved: a span of features, and the errors in units of PCA's own.
+
+A feature may vary a million times as much as another, and every projection keeps it. What is left
+to decide is of the size of the errors, so these are the unit of all that follows: limits,
+tolerances and the smoothing of the dual. ``noise`` is what the arithmetic with the large numbers
+leaves of one unit.
+
+With few features the span is everything. With more it starts from PCA and grows by the eigenvectors
+that are met on the way; it ends with a few dozen vectors, however many features there are.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairpca._problems.linear import LinearProblem
+from fairpca._problems.solution import Point
+from fairpca._solvers.eigenspaces.dense import eigen, rounding_of
+from fairpca._solvers.eigenspaces.growing import Spaces, bordered
+from fairpca._typing import Array
+
+_WHOLE_SPACE = 64  # up to this many features the span is everything from the start
+_LEAST_UNIT = 1e-8  # of the largest trace: errors that are smaller are half noise
+_ROUNDING = 1e-12  # of the unit
+_TIE = 1e-7  # relative distance below which eigenvalues count as equal
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Prices, and the bound that they prove, rounding allowed for; ``reach`` solves their problem.
+
+    ``reach`` is None where the span is everything.
+    """
+
+    prices: Array
+    bound: float
+    reach: Array | None = None
+
+
+class Workspace:
+    """A span, the groups' second moments in it, and their unit.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (d, m)
+        Orthonormal columns.
+    matrices : ndarray of shape (k, m, m)
+        ``V' C_g V``, in units.
+    traces : ndarray of shape (k,)
+        ``tr C_g``, in units.
+    unit : float
+        The largest error of a group under PCA.
+    noise : float
+        Rounding, in units.
+    rounding : float
+        Differences between errors below this count as zero; not in units.
+    closed : bool
+        Whether the span is everything, and will not grow.
+    """
+
+    def __init__(self, spaces: Spaces, pca: Point) -> None:
+        self.spaces = spaces
+        self.pca = pca
+        self.rank = spaces.rank
+        largest = float(spaces.traces.max())
+        self.unit = max(float(pca.errors.max()), _LEAST_UNIT * largest) or 1.0
+        self.noise = rounding_of(spaces.n_features) * largest / self.unit
+        self.rounding = _ROUNDING * self.unit + 64 * rounding_of(spaces.n_features) * largest
+        self.traces = spaces.traces / self.unit
+        d = spaces.n_features
+        self.closed = d <= _WHOLE_SPACE
+        if self.closed:
+            self.basis = np.eye(d)
+            self.matrices = spaces.products(self.basis) / self.unit
+        else:
+            self.basis = np.zeros((d, 0))
+            self.matrices = np.zeros((len(self.traces), 0, 0))
+            self.grow(pca.basis)
+            if self.basis.shape[1] <= self.rank:
+                self.grow(np.eye(d, self.rank + 1))
+
+    def grow(self, block: Array) -> bool:
+        """Add the columns of a block to the span; false if they were in it."""
+        for _ in range(2):
+            block = block - self.basis @ (self.basis.T @ block)
+            left, sizes, _ = np.linalg.svd(block, full_matrices=False)
+            block = left[:, sizes > 1e-9]
+        if block.shape[1]:
+            products = self.spaces.products(block) / self.unit
+            self.matrices = bordered(self.matrices, self.basis, block, products)
+            self.basis = np.hstack([self.basis, block])
+        return bool(block.shape[1])
+
+    def prove(self, problem: LinearProblem, prices: Array) -> Proof:
+        """The bound of these prices: one eigenproblem, of all features."""
+        weights = problem.weights(prices)
+        if self.closed:
+            self.spaces.n_eigensolves += 1
+            kept = eigen(np.tensordot(weights, self.matrices, 1))[0][-self.rank :].sum()
+            least, reach = float(weights @ self.traces - kept), None
+        else:
+            point = self.spaces.top(weights)
+            least, reach = point.bound / self.unit, point.basis
+        # The terms can be far larger than their sum.
+        terms = np.abs(weights) @ self.traces + np.abs(problem.limits) @ np.abs(prices)
+        rounding = rounding_of(self.basis.shape[0]) * float(terms)
+        return Proof(prices, least - float(problem.limits @ prices) - rounding, reach)
+
+    def principal(self) -> Array:
+        """PCA, in the span."""
+        pooled = np.tensordot(self.spaces.shares, self.matrices, 1)
+        return np.asarray(eigen(pooled)[1][:, -self.rank :])
+
+    def tied(self, weights: Array) -> tuple[Array, Array]:
+        """Eigenvectors of ``W`` in the span: above the r-th eigenvalue, and equal to it."""
+        values, vectors = eigen(np.tensordot(weights, self.matrices, 1))
+        height = values - values[-self.rank]
+        width = max(_TIE * max(abs(float(values[-self.rank])), 1.0), 64 * self.noise)
+        return vectors[:, height > width], vectors[:, np.abs(height) <= width]
+
+    def within(self, fixed: Array, block: Array) -> Workspace:
+        """The problem that is left when U contains `fixed` and lies in `fixed` and `block`."""
+        inner = copy(self)
+        inner.traces = self.traces - np.einsum("gai,ai->g", self.matrices @ fixed, fixed)
+        inner.rank = self.rank - fixed.shape[1]
+        inner.basis = self.basis @ block
+        inner.matrices = block.T @ self.matrices @ block
+        inner.closed = True
+        return inner
