@@ -34,6 +34,9 @@ class FairProblem:
         Stop at ``R = (1 + max_error_increase) R(PCA)``: the least D at that price.
     alpha : float, optional
         Stop here, whatever the limits: theorem 1 of the paper, with its sign corrected. 1 is PCA.
+    fraction : float, optional
+        Of more than two groups: stop at this part of the way from PCA to where the walk would end,
+        0 to 1. With ``"pareto"`` the way is that of the largest error, otherwise of the spread.
     solver : {"exact", "golden"}
         ``"golden"`` searches for parity as the paper prints it.
     """
@@ -42,6 +45,7 @@ class FairProblem:
     max_disparity: float = 0.0
     max_error_increase: float = inf
     alpha: float | None = None
+    fraction: float | None = None
     solver: Literal["exact", "golden"] = "exact"
 
 

@@ -17,6 +17,7 @@ class Status(StrEnum):
     ERROR_BUDGET = "error budget spent"
     UNPROVEN = "least disparity found, not proven"
     FIXED = "fixed alpha"
+    STOPPED = "stopped on the way"
     SEARCHED = "golden section ended at its tolerance"
     GROUPS_EQUAL = "groups equal"
     WORST_EQUAL = "worst-off groups equal"

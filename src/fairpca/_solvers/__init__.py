@@ -15,6 +15,7 @@ from fairpca._problems.welfare import WelfareProblem
 from fairpca._problems.worst_off import WorstOffProblem
 from fairpca._solvers.eigenspaces.choose import search_in_basis, search_whole
 from fairpca._solvers.many_groups.frank_wolfe import solve_frank_wolfe
+from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.mean_gap import solve_mean_gap
@@ -78,6 +79,8 @@ def solve(
                 return in_basis(partial(solve_golden, constraint=problem.constraint))
             case FairProblem() if two:
                 return in_basis(partial(solve_exact, problem=problem))
+            case FairProblem(constraint="pareto"):
+                return whole(partial(solve_pareto, problem=problem, tol=tol))
             case FairProblem():
                 return whole(partial(solve_spread, problem=problem, tol=tol))
             case WorstOffProblem(solver="multiplicative_weights"):

@@ -26,9 +26,9 @@ from fairpca._problems import linear as _group_problems
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._solvers.many_groups import workspace as _workspace
-from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.spread import solve_spread
+from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.many_groups.worst import solve_worst
 
 

@@ -43,6 +43,17 @@ _MAX_ROUNDS = 20  # of descent and growth
 
 
 @dataclass(frozen=True)
+class Start:
+    """Where to start from: a projection in the span, by default PCA, and prices of the rows."""
+
+    basis: Array | None = None
+    prices: Array | None = None
+
+
+_FROM_PCA = Start()
+
+
+@dataclass(frozen=True)
 class Minimum:
     """The best projection found for a problem that is linear in the group errors, and its proof.
 
@@ -96,8 +107,7 @@ def minimise(
     problem: LinearProblem,
     tol: float,
     ceiling: float = inf,
-    start: Array | None = None,
-    prices: Array | None = None,
+    start: Start = _FROM_PCA,
 ) -> Minimum | None:
     """Solve one problem that is linear in the group errors.
 
@@ -109,10 +119,8 @@ def minimise(
         Gap to reach, relative to the value, or to the unit where the value may be zero.
     ceiling : float
         No projection within the limits can have a larger objective.
-    start : ndarray of shape (d, r), optional
-        A projection to start from, in the span; by default PCA.
-    prices : ndarray of shape (n,), optional
-        Prices to start from.
+    start : Start
+        Near the answer.
 
     Returns
     -------
@@ -120,7 +128,7 @@ def minimise(
         None when the bound passes the ceiling, which proves that no projection keeps to the limits.
     """
     problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
-    found, proof = _nearby(work, problem, tol, start, prices)
+    found, proof = _nearby(work, problem, tol, start)
     if proof.bound <= ceiling and not _proven(work, problem, found, proof, tol):
         found, proof = _anywhere(work, problem, tol, ceiling, found, proof)
     if proof.bound > ceiling:
@@ -166,16 +174,17 @@ def _proven(
 
 
 def _nearby(
-    work: Workspace, problem: LinearProblem, tol: float, start: Array | None, prices: Array | None
+    work: Workspace, problem: LinearProblem, tol: float, start: Start
 ) -> tuple[Candidate, Proof]:
     """What descent from the start leads to, and what its multipliers prove."""
-    basis = work.principal() if start is None else work.basis.T @ start
-    prices = problem.start if prices is None else prices
+    basis = work.principal() if start.basis is None else work.basis.T @ start.basis
+    prices = problem.start if start.prices is None else start.prices
     for _ in range(_MAX_ROUNDS):
         found = descend(basis, work, problem, prices)
         proof = _priced(work, problem, found.prices)
-        done = proof.reach is None or _proven(work, problem, found, proof, tol)
-        if done or not work.grow(proof.reach):
+        if proof.reach is None or _proven(work, problem, found, proof, tol):
+            break
+        if not work.grow(proof.reach):
             break
         new = work.basis.shape[1] - len(found.basis)
         basis, prices = np.pad(found.basis, ((0, new), (0, 0))), found.prices

@@ -11,17 +11,18 @@ asked for turn up there after all, it is the first bound that proves how good th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isinf, nan
 
 import numpy as np
 
 from fairpca._problems.fair import FairProblem
-from fairpca._problems.linear import least_error, least_spread
+from fairpca._problems.linear import LinearProblem, least_error, least_spread
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.growing import Spaces
-from fairpca._solvers.many_groups.dual import EQUAL, Minimum, minimise, minimise_in_face
+from fairpca._solvers.many_groups.dual import EQUAL, Minimum, Start, minimise, minimise_in_face
 from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.pca import solve_pca
 from fairpca._typing import Array
@@ -29,17 +30,49 @@ from fairpca._typing import Array
 
 def solve_spread(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
     """Least spread, then least overall error, within the limits of the problem."""
+    fractions = () if problem.fraction is None else (problem.fraction,)
+    return _search(spaces, problem, tol, fractions)[-1]
+
+
+def spread_path(
+    spaces: Spaces, problem: FairProblem, fractions: Sequence[float], tol: float = 1e-9
+) -> list[Solution]:
+    """The solutions at several fractions of the way, for little more than one of them."""
+    return _search(spaces, problem, tol, fractions)[1:]
+
+
+def _search(
+    spaces: Spaces, problem: FairProblem, tol: float, fractions: Sequence[float]
+) -> list[Solution]:
+    """The end of the way, then the points at these fractions of it."""
     pca = replace(solve_pca(spaces), alpha=nan)
     work = Workspace(spaces, pca.pca)
     limits = _Limits(work, problem)
+    end = _end(work, limits, pca, tol)
+    first, last = limits.spread(pca.errors), limits.spread(end.errors)
+    solutions, near = [end], Start()
+    for fraction in fractions:
+        max_spread = first + fraction * (last - first)
+        if fraction == 1.0:
+            solutions.append(end)
+        elif max_spread >= first - limits.rounding:
+            solutions.append(replace(pca, status=Status.STOPPED))
+        else:
+            part = limits.least_error(max_spread)
+            found = minimise(work, part, tol, start=near)
+            assert found is not None  # without a ceiling there is always an answer
+            near = Start(found.basis, found.prices)
+            solutions.append(found.solution(work, "error", Status.STOPPED))
+    return solutions
+
+
+def _end(work: Workspace, limits: _Limits, pca: Solution, tol: float) -> Solution:
+    """Where the way ends: at the spread asked for, or as near to it as the limits allow."""
     if limits.spread(pca.errors) <= limits.max_spread + limits.rounding:
         return replace(pca, status=Status.ALREADY_FAIR)
     if limits.max_error is not None and limits.max_error <= pca.value + limits.rounding:
-        free = _least_spread_at_no_cost(work, limits, tol)
-        return free.solution(work, "disparity", limits.status(free.errors, free.bound))
-    wanted = least_error(
-        limits.shares, limits.compared, max_spread=limits.max_spread, cap=limits.cap
-    )
+        return _at_no_cost(work, limits, tol)
+    wanted = limits.least_error(limits.max_spread)
     first = minimise(work, wanted, tol, limits.ceiling)
     if first is not None and limits.kept_by(first):
         return first.solution(work, "error", limits.status(first.errors))
@@ -74,6 +107,9 @@ class _Limits:
     def spread(self, errors: Array) -> float:
         return float(np.ptp(errors[self.compared]))
 
+    def least_error(self, max_spread: float) -> LinearProblem:
+        return least_error(self.shares, self.compared, max_spread=max_spread, cap=self.cap)
+
     def kept_by(self, solution: Minimum) -> bool:
         within = solution.violation <= self.rounding
         return within and solution.value <= self.ceiling + self.rounding
@@ -99,8 +135,7 @@ def _nearest(work: Workspace, limits: _Limits, tol: float, first: Minimum | None
     problem = least_spread(
         limits.shares, limits.compared, cap=limits.cap, max_error=limits.max_error
     )
-    start = None if first is None else first.basis
-    least = minimise(work, problem, tol, start=start)
+    least = minimise(work, problem, tol, start=Start(None if first is None else first.basis))
     assert least is not None  # without a ceiling there is always an answer
     least = replace(least, bound=max(least.bound, 0.0))
     return _least_error_in_face(work, limits, least, tol)
@@ -113,9 +148,7 @@ def _least_error_in_face(work: Workspace, limits: _Limits, least: Minimum, tol: 
     solution, those equal to it are open.
     """
     spread = limits.spread(least.errors)
-    problem = least_error(
-        limits.shares, limits.compared, max_spread=spread + limits.rounding, cap=limits.cap
-    )
+    problem = limits.least_error(spread + limits.rounding)
     lower = minimise_in_face(work, problem, least.weights, tol)
     if lower is None or lower.violation > limits.rounding:
         return least
@@ -124,19 +157,23 @@ def _least_error_in_face(work: Workspace, limits: _Limits, least: Minimum, tol: 
     return replace(least, **lower.found, value=limits.spread(lower.errors))
 
 
-def _least_spread_at_no_cost(work: Workspace, limits: _Limits, tol: float) -> Minimum:
+def _at_no_cost(work: Workspace, limits: _Limits, tol: float) -> Solution:
     """Least spread among the projections as good as PCA: its eigenvalues may be tied."""
-    problem = least_spread(limits.shares, limits.compared)
-    free = minimise_in_face(work, problem, limits.shares, tol)
-    if free is not None:
-        return replace(free, bound=max(free.bound, 0.0))
+    wanted = limits.least_error(limits.max_spread)
+    found = minimise_in_face(work, wanted, limits.shares, tol)
+    if found is not None and found.violation <= limits.rounding:
+        found = replace(found, bound=work.pca.bound)
+        return found.solution(work, "error", limits.status(found.errors))
     spread = limits.spread(work.pca.errors)
-    return Minimum(
+    problem = least_spread(limits.shares, limits.compared)
+    found = minimise_in_face(work, problem, limits.shares, tol) or Minimum(
         basis=work.pca.basis,
         errors=work.pca.errors,
         value=spread,
-        bound=spread,  # there is no other projection
+        bound=spread,  # no other projection is as good as PCA
         prices=problem.start,
         weights=limits.shares,
         violation=0.0,
     )
+    found = replace(found, bound=max(found.bound, 0.0))
+    return found.solution(work, "disparity", limits.status(found.errors, found.bound))
