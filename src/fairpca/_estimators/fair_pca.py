@@ -103,6 +103,9 @@ class FairPCA(FairProjection):
         groups. It is about what ``status_`` claims: the overall error where parity or a disparity
         was reached, the error of the worst-off group where that is at its best, otherwise the
         disparity. NaN for ``solver="golden"``, which proves nothing.
+    error_gap_ : float
+        Of more than two groups, with ``constraint="pareto"``: how much smaller the overall error
+        can be among the projections whose largest error is no larger.
     status_ : str
         "parity reached", "worst-off group at its best" (by ``constraint="pareto"``), "capped" (by
         ``constraint="no_worse"``), "parity infeasible at this rank",
@@ -142,6 +145,8 @@ class FairPCA(FairProjection):
     >>> fair.transform(X).shape
     (300, 2)
     """
+
+    error_gap_: float
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 
@@ -13,10 +14,10 @@ from fairpca._problems.solution import Solution
 from fairpca._problems.subset import SubsetProblem
 from fairpca._problems.welfare import WelfareProblem
 from fairpca._problems.worst_off import WorstOffProblem
-from fairpca._solvers.eigenspaces.choose import search_in_basis, search_whole
+from fairpca._solvers.eigenspaces.choose import eigenspaces, search_in_basis, search_whole
 from fairpca._solvers.many_groups.frank_wolfe import solve_frank_wolfe
-from fairpca._solvers.many_groups.pareto import solve_pareto
-from fairpca._solvers.many_groups.spread import solve_spread
+from fairpca._solvers.many_groups.pareto import pareto_path, solve_pareto
+from fairpca._solvers.many_groups.spread import solve_spread, spread_path
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.mean_gap import solve_mean_gap
 from fairpca._solvers.multiplicative_weights import solve_multiplicative_weights
@@ -53,7 +54,7 @@ def solve(
     rank : int
         Number of components.
     tol : float
-        Gap at which the search may end for more than two groups, relative to the largest trace.
+        Gap at which the search may end for more than two groups, relative to what is minimised.
         Two groups are solved to rounding.
     start : Solution, optional
         Of a similar problem with the same operand and rank; saves time.
@@ -97,3 +98,18 @@ def solve(
                 return in_basis(partial(solve_welfare_of_two, problem=problem))
             case WelfareProblem():
                 return whole(partial(solve_frank_wolfe, problem=problem, tol=tol))
+
+
+def solve_fractions(
+    problem: FairProblem, operand: Operand, rank: int, fractions: Sequence[float], tol: float = 1e-6
+) -> list[Solution]:
+    """The solutions at several fractions of the way from PCA, for more than two groups.
+
+    As :func:`solve` with ``fraction`` set to each of them, but the ends of the way are found once
+    and each search starts where the one before it ended: pass the fractions in order.
+    """
+    with single_threaded_blas():
+        spaces = eigenspaces(operand, rank)
+        if problem.constraint == "pareto":
+            return pareto_path(spaces, fractions, tol)
+        return spread_path(spaces, problem, fractions, tol)

@@ -21,7 +21,7 @@ import numpy as np
 
 from fairpca._moments.operand import group_errors
 from fairpca._problems.solution import Point
-from fairpca._solvers.many_groups.central_path import Workspace
+from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.welfare import Welfare
 from fairpca._typing import Array
 

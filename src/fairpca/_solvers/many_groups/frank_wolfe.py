@@ -29,7 +29,7 @@ from fairpca._problems.solution import Point, Solution
 from fairpca._problems.welfare import WelfareProblem
 from fairpca._solvers.eigenspaces.growing import Spaces
 from fairpca._solvers.many_groups.ascent import climb
-from fairpca._solvers.many_groups.central_path import Workspace
+from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.welfare import Welfare
 from fairpca._typing import Array
 
@@ -72,7 +72,7 @@ def solve_frank_wolfe(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9
         return welfare.best_average()
     target = tol * float(spaces.traces.max())
     proof, atoms = _relax(welfare, 0.1 * target)
-    work = Workspace(spaces, welfare.pca)
+    work = Workspace(spaces, welfare.pca, unit=1.0)
     found = climb(work, welfare, _average(work, atoms), welfare.most(proof) - target)
     return welfare.certified(found, proof=proof, tol=tol)
 

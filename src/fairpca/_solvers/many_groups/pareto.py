@@ -65,7 +65,7 @@ class EfficientFrontier:
     """Least overall error subject to ``R_g <= c``, for falling ``c``."""
 
     def __init__(self, spaces: Spaces, tol: float) -> None:
-        self.pca = replace(solve_pca(spaces), alpha=nan)
+        self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
         self.work = Workspace(spaces, self.pca.pca)
         self.shares, self.compared = spaces.shares, spaces.compared
         self.tol = tol

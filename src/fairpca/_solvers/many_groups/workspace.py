@@ -43,6 +43,13 @@ class Proof:
 class Workspace:
     """A span, the groups' second moments in it, and their unit.
 
+    Parameters
+    ----------
+    spaces : Spaces
+    pca : Point
+    unit : float, optional
+        By default the largest error of a group under PCA.
+
     Attributes
     ----------
     basis : ndarray of shape (d, m)
@@ -52,7 +59,6 @@ class Workspace:
     traces : ndarray of shape (k,)
         ``tr C_g``, in units.
     unit : float
-        The largest error of a group under PCA.
     noise : float
         Rounding, in units.
     rounding : float
@@ -61,12 +67,12 @@ class Workspace:
         Whether the span is everything, and will not grow.
     """
 
-    def __init__(self, spaces: Spaces, pca: Point) -> None:
+    def __init__(self, spaces: Spaces, pca: Point, unit: float | None = None) -> None:
         self.spaces = spaces
         self.pca = pca
         self.rank = spaces.rank
         largest = float(spaces.traces.max())
-        self.unit = max(float(pca.errors.max()), _LEAST_UNIT * largest) or 1.0
+        self.unit = unit or max(float(pca.errors.max()), _LEAST_UNIT * largest) or 1.0
         self.noise = rounding_of(spaces.n_features) * largest / self.unit
         self.rounding = _ROUNDING * self.unit + 64 * rounding_of(spaces.n_features) * largest
         self.traces = spaces.traces / self.unit
