@@ -21,7 +21,7 @@ X, race = people.data, people.sensitive_features
 
 path = tradeoff_path(X, race, n_components=8, n_points=5)
 for disparity, error in zip(path.disparity, path.reconstruction_error, strict=True):
-    print(f"disparity {disparity:5.3f}   overall error {error:.3f}")
+    print(f"disparity {abs(disparity):5.3f}   overall error {error:.3f}")
 
 # %%
 # A budget picks a point: set the largest disparity, or the highest price.
@@ -33,10 +33,28 @@ for model in (half, cheap):
     print(f"{model.status_}: disparity {model.disparity_:.3f} at {cost:.2%}")
 
 # %%
-# The plots show where the choice lies on the frontier, and what it does to the last component.
+# With two components the way is longer. Up to "efficient", where ``FairPCA(2)`` ends, black
+# participants gain and the others pay. From there to "u-FPCA", where ``constraint=None`` ends,
+# *both* groups get worse, only so that they differ less.
+
+short = tradeoff_path(X, race, n_components=2, n_points=30)
+print(f"{'':10}" + "".join(f"{group:>8}" for group in short.groups))
+for name, end in short.marks.items():
+    print(f"{name:10}" + "".join(f"{error:8.2f}" for error in end.group_errors))
+
+# %%
+# The plots show the frontier for eight components, with the cheap choice on it, and the one for two
+# components, with the part that is levelling down.
 
 _, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 TradeoffDisplay.from_estimator(cheap).plot(ax=axes[0])
-loadings = LoadingsDisplay.from_estimator(cheap, feature_names=people.feature_names)
-loadings.plot(ax=axes[1], component=7)
+TradeoffDisplay(short).plot(ax=axes[1])
+axes[0].set_title("8 components")
+axes[1].set_title("2 components")
+plt.show()
+
+# %%
+# What the choice does to the last component.
+
+LoadingsDisplay.from_estimator(cheap, feature_names=people.feature_names).plot(component=7)
 plt.show()
