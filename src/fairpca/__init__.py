@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from fairpca._audit.result import Audit
     from fairpca._estimators.blind_pca import BlindPCA
     from fairpca._estimators.fair_pca import FairPCA
+    from fairpca._estimators.fair_pls import FairPLS
     from fairpca._estimators.minmax_pca import MinMaxPCA
     from fairpca._estimators.robust_fair_pca import RobustFairPCA
     from fairpca._estimators.subset_pca import SubsetFairPCA
@@ -31,6 +32,7 @@ _HOMES = {
     "BlindPCA": "_estimators.blind_pca",
     "DualityGapWarning": "exceptions",
     "FairPCA": "_estimators.fair_pca",
+    "FairPLS": "_estimators.fair_pls",
     "GroupMoments": "_moments.group_moments",
     "LevellingDownWarning": "exceptions",
     "MinMaxPCA": "_estimators.minmax_pca",
@@ -49,6 +51,7 @@ __all__ = [
     "BlindPCA",
     "DualityGapWarning",
     "FairPCA",
+    "FairPLS",
     "GroupMoments",
     "LevellingDownWarning",
     "MinMaxPCA",

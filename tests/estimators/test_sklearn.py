@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import BlindPCA, FairPCA, GroupMoments, ParityInfeasibleWarning
+from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments, ParityInfeasibleWarning
 
 
 class Supplied(FairPCA):
@@ -41,7 +41,11 @@ class SuppliedBlind(GroupsFromRows, BlindPCA):
     """The same for BlindPCA."""
 
 
-@parametrize_with_checks([Supplied(1), SuppliedBlind(1)])
+class SuppliedPLS(GroupsFromRows, FairPLS):
+    """The same for FairPLS."""
+
+
+@parametrize_with_checks([Supplied(1), SuppliedBlind(1), SuppliedPLS(1)])
 def test_common_checks(estimator, check):
     pass_check(estimator, check)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.targeted import TargetedProjection
 from fairpca._moments.complement import Complement
 from fairpca._moments.implicit import ImplicitMoments
-from fairpca._moments.operand import TINY, Operand
+from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._moments.strata import (
     MeanGapOperand,
@@ -249,38 +249,12 @@ class BlindPCA(TargetedProjection):
     def _hide(self, settled: SettledGroups, operand: Operand, hidden: Array, rank: int) -> Solution:
         """The best projection that is blind to some directions."""
         complement = Complement(hidden)
-        left = complement.n_features
-        if self.n_components is None and left:
-            rank = min(rank, left)
-        if rank > left:
-            self._refuse_rank(settled, operand, complement)
+        rank = self._rank_left(settled, operand, complement, rank)
         inside = solve(self._problem(), complement.inside(operand), rank, self.tol)
         lifted = replace(inside, basis=complement.lift(inside.basis))
         if self.fair is not None:
             return lifted
         return replace(lifted, status=Status.MEANS_HIDDEN, alpha=0.0)
-
-    def _refuse_rank(
-        self, settled: SettledGroups, operand: Operand, complement: Complement
-    ) -> NoReturn:
-        d, left = operand.n_features, complement.n_features
-        taken = (
-            f"of n_features = {d} directions, hiding the groups takes {d - left} and leaves {left}"
-        )
-        if isinstance(self.n_components, float):
-            lost = operand.errors(complement.lift(np.eye(left)))
-            kept = 1 - lost / np.maximum(operand.traces, TINY)
-            worst = settled.moments.groups.tolist()[kept.argmin()]
-            raise ValueError(
-                f"n_components={self.n_components} cannot be reached: {taken}, and with all of "
-                f"them group {worst!r} keeps {kept.min():.3g} of its variance; pass a smaller "
-                "fraction, or the number of components."
-            )
-        fewer = f"pass n_components={left} or less" if left else "pass more features"
-        raise ValueError(
-            f"n_components={self.n_components} is too many: {taken}; {fewer}, hide less "
-            "(covariances, notion, fewer groups), or pass max_mean_gap for a part of it."
-        )
 
     def _with_covariances(
         self, settled: SettledGroups, strata: list[Stratum], hidden: Array, rank: int
@@ -297,7 +271,7 @@ class BlindPCA(TargetedProjection):
             least = rank if self.n_components is not None else 1
             take = left - max(least, int(self.covariances * d))
         else:
-            take = self.covariances
+            take = int(self.covariances or 0)
         S = strata[0].moments.second_moments("group")  # all strata are of the same moments
         S = np.array([complement.square(S_g) for S_g in S])
         K = np.sum([stratum.covariance_differences(S) for stratum in strata], axis=0)

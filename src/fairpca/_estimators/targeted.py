@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
+
 from fairpca._estimators.base import FairProjection, Learnt
+from fairpca._moments.complement import Complement
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.learn import learn
+from fairpca._moments.operand import TINY, Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.strata import settled_cells, without_outcomes
+from fairpca._moments.strata import settled_outcomes, without_outcomes
 
 
 class TargetedProjection(FairProjection):
@@ -45,14 +49,34 @@ class TargetedProjection(FairProjection):
 
     def _settle(self, moments: Learnt) -> SettledGroups:
         settled = super()._settle(moments)
-        settled = replace(settled, cells=settled_cells(moments, settled))
-        if settled.cells is None and self._needs_outcomes():
+        return replace(settled, outcomes=settled_outcomes(moments, settled))
+
+    def _rank_left(
+        self, settled: SettledGroups, operand: Operand, complement: Complement, rank: int
+    ) -> int:
+        """The rank, which must not exceed what hiding leaves."""
+        d, left = operand.n_features, complement.n_features
+        if self.n_components is None and left:
+            return min(rank, left)
+        if rank <= left:
+            return rank
+        taken = (
+            f"of n_features = {d} directions, hiding the groups takes {d - left} and leaves {left}"
+        )
+        if isinstance(self.n_components, float):
+            lost = operand.errors(complement.lift(np.eye(left)))
+            kept = 1 - lost / np.maximum(operand.traces, TINY)
+            worst = settled.moments.groups.tolist()[kept.argmin()]
             raise ValueError(
-                f"{self!r} compares people of the same outcome, but these moments do not know the "
-                "outcomes; pass y to fit, or target to fit_files and to the methods of "
-                "GroupMoments, for example GroupMoments.from_data(X, groups, target=y)."
+                f"n_components={self.n_components} cannot be reached: {taken}, and with all of "
+                f"them group {worst!r} keeps {kept.min():.3g} of its variance; pass a smaller "
+                "fraction, or the number of components."
             )
-        return settled
+        fewer = f"pass n_components={left} or less" if left else "pass more features"
+        raise ValueError(
+            f"n_components={self.n_components} is too many: {taken}; {fewer}, or hide less: "
+            "fewer groups, another notion."
+        )
 
     def _outcomes(self, y: Any, method: str) -> Any:
         """The y to learn from: None where there is no use for it."""

@@ -49,6 +49,7 @@ class DeviceRows:
     """A two-dimensional array of another library."""
 
     feature_names: list[str] | None = None
+    n_targets: int = 0
 
     def __init__(self, X: Any) -> None:
         if X.ndim != 2:

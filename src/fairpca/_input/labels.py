@@ -63,6 +63,16 @@ def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
     return _encode_column(values, n_rows, "y")
 
 
+def holds_fractions(y: Any) -> bool:
+    """Whether y is to be taken for numbers: it has fractions, or several columns."""
+    if hasattr(y, "dask"):  # not computed for this
+        return str(getattr(y, "dtype", "")).startswith("float")
+    columns, _ = _label_columns(y)
+    values = _label_array(columns[0], "y")
+    fractions = values.dtype.kind == "f" and bool((values != np.round(values)).any())
+    return len(columns) > 1 or fractions
+
+
 def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Turn labels of any kind into codes 0..k-1 and the sorted array of distinct labels.
 

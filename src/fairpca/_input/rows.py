@@ -27,6 +27,7 @@ class DenseRows:
     n_rows: int
     n_features: int
     feature_names: list[str] | None = None
+    n_targets: int = 0  # how many of the last columns are no features but targets
     memory_order: Literal["C", "F"] = "C"  # that :meth:`gather` fills fastest
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
@@ -117,6 +118,7 @@ class SparseRows:
     """A scipy sparse matrix or array; other formats than CSR are converted once."""
 
     feature_names: list[str] | None = None
+    n_targets: int = 0
 
     def __init__(self, X: Any) -> None:
         self._X = X.tocsr()

@@ -39,7 +39,7 @@ class Complement:
     def __init__(self, directions: Array) -> None:
         self.directions = directions
         d, self._m = directions.shape
-        self.n_features = d - self._m
+        self.n_features: int = d - self._m
         S, P = polar(directions[: self._m]) if self._m else (np.eye(0), np.eye(0))
         self._Y = directions.copy()
         self._Y[: self._m] += S

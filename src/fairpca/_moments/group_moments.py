@@ -17,6 +17,7 @@ from fairpca._input.checks import (
 )
 from fairpca._input.crossing import name_cells
 from fairpca._input.device import is_dask
+from fairpca._input.joint import NumericTarget, as_targets, join_targets
 from fairpca._input.labels import (
     Cell,
     CodedLabels,
@@ -59,6 +60,8 @@ class GroupMoments:
         Column names, when the rows came from data frames or files.
     n_dropped : int
         Number of rows left out because of missing values, where that was asked for.
+    n_targets : int
+        How many of the last columns are no features but targets; see :class:`FairPLS`.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class GroupMoments:
         self.n_features: int = 0
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
+        self.n_targets: int = 0
         self._gathered = _NOTHING
 
     @property
@@ -253,7 +257,7 @@ class GroupMoments:
             cut = groups, sample_weight, target
             part = reduce_blocks(X, *cut, block_moments, GroupMoments.merge)
             return self._become(self.merge(part._refuse_empty("X")))
-        rows = as_rows(X)
+        rows, target = _joined(as_rows(X), target)
         weights = check_sample_weight(
             sample_weight, rows.n_rows, may_all_be_zero=self.n_features > 0
         )
@@ -271,7 +275,8 @@ class GroupMoments:
                 self._gathered = gathered
                 return self
         total = accumulate(rows, codes, len(labels), weights)
-        return self._become(self.merge(_moments_of(labels, total, rows.feature_names)))
+        part = _moments_of(labels, total, rows.feature_names, rows.n_targets)
+        return self._become(self.merge(part))
 
     def _become(self, other: GroupMoments) -> GroupMoments:
         """Take over all that ``other`` holds, in one step that an interrupt cannot divide."""
@@ -288,6 +293,11 @@ class GroupMoments:
         if self.n_features and other.n_features:
             check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
             check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
+            if self.n_targets != other.n_targets:
+                raise ValueError(
+                    f"merge needs moments with the same number of targets, got {self.n_targets} "
+                    f"and {other.n_targets}; pass numbers as y with every block, or with none."
+                )
             known, new = self.groups.tolist(), other.groups.tolist()
             if known != new:
                 refuse_twin_labels([*known, *new])
@@ -326,6 +336,34 @@ class GroupMoments:
         renamed = _combined([(self, [names.get(label, label) for label in known])])
         renamed.n_dropped = self.n_dropped
         return renamed
+
+    def select(self, columns: Sequence[int], n_targets: int = 0) -> GroupMoments:
+        """Moments of some of the columns, in this order, as a new object.
+
+        Parameters
+        ----------
+        columns : sequence of int
+        n_targets : int
+            How many of the last ones are targets.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> from fairpca import GroupMoments
+        >>> moments = GroupMoments.from_data([[0.0, 5.0], [2.0, 7.0]], ["a", "b"])
+        >>> moments.select([1]).means
+        array([[5.],
+               [7.]])
+        """
+        picked = copy(self)
+        picked._gathered = Gathered(self._total.select(list(columns)))
+        picked.n_features, picked.n_targets = len(columns), n_targets
+        if self.feature_names is not None:
+            picked.feature_names = [self.feature_names[j] for j in columns]
+        return picked
 
     def _refuse_empty(self, source: str) -> GroupMoments:
         if self.n_features:
@@ -464,10 +502,11 @@ def moments_of_rows(
     rows: Rows, groups: Any, sample_weight: Any, target: Any = None
 ) -> GroupMoments:
     """Moments of all rows in one pass."""
+    rows, target = _joined(rows, target)
     weights = check_sample_weight(sample_weight, rows.n_rows)
     codes, labels = _encode(groups, target, rows.n_rows)
     total = accumulate(rows, codes, len(labels), weights)
-    return _moments_of(labels, total, rows.feature_names)
+    return _moments_of(labels, total, rows.feature_names, rows.n_targets)
 
 
 def block_moments(
@@ -494,6 +533,13 @@ def decoded_moments(block: TableBlock) -> GroupMoments:
         raise
 
 
+def _joined(rows: Rows, target: Any) -> tuple[Rows, Any]:
+    """Rows with a target of numbers as last columns, and what is left of the target."""
+    if isinstance(target, NumericTarget):
+        return join_targets(rows, as_targets(target.values)), None
+    return rows, target
+
+
 def _encode(groups: Any, target: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Codes and labels of the groups or, where there is a target, of the cells."""
     cells = groups if target is None else encode_cells(groups, target, n_rows)
@@ -506,9 +552,12 @@ def _crossed_columns(group: str | Sequence[str], target: str | None) -> list[str
     return groups if target is None else [*groups, target]
 
 
-def _moments_of(labels: Labels, total: Sums, feature_names: list[str] | None) -> GroupMoments:
+def _moments_of(
+    labels: Labels, total: Sums, feature_names: list[str] | None, n_targets: int
+) -> GroupMoments:
     moments = GroupMoments()
     moments.groups, moments.n_features = labels, total.sums.shape[1]
+    moments.n_targets = n_targets
     moments.feature_names, moments._gathered = feature_names, Gathered(total)
     return moments
 
@@ -519,7 +568,7 @@ def _combined(parts: list[tuple[GroupMoments, list[Any]]]) -> GroupMoments:
     sums = [(moments._total, _places(given, labels)) for moments, given in parts]
     names = next((part.feature_names for part, _ in parts if part.feature_names), None)
     total = Sums.combined(len(labels), parts[0][0].n_features, sums)
-    return _moments_of(label_vector(labels), total, names)
+    return _moments_of(label_vector(labels), total, names, parts[0][0].n_targets)
 
 
 def _places(labels: list[Any], among: list[Any]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairpca._input.device import is_dask
+from fairpca._input.joint import NumericTarget
 from fairpca._input.labels import encode_cells
 from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import GroupMoments, moments_of_rows
@@ -24,6 +25,11 @@ def learn(
         return GroupMoments.from_data(X, groups, sample_weight, target)
     rows = as_rows(X)
     if rows.n_features > _GRAMS_UP_TO:
+        if isinstance(target, NumericTarget):
+            raise ValueError(
+                f"with {rows.n_features} features a target must be classes, but y holds numbers; "
+                "pass classes, for example y > threshold, or fewer features."
+            )
         cells = groups if target is None else encode_cells(groups, target, rows.n_rows)
         return ImplicitMoments(rows, cells, sample_weight)
     return moments_of_rows(rows, groups, sample_weight, target)

@@ -30,14 +30,15 @@ class SettledGroups:
         False for groups that count in the overall error only.
     small : list
         Labels of the groups that were merged or left out.
-    cells : GroupMoments or ImplicitMoments, optional
-        The same rows by group and outcome, where outcomes are known.
+    outcomes : GroupMoments or ImplicitMoments, optional
+        The same rows with their outcomes, where these are known: with a :class:`Cell` for each
+        group and class, or with the target as last columns.
     """
 
     moments: GroupMoments | ImplicitMoments
     compared: Mask
     small: list[Any]
-    cells: GroupMoments | ImplicitMoments | None = None
+    outcomes: GroupMoments | ImplicitMoments | None = None
 
     @computed_once
     def operand(self) -> Operand:

@@ -64,25 +64,39 @@ class Stratum:
 
 def without_outcomes(moments: GroupMoments | ImplicitMoments) -> GroupMoments | ImplicitMoments:
     """The same rows without their outcomes."""
+    if isinstance(moments, GroupMoments) and moments.n_targets:
+        return moments.select(range(moments.n_features - moments.n_targets))
     cells = {label: label.group for label in moments.groups.tolist() if isinstance(label, Cell)}
     return moments.relabel(cells) if cells else moments
 
 
-def settled_cells(
+def settled_outcomes(
     moments: GroupMoments | ImplicitMoments, settled: SettledGroups
 ) -> GroupMoments | ImplicitMoments | None:
-    """The cells, with small groups merged as the groups were; None where outcomes are not known."""
+    """The rows with their outcomes, and small groups merged; None where these are not known."""
+    if isinstance(moments, GroupMoments) and moments.n_targets:
+        return moments
     cells = moments.groups.tolist()
     if not isinstance(cells[0], Cell):
         return None
     known = set(settled.moments.groups.tolist())
-    merged = {c: Cell(REST, c.outcome) for c in cells if c.group not in known}
-    return moments.relabel(merged) if merged else moments
+    renamed = {c: Cell(REST, c.outcome) for c in cells if c.group not in known}
+    weightless = [c for c, weight in zip(cells, moments.weights, strict=True) if weight == 0]
+    if weightless:  # they add nothing wherever they are put
+        some = cells[int(moments.weights.argmax())]
+        renamed |= dict.fromkeys(weightless, renamed.get(some, some))
+    return moments.relabel(renamed) if renamed else moments
 
 
 def classes_of(cells: GroupMoments | ImplicitMoments) -> list[Any]:
-    """The outcomes that occur, sorted."""
-    return sort_labels(list({cell.outcome for cell in cells.groups.tolist()}))
+    """The classes that occur, sorted; there must be two at least."""
+    classes = sort_labels(list({cell.outcome for cell in cells.groups.tolist()}))
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes[0]!r}), so there is nothing to compare or to "
+            "predict; pass y with two classes or more."
+        )
+    return classes
 
 
 def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
@@ -91,23 +105,24 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
     Parameters
     ----------
     settled : SettledGroups
-        With cells, unless the notion is demographic parity.
+        With outcomes, unless the notion is demographic parity.
     notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
     pos_label : label, optional
         The class of equal opportunity; by default the larger of two.
     """
     if notion == "demographic_parity":
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
-    assert settled.cells is not None
-    classes = classes_of(settled.cells)
-    if len(classes) < 2:
+    cells = settled.outcomes
+    if cells is None or not isinstance(cells.groups.tolist()[0], Cell):
         raise ValueError(
-            f"y holds one class only ({classes[0]!r}), so there is nothing to compare within "
-            "classes; pass y with two classes or more, or notion='demographic_parity'."
+            f"notion={notion!r} compares people of the same class, but these moments do not know "
+            "classes; pass y to fit, or target to fit_files and to the methods of GroupMoments, "
+            "for example GroupMoments.from_data(X, groups, target=y)."
         )
+    classes = classes_of(cells)
     if notion == "equal_opportunity":
         classes = [positive_class(classes, pos_label)]
-    return [_stratum(settled, settled.cells, outcome) for outcome in classes]
+    return [_stratum(settled, cells, outcome) for outcome in classes]
 
 
 def _stratum(

@@ -114,6 +114,16 @@ class Sums:
         within, between = squares - self.from_shifts**2, self.from_mean**2
         return self.shares @ within, self.shares @ between
 
+    def select(self, columns: list[int]) -> Sums:
+        """Sums of some of the columns, in this order."""
+        return Sums(
+            self.rows,
+            self.weights,
+            self.shifts[:, columns],
+            self.sums[:, columns],
+            self.grams[:, columns][:, :, columns],
+        )
+
     def divided(self, scale: Array) -> Sums:
         """Sums of the rows with each column divided by its scale."""
         return Sums(

@@ -26,6 +26,7 @@ class Status(StrEnum):
     ROBUST = "robust error at its least"
     WELFARE_BEST = "welfare at its best"
     WELFARE_UNPROVEN = "most welfare found, not proven"
+    SUPERVISED = "partial least squares"
     MEANS_HIDDEN = "group means hidden"
     MEAN_GAP_BUDGET = "mean gap budget met"
     SELECTED = "selected from the front"

@@ -10,6 +10,7 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.mean_gap import MeanGapProblem
 from fairpca._problems.robust import RobustProblem
+from fairpca._problems.pls import PLSProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.subset import SubsetProblem
 from fairpca._problems.welfare import WelfareProblem
@@ -22,6 +23,7 @@ from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.mean_gap import solve_mean_gap
 from fairpca._solvers.multiplicative_weights import solve_multiplicative_weights
 from fairpca._solvers.pca import solve_pca
+from fairpca._solvers.pls import solve_pls
 from fairpca._solvers.subset.select import solve_subset
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import solve_fixed
@@ -32,7 +34,13 @@ from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
 from fairpca._threads import single_threaded_blas
 
 Problem = (
-    FairProblem | WorstOffProblem | WelfareProblem | RobustProblem | SubsetProblem | MeanGapProblem
+    FairProblem
+    | WorstOffProblem
+    | WelfareProblem
+    | RobustProblem
+    | SubsetProblem
+    | MeanGapProblem
+    | PLSProblem
 )
 
 
@@ -70,6 +78,8 @@ def solve(
         match problem:
             case SubsetProblem():
                 return solve_subset(problem, operand, rank)
+            case PLSProblem():
+                return solve_pls(problem, operand, rank)
             case MeanGapProblem(max_mean_gap):
                 return in_basis(partial(solve_mean_gap, max_mean_gap=max_mean_gap))
             case FairProblem(alpha=1.0):

@@ -16,6 +16,7 @@ import numpy as np
 
 from fairpca._input.checks import check_sample_weight
 from fairpca._input.device import is_dask
+from fairpca._input.joint import NumericTarget, as_targets
 from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
 from fairpca._threads import single_threaded_blas
 
@@ -30,6 +31,7 @@ except ImportError as error:
 BlockResult = TypeVar("BlockResult")
 
 _FAN_IN = 8
+_NUMBERS = "y (numbers)"
 
 
 def reduce_blocks(
@@ -44,7 +46,11 @@ def reduce_blocks(
     blocks = _row_blocks(X)
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
     weighing = _cut_like(X, weights, "sample_weight", len(blocks))
-    outcomes = _cut_like(X, target, "y", len(blocks))
+    if isinstance(target, NumericTarget):
+        numbers = _cut_like(X, target.values, _NUMBERS, len(blocks))
+        outcomes = [delayed(NumericTarget, pure=False)(block) for block in numbers]
+    else:
+        outcomes = _cut_like(X, target, "y", len(blocks))
     on_block = delayed(_on_block, pure=False)
     merge_all = delayed(reduce, pure=False)
     parts = [
@@ -147,5 +153,8 @@ def _cut(values: Any, name: str, edges: list[int]) -> list[Any]:
         weights = check_sample_weight(values, n_rows)
         assert weights is not None
         return [weights[a:b] for a, b in pairwise(edges)]
+    if name == _NUMBERS:
+        numbers = as_targets(values)
+        return [numbers[a:b] for a, b in pairwise(edges)]
     codes, labels = (encode_outcomes if name == "y" else encode_groups)(values, n_rows)
     return [CodedLabels(codes[a:b], labels.tolist()) for a, b in pairwise(edges)]

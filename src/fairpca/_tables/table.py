@@ -13,7 +13,7 @@ from fairpca._tables.arrow import is_empty, is_number, is_text_like, label_kind,
 from fairpca._tables.decode import Origin, RecordBatch, TableBlock, decode
 from fairpca._tables.formats import read_batches, read_schema
 from fairpca._tables.paths import TableFile, find_files, listed
-from fairpca._tables.roles import Roles, choose_roles
+from fairpca._tables.roles import Roles, choose_roles, refuse_unknown_columns
 from fairpca._tables.text import refuse_almost_numbers
 from fairpca._threads import ordered_map
 
@@ -101,6 +101,11 @@ class FileTable:
         if columns is None:
             self._refuse_almost_numbers(self.left_out(roles, drop))
         return roles
+
+    def is_floating(self, name: str) -> bool:
+        """Whether a column holds numbers with fractions, by its type."""
+        refuse_unknown_columns([name], self.types, self.name)
+        return bool(pa.types.is_floating(self.types[name]))
 
     def left_out(self, roles: Roles, drop: Sequence[str] = ()) -> list[str]:
         """The columns that are neither used nor in ``drop``, because they do not hold numbers."""

@@ -1,0 +1,322 @@
+"""FairPLS: components made for a target, without what tells the groups apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from fairpca._estimators.targeted import TargetedProjection
+from fairpca._input.joint import NumericTarget
+from fairpca._input.labels import holds_fractions
+from fairpca._moments.complement import Complement
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.operand import Operand
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.strata import Notion, mean_differences, mean_gap, spanned, strata_of
+from fairpca._moments.targets import Target, target_of
+from fairpca._problems.fair import PLAIN_PCA
+from fairpca._problems.pls import PLSProblem
+from fairpca._problems.solution import Solution
+from fairpca._sklearn import Interval, StrOptions
+from fairpca._solvers import Problem, solve
+from fairpca._typing import Array
+
+TargetType = Literal["auto", "classes", "numbers"]
+
+
+class FairPLS(TargetedProjection):
+    """Partial least squares whose scores do not tell the groups apart.
+
+    Components that serve a target: PLS looks for directions of large covariance with y, where PCA
+    looks for large variance. Directions that tell the groups apart are left out, which narrows the
+    gap between the groups' selection rates (``"demographic_parity"``) or error rates
+    (``"equalized_odds"``) under a classifier on the scores. It is a transformer: put any classifier
+    after it. Equal means do not force equal rates; measure them with
+    :func:`fairpca.metrics.classifier_outcomes`.
+
+    The components are an orthonormal basis of the span of the SIMPLS directions.
+
+    Attributes not listed below are those of :class:`FairPCA`.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
+        least that share of its variance; None means as many as there are.
+    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"} or None, default=None
+        Among whom the groups' mean scores are to be equal: all rows; the rows of the positive
+        class; the rows of each class of y. None is plain PLS.
+    max_mean_gap : float, optional
+        Instead of equal means ask for a ``mean_gap_`` of at most this, as near to plain PLS as that
+        allows. Needs a ``notion``.
+    target_type : {"auto", "classes", "numbers"}, default="auto"
+        What y holds. By default numbers with fractions, or several columns, are numbers, and all
+        else are classes. In files, columns of floating-point type are numbers.
+    pos_label : label, optional
+        The positive class of equal opportunity; by default the larger of two.
+    normalize : bool, default=False
+        Report each group's error as a share of the group's own total variance.
+    min_group_size : int, default=1
+        Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        Refuse small groups by name; merge them into one group called "rest"; or leave them out of
+        the comparison, so that their means are not hidden.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features_in_)
+        Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
+        row is positive.
+    classes_ : list or None
+        The classes of y, sorted; None for numbers.
+    target_r2_ : float
+        Share of the target's variance that a linear model of the scores explains; of classes, that
+        of their indicators.
+    pls_target_r2_ : float
+        The same for plain PLS.
+    hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
+        Orthonormal rows: the directions left out.
+    mean_gap_ : float
+        Variance of the scores between the groups' means, as in :class:`BlindPCA`; without a notion
+        that of demographic parity.
+    pls_mean_gap_ : float
+        The same for plain PLS.
+    alpha_ : float
+        1 for plain PLS, 0 where means are hidden, between them with a budget.
+    duality_gap_ : float
+        NaN: directions that are chosen one after the other prove nothing.
+    status_ : str
+        "partial least squares", "group means hidden", "mean gap budget met", or "already fair"
+        (plain PLS keeps to the budget).
+
+    See Also
+    --------
+    BlindPCA : The same without a target.
+    fairpca.metrics : What the scores reveal, and what a classifier makes of them.
+
+    References
+    ----------
+    .. [1] S. de Jong, "SIMPLS: an alternative approach to partial least squares regression", 1993.
+
+    Examples
+    --------
+    The target arrives by itself in a pipeline.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from fairpca import FairPLS
+    >>> from fairpca.datasets import load_diabetes_by_sex
+    >>> data = load_diabetes_by_sex()
+    >>> ill = data.target > 150
+    >>> pipeline = make_pipeline(FairPLS(2, notion="demographic_parity"), LogisticRegression())
+    >>> pipeline = pipeline.fit(data.data, ill, fairpls__sensitive_features=data.sensitive_features)
+    >>> pls = pipeline["fairpls"]
+    >>> round(pls.pls_target_r2_, 3), round(pls.target_r2_, 3)
+    (0.335, 0.259)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TargetedProjection._parameter_constraints,
+        "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"}), None],
+        "max_mean_gap": [Interval(Real, 0, None, closed="left"), None],
+        "target_type": [StrOptions({"auto", "classes", "numbers"})],
+        "pos_label": [object],
+        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "small_groups": [StrOptions({"error", "merge", "ignore"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        notion: Notion | None = None,
+        max_mean_gap: float | None = None,
+        target_type: TargetType = "auto",
+        pos_label: Any = None,
+        normalize: bool = False,
+        min_group_size: int = 1,
+        small_groups: SmallGroups = "error",
+    ) -> None:
+        self.n_components = n_components
+        self.notion = notion
+        self.max_mean_gap = max_mean_gap
+        self.target_type = target_type
+        self.pos_label = pos_label
+        self.normalize = normalize
+        self.min_group_size = min_group_size
+        self.small_groups = small_groups
+
+    classes_: list[Any] | None
+    target_r2_: float
+    pls_target_r2_: float
+    hidden_directions_: Array
+    mean_gap_: float
+    pls_mean_gap_: float
+
+    def fit_moments(
+        self, moments: GroupMoments, target: str | int | Sequence[str | int] | None = None
+    ) -> Self:
+        """Find the projection from moments accumulated elsewhere.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            Made with ``target=y`` where y are classes. Where it is numbers, its columns belong to
+            the moments like those of X.
+        target : column name or number, or several, optional
+            Which columns hold the target, where it is numbers; -1 is the last one.
+
+        Returns
+        -------
+        self
+        """
+        if target is not None:
+            moments = _with_targets_last(moments, target)
+        return super().fit_moments(moments)
+
+    def fit_files(
+        self, paths: Any, *, group: str | Sequence[str], target: str | None = None, **options: Any
+    ) -> Self:
+        """Find the projection for the rows of files, read once in constant memory.
+
+        Parameters are those of :meth:`GroupMoments.from_files`; ``target`` is the column of y.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        if target is None:
+            raise ValueError(
+                f"{self!r} needs a target; pass the name of the column of y, for example "
+                "fit_files(paths, group='sex', target='income')."
+            )
+        if not self._are_numbers_in_files(paths, target, options):
+            return super().fit_files(paths, group=group, target=target, **options)
+        if options.get("columns") is not None:
+            options["columns"] = [*options["columns"], target]
+        return self.fit_moments(GroupMoments.from_files(paths, group=group, **options), target)
+
+    def _are_numbers_in_files(self, paths: Any, target: str, options: dict[str, Any]) -> bool:
+        from fairpca._tables.table import FileTable
+
+        if not self._may_be_numbers() or self.target_type != "auto":
+            return self.target_type == "numbers"
+        reading = {name: options[name] for name in ("file_format", "encoding") if name in options}
+        return FileTable(paths, **reading).is_floating(target)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.max_mean_gap is not None and self.notion is None:
+            raise ValueError(
+                f"max_mean_gap={self.max_mean_gap} limits the gap between groups, but notion=None "
+                "does not say among whom; pass notion='demographic_parity', for example."
+            )
+        if self.target_type == "numbers" and not self._may_be_numbers():
+            raise ValueError(
+                f"notion={self.notion!r} compares people of the same class, but "
+                "target_type='numbers' has no classes; pass target_type='classes', or "
+                "notion='demographic_parity'."
+            )
+
+    def _needs_outcomes(self) -> bool:
+        return True
+
+    def _may_be_numbers(self) -> bool:
+        return self.notion in (None, "demographic_parity")
+
+    def _outcomes(self, y: Any, method: str) -> Any:
+        """Y as it is to be learnt: classes, or numbers."""
+        y = super()._outcomes(y, method)
+        numbers = self.target_type == "numbers"
+        if self.target_type == "auto" and self._may_be_numbers():
+            numbers = holds_fractions(y)
+        return NumericTarget(y) if numbers else y
+
+    def _update(
+        self, moments: GroupMoments, X: Any, y: Any, groups: Any, sample_weight: Any
+    ) -> None:
+        target = self._outcomes(y, "partial_fit")
+        if moments.n_features:  # as the first block had it
+            numbers = moments.n_targets > 0
+            if numbers and not isinstance(target, NumericTarget):
+                target = NumericTarget(target)
+            elif isinstance(target, NumericTarget) and not numbers:
+                raise ValueError(
+                    "y holds numbers with fractions, but whole ones, taken for classes, in the "
+                    "blocks before; pass FairPLS(target_type='numbers'), or classes in every block."
+                )
+        moments.update(X, groups, sample_weight, target)
+
+    def _problem(self) -> Problem:
+        return PLAIN_PCA  # what warnings compare with; the problem itself depends on the data
+
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        if settled.outcomes is None:
+            raise ValueError(
+                "FairPLS needs a target, but these moments have none; pass target=y to "
+                "GroupMoments.from_data for classes, or name the columns of numbers, "
+                "fit_moments(moments, target=-1)."
+            )
+        target = target_of(settled.outcomes)
+        notion = self.notion or "demographic_parity"
+        differences = mean_differences(strata_of(settled, notion, self.pos_label))
+        variance = float(settled.operand.shares @ settled.operand.traces)
+        complement = Complement(spanned(differences, variance))
+        limit = inf
+        if self.notion is not None:
+            limit = float(self.max_mean_gap or 0.0)
+            rank = self._rank_left(settled, operand, complement, rank)
+        hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
+        plain = PLSProblem(target.covariance, differences, complement)
+        solution = solve(replace(plain, max_mean_gap=limit), settled.operand, rank)
+        pls = solution if limit == inf else solve(plain, settled.operand, rank)
+        pca = solve(PLAIN_PCA, operand, rank)
+        return replace(
+            solution,
+            errors=operand.errors(solution.basis),
+            pca=pca.pca,
+            privileged=pca.privileged,
+            harmed=pca.harmed,
+            n_eigensolves=pca.n_eigensolves,
+            extras={
+                "classes_": target.classes,
+                "target_r2_": _r2(target, settled.operand, solution.basis),
+                "pls_target_r2_": _r2(target, settled.operand, pls.basis),
+                "hidden_directions_": hidden.T,
+                "mean_gap_": mean_gap(differences, solution.basis),
+                "pls_mean_gap_": mean_gap(differences, pls.basis),
+            },
+        )
+
+
+def _r2(target: Target, operand: Operand, basis: Array) -> float:
+    C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
+    return target.explained(basis, basis.T @ C_U)
+
+
+def _with_targets_last(
+    moments: GroupMoments, target: str | int | Sequence[str | int]
+) -> GroupMoments:
+    """The moments with these columns, which hold the target, at the end."""
+    named = [target] if isinstance(target, (str, int)) else list(target)
+    names, d = moments.feature_names or [], moments.n_features
+    columns = []
+    for column in named:
+        if isinstance(column, str) and column in names:
+            columns.append(names.index(column))
+        elif isinstance(column, int) and -d <= column < d:
+            columns.append(column % d)
+        else:
+            raise ValueError(
+                f"target={column!r} is no column of these moments, which have "
+                f"{names[:8] if names else f'{d} columns without names'}; pass "
+                f"{'one of these names' if names else 'a number, -1 for the last one'}."
+            )
+    features = [j for j in range(d) if j not in columns]
+    return moments.select([*features, *columns], n_targets=len(columns))

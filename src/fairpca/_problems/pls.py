@@ -1,0 +1,31 @@
+"""Components made for a target, one after the other (partial least squares)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from fairpca._moments.complement import Complement
+from fairpca._typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class PLSProblem:
+    """Directions of the largest covariance with the targets, each uncorrelated with those before.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (d, m)
+        ``S_xy``.
+    differences : ndarray of shape (q, d)
+        ``D`` with ``D'D = B``, whose variance among the scores, ``tr U'BU``, is limited.
+    complement : Complement
+        Of the rows of D.
+    max_mean_gap : float
+        The limit; with 0 all directions lie in the complement.
+    """
+
+    covariance: Array
+    differences: Array
+    complement: Complement
+    max_mean_gap: float = inf

@@ -1,0 +1,249 @@
+"""FairPLS: SIMPLS from moments, what it hides, and every way in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from helpers.data import make_groups
+from scipy.linalg import null_space, subspace_angles
+from sklearn.base import clone
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from fairpca import FairPLS, GroupMoments, load_model
+from fairpca._moments import learn
+
+NAMES = list("abcdefgh")
+
+
+def people(kind="two", sizes=(90, 60, 70)):
+    X, groups = make_groups(sizes, d=8)
+    noise = np.random.default_rng(0).normal(size=len(X))
+    score = X[:, 0] - X[:, 3] + noise
+    if kind == "numbers":
+        return X, groups, score
+    cuts = [0.0] if kind == "two" else [-2.0, 2.0]
+    return X, groups, np.array(["bad", "fair", "good"])[np.digitize(score, cuts)]
+
+
+def indicators(y):
+    return y[:, None] if y.dtype.kind == "f" else (y[:, None] == np.unique(y)).astype(float)
+
+
+def same_span(A, B):
+    return np.max(subspace_angles(A.T, B.T)) < 1e-6
+
+
+# With several targets NIPALS and SIMPLS differ from the second component on.
+@pytest.mark.parametrize(
+    ("kind", "r"), [("two", 1), ("two", 3), ("three", 1), ("numbers", 1), ("numbers", 3)]
+)
+def test_plain_pls_spans_what_scikit_learn_finds(kind, r):
+    X, groups, y = people(kind)
+    pls = FairPLS(r).fit(X, y, sensitive_features=groups)
+    other = PLSRegression(r, scale=False, tol=1e-12, max_iter=5000).fit(X, indicators(y))
+    assert same_span(pls.components_, other.x_rotations_.T)
+    r2 = LinearRegression().fit(pls.transform(X), indicators(y))
+    fitted, Y = r2.predict(pls.transform(X)), indicators(y)
+    expected = 1 - np.sum((Y - fitted) ** 2) / np.sum((Y - Y.mean(axis=0)) ** 2)
+    assert pls.target_r2_ == pls.pls_target_r2_ == pytest.approx(expected, rel=1e-9)
+    assert pls.status_ == "partial least squares"
+
+
+@pytest.mark.parametrize("kind", ["two", "numbers"])
+def test_hiding_is_pls_in_the_complement(kind):
+    X, groups, y = people(kind)
+    pls = FairPLS(2, notion="demographic_parity").fit(X, y, sensitive_features=groups)
+    means = np.array([X[groups == g].mean(axis=0) for g in np.unique(groups)])
+    N = null_space(means[1:] - means[0])
+    inside = PLSRegression(2, scale=False, tol=1e-12).fit((X - X.mean(axis=0)) @ N, indicators(y))
+    assert same_span(pls.components_, (N @ inside.x_rotations_).T)
+    scores = pls.transform(X)
+    own = [scores[groups == g].mean(axis=0) for g in pls.groups_]
+    np.testing.assert_allclose(own, np.zeros_like(own), atol=1e-12)
+    assert pls.hidden_directions_.shape == (2, 8)
+    assert pls.mean_gap_ == pytest.approx(0, abs=1e-20)
+    assert pls.target_r2_ < pls.pls_target_r2_
+
+
+@pytest.mark.parametrize("notion", ["equal_opportunity", "equalized_odds"])
+@pytest.mark.parametrize("kind", ["two", "three"])
+def test_means_within_classes_are_equal(notion, kind):
+    X, groups, y = people(kind)
+    classes = ["good"] if notion == "equal_opportunity" and kind == "three" else np.unique(y)[-1:]
+    label = {"pos_label": "good"} if kind == "three" else {}
+    pls = FairPLS(1, notion=notion, **label).fit(X, y, sensitive_features=groups)
+    scores = pls.transform(X)
+    for outcome in classes if notion == "equal_opportunity" else np.unique(y):
+        own = [scores[(groups == g) & (y == outcome)].mean(axis=0) for g in pls.groups_]
+        np.testing.assert_allclose(own, [own[0]] * 3, atol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.6])
+def test_a_budget_lies_between_plain_and_hidden(share):
+    X, groups, y = people()
+    hidden = FairPLS(2, notion="equalized_odds").fit(X, y, sensitive_features=groups)
+    limit = share * hidden.pls_mean_gap_
+    pls = FairPLS(2, notion="equalized_odds", max_mean_gap=limit)
+    pls.fit(X, y, sensitive_features=groups)
+    assert limit * (1 - 1e-6) <= pls.mean_gap_ <= limit
+    assert hidden.target_r2_ < pls.target_r2_
+    assert pls.status_ == "mean gap budget met"
+    assert 0 < pls.alpha_ < 1
+    free = clone(pls).set_params(max_mean_gap=1.01 * pls.pls_mean_gap_)
+    assert free.fit(X, y, sensitive_features=groups).status_ == "already fair"
+
+
+def test_the_contract_of_all_estimators():
+    X, groups, y = people()
+    pls = FairPLS(3, notion="demographic_parity").fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(pls.components_ @ pls.components_.T, np.eye(3), atol=1e-12)
+    covariance = np.cov(pls.transform(X).T)
+    np.testing.assert_allclose(covariance, np.diag(pls.explained_variance_), atol=1e-9)
+    assert (np.diff(pls.explained_variance_) <= 0).all()
+    pca = PCA(3).fit(X)
+    residual = X - pca.inverse_transform(pca.transform(X))
+    errors = [np.mean(np.sum(residual[groups == g] ** 2, axis=1)) for g in pls.groups_]
+    np.testing.assert_allclose(pls.pca_group_errors_, errors, rtol=1e-9)
+    assert np.isnan(pls.duality_gap_)
+
+
+def test_a_target_that_is_used_up_leaves_the_directions_of_largest_variance():
+    X, groups = make_groups((90, 60), d=4)
+    X = X - X.mean(axis=0)
+    X = X @ np.linalg.inv(np.linalg.cholesky(np.cov(X.T, bias=True)).T) * [1, 2, 3, 4]
+    pls = FairPLS(2).fit(X, X[:, 0] + 0.5, sensitive_features=groups)
+    np.testing.assert_allclose(np.abs(pls.components_), np.eye(4)[[3, 0]], atol=1e-6)
+    assert pls.target_r2_ == pytest.approx(1)
+
+
+def ways_in(X, groups, y, folder, numbers):
+    yield "list", lambda pls: pls.fit(X.tolist(), y.tolist(), sensitive_features=groups)
+    frame = pd.DataFrame(X, columns=NAMES)
+    yield "frame", lambda pls: pls.fit(frame, pd.Series(y), sensitive_features=groups)
+    yield "column", lambda pls: pls.fit(X, y[:, None], sensitive_features=groups)
+    yield "sparse", lambda pls: pls.fit(sp.csr_array(X), y, sensitive_features=groups)
+
+    def in_blocks(pls):
+        for rows in np.array_split(np.arange(len(X)), 7):
+            pls.partial_fit(X[rows], y[rows], sensitive_features=groups[rows])
+        return pls
+
+    yield "blocks", in_blocks
+    path = folder / "people.csv"
+    frame.assign(group=groups, y=y).to_csv(path, index=False, float_format="%.17g")
+    yield "files", lambda pls: pls.fit_files(path, group="group", target="y")
+    named = {"group": "group", "target": "y", "columns": NAMES}
+    yield "columns", lambda pls: pls.fit_files(path, **named)
+    if numbers:
+        joint = GroupMoments.from_data(np.column_stack([y, X]), groups)
+        yield "moments", lambda pls: pls.fit_moments(joint, target=0)
+    else:
+        cells = GroupMoments.from_data(X, groups, target=y)
+        yield "moments", lambda pls: pls.fit_moments(cells)
+
+
+@pytest.mark.parametrize("kind", ["two", "numbers"])
+def test_every_way_in_gives_the_same(kind, tmp_path):
+    X, groups, y = people(kind)
+    settings = {"n_components": 2, "notion": "demographic_parity"}
+    expected = FairPLS(**settings).fit(X, y, sensitive_features=groups)
+    for name, way in ways_in(X, groups, y, tmp_path, kind == "numbers"):
+        pls = way(FairPLS(**settings))
+        np.testing.assert_allclose(pls.components_, expected.components_, atol=1e-8, err_msg=name)
+        assert pls.n_features_in_ == 8
+        assert pls.target_r2_ == pytest.approx(expected.target_r2_, rel=1e-9)
+        assert pls.transform(X[:5]).shape == (5, 2) if name == "blocks" else True
+
+
+@pytest.mark.parametrize("kind", ["two", "numbers"])
+def test_dask(kind):
+    da = pytest.importorskip("dask.array", reason="needs the dask extra")
+    X, groups, y = people(kind)
+    expected = FairPLS(2).fit(X, y, sensitive_features=groups)
+    outcomes = y if kind == "two" else da.from_array(y, chunks=64)
+    for given in (y, outcomes):
+        pls = FairPLS(2).fit(da.from_array(X, chunks=(50, 8)), given, sensitive_features=groups)
+        np.testing.assert_allclose(pls.components_, expected.components_, atol=1e-8)
+
+
+def test_several_numbers_count_alike():
+    X, groups, y = people("numbers")
+    Y = np.column_stack([y, X[:, 5] + y])
+    pls = FairPLS(2).fit(X, Y, sensitive_features=groups)
+    scaled = FairPLS(2).fit(X, Y * [1.0, 1e3], sensitive_features=groups)
+    np.testing.assert_allclose(pls.components_, scaled.components_, atol=1e-9)
+    covariance = (X - X.mean(axis=0)).T @ (Y / Y.std(axis=0))
+    first = FairPLS(1).fit(X, Y, sensitive_features=groups).components_[0]
+    best = np.linalg.svd(covariance)[0][:, 0]
+    assert abs(first @ best) == pytest.approx(1)
+
+
+def test_classes_with_very_many_features(monkeypatch):
+    X, groups, y = people()
+    expected = FairPLS(2, notion="equalized_odds").fit(X, y, sensitive_features=groups)
+    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
+    pls = FairPLS(2, notion="equalized_odds").fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(pls.components_, expected.components_, atol=1e-7)
+    with pytest.raises(ValueError, match="with 8 features a target must be classes"):
+        FairPLS(2).fit(X, X[:, 0], sensitive_features=groups)
+
+
+def test_y_arrives_by_itself_in_a_pipeline():
+    X, groups, y = people()
+    pipeline = make_pipeline(FairPLS(2, notion="equalized_odds"), LogisticRegression())
+    pipeline.fit(X, y, fairpls__sensitive_features=groups)
+    assert pipeline.score(X, y) > 0.6
+    scores = FairPLS(2).fit_transform(X, y, sensitive_features=groups)
+    assert scores.shape == (220, 2)
+
+
+def test_models_come_back(tmp_path):
+    pytest.importorskip("safetensors", reason="needs the model extra")
+    X, groups, y = people()
+    pls = FairPLS(2, notion="equalized_odds").fit(X, y, sensitive_features=groups)
+    pls.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(again.transform(X), pls.transform(X))
+    assert again.classes_ == ["bad", "fair"]
+
+
+BAD = [
+    ({"max_mean_gap": 1.0}, None, r"notion=None does not say among whom"),
+    ({"notion": "equalized_odds", "target_type": "numbers"}, None, "has no classes"),
+    ({"notion": "equalized_odds"}, lambda y: np.linspace(0, 1, len(y)), "no classes, such as"),
+    ({}, lambda y: None, r"requires y to be passed"),
+    ({}, lambda y: np.ones(len(y)), r"one class only \(1.0\)"),
+    ({"target_type": "numbers"}, lambda y: np.ones(len(y)), "y does not vary in column 0"),
+    ({"target_type": "numbers"}, lambda y: y, "pass target_type='classes'"),
+    ({}, lambda y: np.where(y == "bad", np.nan, 1.5), r"y contains NaN or infinity in \d+ rows"),
+    ({}, lambda y: np.linspace(0, 1, 7), r"y has 7 rows but X has 220"),
+    ({"notion": "equalized_odds", "n_components": 5}, None, "takes 4 and leaves 4"),
+]
+
+
+@pytest.mark.parametrize(("params", "change", "message"), BAD, ids=str)
+def test_refusals(params, change, message):
+    X, groups, y = people()
+    with pytest.raises((ValueError, TypeError), match=message):
+        FairPLS(**{"n_components": 2, **params}).fit(
+            X, change(y) if change else y, sensitive_features=groups
+        )
+
+
+def test_blocks_that_contradict_each_other():
+    X, groups, y = people("numbers")
+    pls = FairPLS(2).partial_fit(X, (y > 0).astype(int), sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"FairPLS\(target_type='numbers'\)"):
+        pls.partial_fit(X, y, sensitive_features=groups)
+    numbers = FairPLS(2).partial_fit(X, y, sensitive_features=groups)
+    numbers.partial_fit(X, np.round(y), sensitive_features=groups)
+    assert numbers.classes_ is None
+    with pytest.raises(ValueError, match=r"fit_moments\(moments, target=-1\)"):
+        FairPLS(2).fit_moments(GroupMoments.from_data(X, groups))
+    with pytest.raises(ValueError, match="'z' is no column"):
+        FairPLS(2).fit_moments(GroupMoments.from_data(X, groups), target="z")
