@@ -33,12 +33,12 @@ _CLOSE = 1e-9  # of the budget
 def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
     """SIMPLS, or as near to it as the budget allows."""
     if problem.max_mean_gap == 0.0:
-        return _solution(operand, _hidden(problem, operand, rank), 0.0, Status.MEANS_HIDDEN)
+        return _greedy_solution(operand, _hidden(problem, operand, rank), 0.0, Status.MEANS_HIDDEN)
     basis = _directions(problem, operand, 1.0, rank)
     if problem.max_mean_gap == inf:
-        return _solution(operand, basis, 1.0, Status.SUPERVISED)
+        return _greedy_solution(operand, basis, 1.0, Status.SUPERVISED)
     if _gap(problem, basis) <= problem.max_mean_gap:
-        return _solution(operand, basis, 1.0, Status.ALREADY_FAIR)
+        return _greedy_solution(operand, basis, 1.0, Status.ALREADY_FAIR)
     low, high, best = 0.0, 1.0, _hidden(problem, operand, rank)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
@@ -50,7 +50,7 @@ def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
             low, best = middle, basis
             if left <= _CLOSE * problem.max_mean_gap:
                 break
-    return _solution(operand, best, low, Status.MEAN_GAP_BUDGET)
+    return _greedy_solution(operand, best, low, Status.MEAN_GAP_BUDGET)
 
 
 def _gap(problem: PLSProblem, basis: Array) -> float:
@@ -110,7 +110,7 @@ def _filled(operand: Operand, basis: Array, rank: int) -> Array:
     return np.hstack([basis, rest.lift(top_eigenvectors(C, rank - basis.shape[1])[1])])
 
 
-def _solution(operand: Operand, basis: Array, alpha: float, status: Status) -> Solution:
+def _greedy_solution(operand: Operand, basis: Array, alpha: float, status: Status) -> Solution:
     errors = operand.errors(basis)
     point = Point(np.full(len(errors), nan), basis, errors, nan)
     return Solution(
