@@ -9,8 +9,8 @@ from math import inf
 from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.mean_gap import MeanGapProblem
-from fairpca._problems.robust import RobustProblem
 from fairpca._problems.pls import PLSProblem
+from fairpca._problems.robust import RobustProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.subset import SubsetProblem
 from fairpca._problems.welfare import WelfareProblem
