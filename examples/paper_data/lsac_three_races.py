@@ -24,7 +24,7 @@ asked = {
     "efficient fairness": FairPCA(5),
     "equal at any price (u-FPCA)": FairPCA(5, constraint=None),
     "nobody above PCA's worst (c-FPCA)": FairPCA(5, constraint="no_worse"),
-    "least spread for 1% more error": FairPCA(5, max_error_increase=0.01),
+    "efficient, for 1% more error": FairPCA(5, max_error_increase=0.01),
     "least largest error": MinMaxPCA(5, criterion="error"),
     "least largest loss": MinMaxPCA(5),
     "same share of variance kept": FairPCA(5, normalize=True),
