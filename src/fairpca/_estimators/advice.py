@@ -16,6 +16,7 @@ from fairpca._problems.solution import Solution
 from fairpca._problems.status import APPROXIMATE, Status
 from fairpca._solvers import Problem
 from fairpca._solvers.eigenspaces.dense import rounding_of
+from fairpca._typing import Array
 from fairpca.exceptions import (
     DualityGapWarning,
     LevellingDownWarning,
@@ -69,7 +70,8 @@ def warn_of_result(
             "Another n_components may close the gap; a larger tol accepts it.",
             DualityGapWarning,
         )
-    if isinstance(problem, FairProblem) and problem.alpha is None:
+    by_folds = solution.status is Status.CROSS_VALIDATED  # judged by held-out errors
+    if isinstance(problem, FairProblem) and problem.alpha is None and not by_folds:
         _warn_of_people(problem, solution, measured, disparity)
 
 
@@ -96,6 +98,25 @@ def _warn_of_people(
             f"{disparity:.6g}, the worst-off group is at its best, and from here on the groups "
             "would become more alike only by becoming worse. Pass constraint=None to go there, or "
             "more components.",
+            ParityInfeasibleWarning,
+        )
+
+
+def warn_of_held_out(problem: FairProblem, changes: Array, largest: float, D: float) -> None:
+    """Say what held-out errors say against the projection: for whom, or that it is not fair."""
+    negligible = _NO_CHANGE * largest
+    if changes.max() > negligible and changes.min() >= -negligible:
+        warn(
+            "on held-out rows no group is better off than under PCA, and one is worse off: the "
+            'groups are more alike only because they are worse off. constraint="pareto", the '
+            "default, stops before that.",
+            LevellingDownWarning,
+        )
+    if 0 < problem.max_disparity < D - negligible:
+        warn(
+            f"max_disparity={problem.max_disparity:g} is not met: on held-out rows the disparity "
+            f"is {D:.6g}. Pass more components"
+            + (", or constraint=None." if problem.constraint == "pareto" else "."),
             ParityInfeasibleWarning,
         )
 

@@ -214,7 +214,7 @@ class FairProjection(StreamedProjection):
         self, moments: GroupMoments, X: Any, y: Any, groups: Any, sample_weight: Any
     ) -> None:
         """The same for ``partial_fit``: add rows to what was learnt before."""
-        moments.update(X, groups, sample_weight)
+        moments.update(X, groups, sample_weight, **self._fold_options())
 
     def _features_of(self, moments: Learnt) -> Learnt:
         """The moments of the features by group, without what was learnt about outcomes."""

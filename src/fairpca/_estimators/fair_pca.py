@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from math import inf
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from fairpca._estimators.base import FairProjection
+import numpy as np
+from sklearn.utils import check_random_state
+
+from fairpca._estimators.advice import warn_of_held_out
+from fairpca._estimators.base import FairProjection, Learnt
+from fairpca._estimators.stopping import solve_by_folds
 from fairpca._input.checks import check_two_groups
-from fairpca._moments.small_groups import SmallGroups
+from fairpca._input.device import is_dask
+from fairpca._moments.folds import Folds, check_folds_of, learn_folds
+from fairpca._moments.operand import Operand
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.fair import Constraint, FairProblem
-from fairpca._sklearn import Interval, StrOptions
+from fairpca._problems.solution import Solution
+from fairpca._sklearn import HasMethods, Interval, StrOptions
+from fairpca._typing import Array
 
 
 class FairPCA(FairProjection):
@@ -62,6 +72,16 @@ class FairPCA(FairProjection):
         without a :class:`~fairpca.exceptions.DualityGapWarning`; with more than two groups the
         search ends there. Two groups of more than 5000 features get a ``ConvergenceWarning``
         instead, from a hundredth of the overall error on.
+    cv : int or scikit-learn splitter, optional
+        Choose the stop by cross-validation, with so many folds, or with those of a splitter such
+        as ``RepeatedStratifiedKFold(n_splits=5, n_repeats=4)``, which sees numbers of groups as y.
+        Constraint and budgets then apply to the errors of rows that were not fitted to. Without a
+        disparity asked for, ``constraint="pareto"`` ends where the worst-off group is best off,
+        and stays at PCA where that group gains nothing beyond chance. The projection is fitted to
+        all rows in the end. Rows that are read as a stream (``fit_files``, ``partial_fit``, dask)
+        go to folds by a hash of their position; they need a number of folds.
+    random_state : int, RandomState or None, default=None
+        Deals the rows to the folds; with an int the result repeats.
 
     Attributes
     ----------
@@ -111,11 +131,26 @@ class FairPCA(FairProjection):
         ``constraint="no_worse"``), "parity infeasible at this rank",
         "already fair", "disparity budget met", "error budget spent", "fixed alpha", "golden section
         ended at its tolerance", and for more than two groups "least disparity found, not proven"
-        where parity is neither reached nor known to be out of reach.
+        where parity is neither reached nor known to be out of reach. With ``cv``: "stopped by
+        cross-validation".
+    stop_ : float
+        With ``cv``: how far the projection is from PCA, 0, to the end of the way, 1.
+    held_out_group_errors_, held_out_pca_group_errors_ : ndarray of shape (k,)
+        With ``cv``: errors of rows that were not fitted to, and the same for PCA.
+    held_out_reconstruction_error_, held_out_disparity_ : float
+        With ``cv``: the same for all rows together, and for the disparity.
+    held_out_changes_ : ndarray of shape (k,)
+        With ``cv``: how much larger each group's held-out error is than under PCA; negative for
+        those who gain.
+    held_out_disparity_interval_, held_out_changes_interval_ : ndarray of shape (2,), (k, 2)
+        With ``cv``: 95 % intervals of these, by the corrected t-test of Nadeau and Bengio. They do
+        not account for the choice of the stop among others. Of more than two groups the disparity
+        is taken as that between the two that are furthest apart.
     n_eigensolves_ : int
         Number of eigendecompositions.
     moments_ : GroupMoments
-        What was learnt from the data; further ``partial_fit`` calls add to it.
+        What was learnt from the data; further ``partial_fit`` calls add to it. With ``cv`` the
+        moments of folds are kept apart (see :meth:`GroupMoments.without_folds`).
 
     See Also
     --------
@@ -158,7 +193,23 @@ class FairPCA(FairProjection):
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "solver": [StrOptions({"exact", "golden"})],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "cv": [
+            Interval(Integral, 2, None, closed="left"),
+            HasMethods(["split", "get_n_splits"]),
+            None,
+        ],
+        "random_state": ["random_state"],
     }
+
+    # Results, with cv only:
+    stop_: float
+    held_out_group_errors_: Array
+    held_out_pca_group_errors_: Array
+    held_out_reconstruction_error_: float
+    held_out_disparity_: float
+    held_out_disparity_interval_: Array
+    held_out_changes_: Array
+    held_out_changes_interval_: Array
 
     def __init__(
         self,
@@ -173,6 +224,8 @@ class FairPCA(FairProjection):
         small_groups: SmallGroups = "error",
         solver: Literal["exact", "golden"] = "exact",
         tol: float = 1e-6,
+        cv: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
         self.constraint = constraint
@@ -184,6 +237,8 @@ class FairPCA(FairProjection):
         self.small_groups = small_groups
         self.solver = solver
         self.tol = tol
+        self.cv = cv
+        self.random_state = random_state
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -204,11 +259,61 @@ class FairPCA(FairProjection):
                 f"{next(iter(given))}; use solver='exact' with it."
             )
 
+        if self.cv is not None and (self.alpha is not None or self.solver == "golden"):
+            fixed = "solver='golden'" if self.alpha is None else f"alpha={self.alpha}"
+            raise ValueError(
+                f"{fixed} says where to stop, and cv={self.cv} asks for the stop to be chosen; "
+                "pass one of them."
+            )
+
     def _check_groups(self, labels: list[Any]) -> None:
         if self.alpha not in (None, 1):
             check_two_groups(labels, f"FairPCA(alpha={self.alpha})")
         if self.solver == "golden":
             check_two_groups(labels, "FairPCA(solver='golden')")
+
+    # -- cross-validation --------------------------------------------------------------------------
+
+    def _learn(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> Learnt:
+        if self.cv is None:
+            return super()._learn(X, y, groups, sample_weight)
+        if is_dask(X):
+            self._fold_options()
+        rng = check_random_state(self.random_state)
+        return learn_folds(X, groups, sample_weight, self.cv, rng)
+
+    def _fold_options(self) -> dict[str, Any]:
+        if self.cv is None:
+            return {}
+        if not isinstance(self.cv, Integral):
+            raise ValueError(
+                f"cv={self.cv} needs all rows at once, but these are read as a stream; pass a "
+                "number of folds, for example cv=10, or call fit with rows in memory."
+            )
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return {"folds": int(self.cv), "fold_seed": int(seed)}
+
+    def _settle(self, moments: Learnt) -> SettledGroups:
+        settled = super()._settle(moments)
+        if self.cv is not None:
+            check_folds_of(settled, self.cv)
+        return settled
+
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        if self.cv is None:
+            return super()._solve_rank(settled, operand, rank)
+        problem, folds = self._problem(), Folds(settled)
+        return solve_by_folds(problem, folds, operand, rank, self.normalize, self.tol)
+
+    def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
+        super()._publish(moments, settled, solution)
+        if self.cv is not None:
+            largest = float(np.max(self.held_out_pca_group_errors_))
+            changes = self.held_out_changes_[settled.compared]
+            warn_of_held_out(self._problem(), changes, largest, self.held_out_disparity_)
+        return self
+
+    # -- what is minimised -------------------------------------------------------------------------
 
     def _problem(self) -> FairProblem:
         return FairProblem(

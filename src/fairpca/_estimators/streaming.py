@@ -18,6 +18,10 @@ class StreamedProjection(Projection):
     fit_moments: Callable[[GroupMoments], Self]
     _check_params: Callable[[], None]
 
+    def _fold_options(self) -> dict[str, Any]:
+        """How moments of rows that are read as a stream keep folds apart."""
+        return {}
+
     def fit_files(
         self,
         paths: Any,
@@ -51,6 +55,7 @@ class StreamedProjection(Projection):
             file_format=file_format,
             encoding=encoding,
             progress=progress,
+            **self._fold_options(),
         )
         self.fit_moments(moments)
         self._fitted_files = [os.path.abspath(path) for path in paths if path != "-"]

@@ -18,6 +18,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,19 @@ def write_model(
 
 
 def _described(estimator: FairProjection) -> dict[str, Any]:
-    """Class and parameters; one of these may be an estimator itself."""
-    params = {
-        name: _described(value) if isinstance(value, FairProjection) else _to_json(name, value)
-        for name, value in estimator.get_params(deep=False).items()
-    }
+    """Class and parameters; one of these may be an estimator itself.
+
+    Of objects that deal rows to folds only the text is kept: nothing is fitted again.
+    """
+
+    def plain(name: str, value: Any) -> Any:
+        if isinstance(value, FairProjection):
+            return _described(value)
+        dealing = name in ("cv", "random_state") and not isinstance(value, (int, NoneType))
+        return str(value) if dealing else _to_json(name, value)
+
+    params = estimator.get_params(deep=False)
+    params = {name: plain(name, value) for name, value in params.items()}
     return {"class": type(estimator).__name__, "params": params}
 
 

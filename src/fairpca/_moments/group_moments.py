@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
+from pathlib import PurePath
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +32,16 @@ from fairpca._input.labels import (
 from fairpca._input.rows import Rows, as_rows
 from fairpca._moments.accumulate import accumulate
 from fairpca._moments.buffer import Gathered
+from fairpca._moments.fold_labels import (
+    FoldOptions,
+    HashedFolds,
+    check_folds,
+    check_hashed_folds,
+    cross_folds,
+    group_of,
+    have_folds,
+    with_group,
+)
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
 from fairpca._tables.decode import TableBlock
@@ -87,6 +99,7 @@ class GroupMoments:
         self.n_dropped: int = 0
         self.n_targets: int = 0
         self._gathered = _NOTHING
+        self._n_seen: int = 0  # rows, those of weight zero too
 
     @property
     def _total(self) -> Sums:
@@ -102,7 +115,14 @@ class GroupMoments:
 
     @classmethod
     def from_data(
-        cls, X: Any, groups: Any, sample_weight: Any = None, target: Any = None
+        cls,
+        X: Any,
+        groups: Any,
+        sample_weight: Any = None,
+        target: Any = None,
+        *,
+        folds: Any = None,
+        fold_seed: int = 0,
     ) -> GroupMoments:
         """Moments of the rows of X.
 
@@ -121,14 +141,21 @@ class GroupMoments:
             The outcome of each row, a class. Every pair of a group and an outcome that occurs is
             then a group of its own, labelled by that pair, as :class:`BlindPCA` and
             :class:`FairPLS` need it.
+        folds : int or array-like of shape (n_samples,), optional
+            Keep the moments of folds apart, as ``FairPCA(cv=...).fit_moments`` needs them: the
+            number of each row's fold, or how many folds there are. Rows then go to folds by a hash
+            of their position among all rows seen so far; in dask collections, in their block.
+        fold_seed : int, default=0
+            Another seed gives other folds.
 
         Returns
         -------
         GroupMoments
         """
         if is_dask(X):
-            return cls().update(X, groups, sample_weight, target)
-        return moments_of_rows(as_rows(X), groups, sample_weight, target)
+            return cls().update(X, groups, sample_weight, target, folds=folds, fold_seed=fold_seed)
+        plan = check_folds(folds, fold_seed)
+        return moments_of_rows(as_rows(X), groups, sample_weight, target, plan)
 
     @classmethod
     def from_files(
@@ -143,6 +170,8 @@ class GroupMoments:
         file_format: FileFormat | None = None,
         encoding: str = "utf-8",
         progress: Callable[[float], object] | None = None,
+        folds: int | None = None,
+        fold_seed: int = 0,
     ) -> GroupMoments:
         r"""Moments of the rows of files, read block by block in constant memory.
 
@@ -173,6 +202,11 @@ class GroupMoments:
             Of text files.
         progress : callable, optional
             Called in this thread with the fraction done, rising to 1.
+        folds : int, optional
+            Keep the moments of so many folds apart, as ``FairPCA(cv=...)`` needs them. Rows go to
+            folds by a hash of the name of their file and their position in it.
+        fold_seed : int, default=0
+            Another seed gives other folds.
 
         Returns
         -------
@@ -197,8 +231,9 @@ class GroupMoments:
         refuse_no_group(group)
         table = FileTable(paths, file_format, encoding)
         roles = table.choose(columns, _crossed_columns(group, target), sample_weight)
+        make = partial(decoded_moments, folds=check_hashed_folds(folds, fold_seed))
         moments = cls()
-        for part in table.map(roles, decoded_moments, drop_missing, progress):
+        for part in table.map(roles, make, drop_missing, progress):
             moments = moments.merge(part)
         return moments._refuse_empty(table.name)._name_intersections(roles.groups, target)
 
@@ -212,6 +247,8 @@ class GroupMoments:
         sample_weight: str | None = None,
         target: str | None = None,
         drop_missing: bool = False,
+        folds: int | None = None,
+        fold_seed: int = 0,
     ) -> GroupMoments:
         """Moments of the rows of a Spark data frame; only moments reach the driver.
 
@@ -223,6 +260,8 @@ class GroupMoments:
         frame : pyspark.sql.DataFrame
         group, columns, sample_weight, target, drop_missing
             As for :meth:`from_files`.
+        folds, fold_seed : int, optional
+            As for :meth:`from_files`; the position of a row is that in its partition.
 
         Returns
         -------
@@ -238,24 +277,32 @@ class GroupMoments:
             crossed,
             sample_weight,
             drop_missing,
-            make=decoded_moments,
+            make=partial(decoded_moments, folds=check_hashed_folds(folds, fold_seed)),
             merge=GroupMoments.merge,
             nothing=cls(),
         )
         return moments._refuse_empty("the Spark frame")._name_intersections(crossed, target)
 
     def update(
-        self, X: Any, groups: Any, sample_weight: Any = None, target: Any = None
+        self,
+        X: Any,
+        groups: Any,
+        sample_weight: Any = None,
+        target: Any = None,
+        *,
+        folds: Any = None,
+        fold_seed: int = 0,
     ) -> GroupMoments:
         """Add the rows of X, in place, and return self; arguments as in :meth:`from_data`.
 
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
+        plan = check_folds(folds, fold_seed)
         if is_dask(X):
             from fairpca._tables.dask import reduce_blocks
 
             cut = groups, sample_weight, target
-            part = reduce_blocks(X, *cut, block_moments, GroupMoments.merge)
+            part = reduce_blocks(X, *cut, partial(_dask_moments, plan), GroupMoments.merge)
             return self._become(self.merge(part._refuse_empty("X")))
         rows, target = _joined(as_rows(X), target)
         weights = check_sample_weight(
@@ -264,7 +311,7 @@ class GroupMoments:
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        codes, labels = _encode(groups, target, rows.n_rows)
+        codes, labels = _encode(groups, target, rows.n_rows, plan, self._n_seen)
         places = _places(labels.tolist(), self.groups.tolist())
         # A group without a weighted row has no shift yet.
         if -1 not in places and self._gathered.total.rows[places].all():
@@ -273,9 +320,10 @@ class GroupMoments:
             if gathered is not None:
                 self.feature_names = self.feature_names or rows.feature_names
                 self._gathered = gathered
+                self._n_seen += rows.n_rows
                 return self
         total = accumulate(rows, codes, len(labels), weights)
-        part = _moments_of(labels, total, rows.feature_names, rows.n_targets)
+        part = _moments_of(labels, total, rows.feature_names, rows.n_targets, rows.n_rows)
         return self._become(self.merge(part))
 
     def _become(self, other: GroupMoments) -> GroupMoments:
@@ -305,6 +353,7 @@ class GroupMoments:
         else:
             merged = copy(self if self.n_features else other)
         merged.n_dropped = self.n_dropped + other.n_dropped
+        merged._n_seen = self._n_seen + other._n_seen
         return merged
 
     def relabel(self, names: Mapping[Any, Any]) -> GroupMoments:
@@ -334,7 +383,7 @@ class GroupMoments:
                 f"rename some of {known[:5]}{'...' if len(known) > 5 else ''}."
             )
         renamed = _combined([(self, [names.get(label, label) for label in known])])
-        renamed.n_dropped = self.n_dropped
+        renamed.n_dropped, renamed._n_seen = self.n_dropped, self._n_seen
         return renamed
 
     def select(self, columns: Sequence[int], n_targets: int = 0) -> GroupMoments:
@@ -365,6 +414,29 @@ class GroupMoments:
             picked.feature_names = [self.feature_names[j] for j in columns]
         return picked
 
+    def without_folds(self) -> GroupMoments:
+        """Moments of the same rows by group alone, where those of folds were kept apart.
+
+        Examples
+        --------
+        >>> from fairpca import GroupMoments
+        >>> moments = GroupMoments.from_data([[0.0], [2.0], [4.0]], list("aab"), folds=[0, 1, 0])
+        >>> moments.without_folds()
+        GroupMoments({'a': 2, 'b': 1}, n_features=1)
+        """
+        found = self.groups.tolist()
+        if not have_folds(found):
+            return self
+        first = [i for i, label in enumerate(found) if label.repeat == 0]  # every row once
+        labels = sort_labels(list(dict.fromkeys(map(group_of, found))))
+        places = _places([group_of(found[i]) for i in first], labels)
+        total = Sums.combined(len(labels), self.n_features, [(self._total.take(first), places)])
+        plain = _moments_of(
+            label_vector(labels), total, self.feature_names, self.n_targets, self._n_seen
+        )
+        plain.n_dropped = self.n_dropped
+        return plain
+
     def _refuse_empty(self, source: str) -> GroupMoments:
         if self.n_features:
             return self
@@ -377,14 +449,16 @@ class GroupMoments:
         """Labels as crossed columns in memory have them, in place of one label per column."""
         if len(columns) < 2:
             return self
-        found = self.groups.tolist()
+        found = list(dict.fromkeys(map(group_of, self.groups.tolist())))
         if target is None:
-            return self.relabel(dict(zip(found, name_cells(found, columns), strict=True)))
-        groups = list(dict.fromkeys(labels[:-1] for labels in found))
-        crossed = len(columns) > 2
-        names = name_cells(groups, columns) if crossed else [label for (label,) in groups]
-        named = dict(zip(groups, names, strict=True))
-        return self.relabel({labels: Cell(named[labels[:-1]], labels[-1]) for labels in found})
+            named = dict(zip(found, name_cells(found, columns), strict=True))
+        else:
+            groups = list(dict.fromkeys(labels[:-1] for labels in found))
+            crossed = len(columns) > 2
+            names = name_cells(groups, columns) if crossed else [label for (label,) in groups]
+            of = dict(zip(groups, names, strict=True))
+            named = {labels: Cell(of[labels[:-1]], labels[-1]) for labels in found}
+        return self.relabel({g: with_group(g, named[group_of(g)]) for g in self.groups.tolist()})
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -499,18 +573,23 @@ class GroupMoments:
 
 
 def moments_of_rows(
-    rows: Rows, groups: Any, sample_weight: Any, target: Any = None
+    rows: Rows, groups: Any, sample_weight: Any, target: Any = None, folds: FoldOptions = None
 ) -> GroupMoments:
     """Moments of all rows in one pass."""
     rows, target = _joined(rows, target)
     weights = check_sample_weight(sample_weight, rows.n_rows)
-    codes, labels = _encode(groups, target, rows.n_rows)
+    codes, labels = _encode(groups, target, rows.n_rows, folds)
     total = accumulate(rows, codes, len(labels), weights)
-    return _moments_of(labels, total, rows.feature_names, rows.n_targets)
+    return _moments_of(labels, total, rows.feature_names, rows.n_targets, rows.n_rows)
 
 
 def block_moments(
-    X: Any, groups: Any, sample_weight: Any, target: Any = None, n_dropped: int = 0
+    X: Any,
+    groups: Any,
+    sample_weight: Any,
+    target: Any = None,
+    n_dropped: int = 0,
+    folds: Codes | None = None,
 ) -> GroupMoments:
     """Moments of one of many blocks, which unlike whole data may be empty or weigh nothing."""
     n_labels = len(groups.codes if isinstance(groups, CodedLabels) else groups)
@@ -518,15 +597,20 @@ def block_moments(
     weightless = sample_weight is not None and not np.any(sample_weight)
     moments = GroupMoments()
     if not empty and not weightless:
-        moments.update(X, groups, sample_weight, target)
+        moments.update(X, groups, sample_weight, target, folds=folds)
     moments.n_dropped = n_dropped
     return moments
 
 
-def decoded_moments(block: TableBlock) -> GroupMoments:
+def decoded_moments(block: TableBlock, folds: HashedFolds | None = None) -> GroupMoments:
     """Moments of a block of a file or of a Spark partition."""
+    numbers = None
+    if folds is not None:
+        numbers = folds.of(block.positions, PurePath(block.origin.name).name)
     try:
-        return block_moments(block.rows, block.groups, block.weights, n_dropped=block.n_dropped)
+        return block_moments(
+            block.rows, block.groups, block.weights, n_dropped=block.n_dropped, folds=numbers
+        )
     except ValueError:
         block.refuse_non_finite()
         block.refuse_large()
@@ -540,10 +624,27 @@ def _joined(rows: Rows, target: Any) -> tuple[Rows, Any]:
     return rows, target
 
 
-def _encode(groups: Any, target: Any, n_rows: int) -> tuple[Codes, Labels]:
-    """Codes and labels of the groups or, where there is a target, of the cells."""
+def _dask_moments(
+    folds: FoldOptions, X: Any, groups: Any, weights: Any, target: Any, number: int
+) -> GroupMoments:
+    """Moments of a block of a dask collection."""
+    if folds is not None and not isinstance(folds, HashedFolds):
+        raise ValueError("of dask collections pass how many folds there are, for example folds=10.")
+    numbers = None if folds is None else folds.of(np.arange(len(X)), f"block {number}")
+    return block_moments(X, groups, weights, target, folds=numbers)
+
+
+def _encode(
+    groups: Any, target: Any, n_rows: int, folds: FoldOptions = None, first: int = 0
+) -> tuple[Codes, Labels]:
+    """Codes and labels of the groups, by outcome where there is a target, and by fold."""
     cells = groups if target is None else encode_cells(groups, target, n_rows)
-    return encode_groups(cells, n_rows)
+    codes, labels = encode_groups(cells, n_rows)
+    if folds is None:
+        return codes, labels
+    if isinstance(folds, HashedFolds):
+        folds = folds.of(first + np.arange(n_rows))
+    return encode_groups(cross_folds(codes, labels.tolist(), folds), n_rows)
 
 
 def _crossed_columns(group: str | Sequence[str], target: str | None) -> list[str]:
@@ -553,12 +654,13 @@ def _crossed_columns(group: str | Sequence[str], target: str | None) -> list[str
 
 
 def _moments_of(
-    labels: Labels, total: Sums, feature_names: list[str] | None, n_targets: int
+    labels: Labels, total: Sums, feature_names: list[str] | None, n_targets: int, n_seen: int = 0
 ) -> GroupMoments:
     moments = GroupMoments()
     moments.groups, moments.n_features = labels, total.sums.shape[1]
     moments.n_targets = n_targets
     moments.feature_names, moments._gathered = feature_names, Gathered(total)
+    moments._n_seen = n_seen
     return moments
 
 

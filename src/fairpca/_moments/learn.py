@@ -33,3 +33,12 @@ def learn(
         cells = groups if target is None else encode_cells(groups, target, rows.n_rows)
         return ImplicitMoments(rows, cells, sample_weight)
     return moments_of_rows(rows, groups, sample_weight, target)
+
+
+def check_grams(n_features: int) -> None:
+    """Refuse folds of more features than Gram matrices are formed for."""
+    if n_features > _GRAMS_UP_TO:
+        raise ValueError(
+            f"cv needs a matrix of {n_features} x {n_features} for every group of every fold, and "
+            f"is there for up to {_GRAMS_UP_TO} features; pass fewer columns, or cv=None."
+        )

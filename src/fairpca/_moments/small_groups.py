@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from fairpca._input.checks import check_group_weights, check_integer
+from fairpca._moments.fold_labels import have_folds
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
@@ -33,17 +34,25 @@ class SettledGroups:
     outcomes : GroupMoments or ImplicitMoments, optional
         The same rows with their outcomes, where these are known: with a :class:`Cell` for each
         group and class, or with the target as last columns.
+    by_fold : GroupMoments, optional
+        The same rows by fold and group, as it was before, where folds are kept apart.
     """
 
     moments: GroupMoments | ImplicitMoments
     compared: Mask
     small: list[Any]
     outcomes: GroupMoments | ImplicitMoments | None = None
+    by_fold: GroupMoments | None = None
 
     @computed_once
     def operand(self) -> Operand:
         """The second moments about the overall mean, as a solver wants them."""
         return self.moments.operand(compared=self.compared)
+
+    def places(self) -> dict[Any, int]:
+        """The group that the rows of each label are in now."""
+        place = {label: g for g, label in enumerate(self.moments.groups.tolist())}
+        return {label: place[REST] for label in self.small if REST in place} | place
 
 
 def settle_small_groups(
@@ -56,6 +65,9 @@ def settle_small_groups(
             "with the number of rows that a group needs."
         )
     check_integer("min_group_size", min_group_size, 1)
+    if isinstance(moments, GroupMoments) and have_folds(moments.groups.tolist()):
+        settled = settle_small_groups(moments.without_folds(), min_group_size, small_groups)
+        return replace(settled, by_fold=moments)
     check_group_weights(moments.groups, moments.weights)
     is_small = moments.counts < min_group_size
     if small_groups == "ignore" or not is_small.any():

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._moments.operand import TINY
 from fairpca._typing import Array, Center
 
 
@@ -72,6 +73,37 @@ class Sums:
             cross = np.outer(s + 0.5 * n * e, e)
             self.grams[here] += cross
             self.grams[here] += cross.T
+
+    def take(self, groups: Sequence[int]) -> Sums:
+        """Sums of some of the groups."""
+        chosen = list(groups)
+        return Sums(*(part[chosen] for part in vars(self).values()))
+
+    def moved(self, origin: Array) -> Sums:
+        """The same sums with this shift for every group."""
+        e, n = self.shifts - origin, self.weights[:, None]
+        grams = self.grams.copy()
+        for gram, half, step in zip(grams, self.sums + 0.5 * n * e, e, strict=True):
+            cross = np.outer(half, step)
+            gram += cross
+            gram += cross.T
+        shifts = np.tile(origin, (len(e), 1))
+        return Sums(self.rows, self.weights, shifts, self.sums + n * e, grams)
+
+    def without(self, part: Sums) -> Sums:
+        """Sums of the rows that are not in ``part``, which has the same groups and shifts.
+
+        A group that has no rows left weighs next to nothing, so that its averages are zero.
+        """
+        rows = self.rows - part.rows
+        left = np.where(rows > 0, 1.0, 0.0)
+        return Sums(
+            rows,
+            np.where(rows > 0, self.weights - part.weights, TINY),
+            self.shifts,
+            left[:, None] * (self.sums - part.sums),
+            left[:, None, None] * (self.grams - part.grams),
+        )
 
     @property
     def shares(self) -> Array:

@@ -16,6 +16,7 @@ class Status(StrEnum):
     DISPARITY_BUDGET = "disparity budget met"
     ERROR_BUDGET = "error budget spent"
     UNPROVEN = "least disparity found, not proven"
+    CROSS_VALIDATED = "stopped by cross-validation"
     FIXED = "fixed alpha"
     STOPPED = "stopped on the way"
     SEARCHED = "golden section ended at its tolerance"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf
 
@@ -116,10 +117,13 @@ def solve_fractions(
     """The solutions at several fractions of the way from PCA, for more than two groups.
 
     As :func:`solve` with ``fraction`` set to each of them, but the ends of the way are found once
-    and each search starts where the one before it ended: pass the fractions in order.
+    and each search starts where the one before it ended: pass the fractions in order. The last
+    solution counts the eigendecompositions of all.
     """
     with single_threaded_blas():
         spaces = eigenspaces(operand, rank)
         if problem.constraint == "pareto":
-            return pareto_path(spaces, fractions, tol)
-        return spread_path(spaces, problem, fractions, tol)
+            found = pareto_path(spaces, fractions, tol)
+        else:
+            found = spread_path(spaces, problem, fractions, tol)
+    return [*found[:-1], replace(found[-1], n_eigensolves=spaces.n_eigensolves)]

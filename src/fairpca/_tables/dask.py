@@ -39,10 +39,10 @@ def reduce_blocks(
     groups: Any,
     weights: Any,
     target: Any,
-    make: Callable[[Any, Any, Any, Any], BlockResult],
+    make: Callable[[Any, Any, Any, Any, int], BlockResult],
     merge: Callable[[BlockResult, BlockResult], BlockResult],
 ) -> BlockResult:
-    """Call ``make(X, groups, weights, target)`` for every block of rows and merge the results."""
+    """Call ``make(X, groups, weights, target, number)`` for every block of rows, and merge."""
     blocks = _row_blocks(X)
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
     weighing = _cut_like(X, weights, "sample_weight", len(blocks))
@@ -85,7 +85,7 @@ def count_columns(X: Any) -> int:
 def _on_block(make: Callable[..., BlockResult], i: int, *block: Any) -> BlockResult:
     try:
         with single_threaded_blas():
-            return make(*block)
+            return make(*block, i)
     except (TypeError, ValueError) as error:
         raise type(error)(f"in block {i} of X: {error}") from error
 

@@ -101,6 +101,12 @@ class TableBlock:
         return CodedLabels(coded.codes, labels)
 
     @property
+    def positions(self) -> Codes:
+        """Where each row stands in its file or partition, counted from 0."""
+        n = self.rows.n_rows
+        return self.origin.first_row + (np.arange(n) if self.complete is None else self.complete)
+
+    @property
     def weights(self) -> Array | None:
         """The weight of each row."""
         return self.numbers[self.roles.weight].astype(np.float64) if self.roles.weight else None

@@ -1,0 +1,173 @@
+"""Errors of rows under projections fitted without them, along the way from PCA towards parity.
+
+========  ==================================================================
+symbol    meaning
+========  ==================================================================
+t         stop: how far the projection is from PCA, 0 to 1
+e_fg(t)   summed errors of the rows of group g in fold f, fitted to the other folds
+w_fg      their weight or, for errors relative to variance, their squared distances
+R_g(t)    held-out error of group g, ``sum_f e_fg / sum_f w_fg``
+========  ==================================================================
+
+A *change* is ``R_g(t) - R_g(0)``, against PCA fitted to the same rows. It is paired: what is
+special about a row mostly cancels. The variance s^2 of the folds' changes gives two standard
+errors, with ``odds`` the ratio of rows left out to rows fitted to (1/9 for ten folds) and F folds
+in all: the usual one, ``s^2 odds / (1 + odds)``, as if folds were independent; and the corrected
+one of Nadeau and Bengio (2003), ``s^2 (1/F + odds)``, because the rows fitted to overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from fairpca._moments.folds import Fold, Folds
+from fairpca._moments.operand import TINY
+from fairpca._problems.solution import disparity
+from fairpca._solvers.walk import Walk
+from fairpca._threads import computed_once, ordered_map
+from fairpca._typing import Array
+
+INTERVAL_LEVEL = 0.95
+
+
+class CrossFit:
+    """The held-out errors at stops, computed where they are asked for.
+
+    Parameters
+    ----------
+    folds : Folds
+    walk : Walk
+    rank : int
+    normalize : bool
+        Whether errors are shares of the variance.
+    """
+
+    def __init__(self, folds: Folds, walk: Walk, rank: int, normalize: bool) -> None:
+        self._folds, self._walk, self._rank, self._normalize = folds, walk, rank, normalize
+        self._sums: dict[float, Array] = {}
+        self.n_eigensolves = 0
+
+    def at(self, stops: Iterable[float]) -> HeldOutErrors:
+        """Held-out errors at PCA, at these stops, and at those asked for before."""
+        new = sorted({0.0, *map(float, stops)} - self._sums.keys())
+        parts = list(ordered_map(lambda fold: self._measure(fold, new), self._folds))
+        measured, totals, counts = map(np.array, zip(*parts, strict=True))
+        self._sums |= {stop: measured[:, i] for i, stop in enumerate(new)}
+        self.n_eigensolves += int(counts.sum())
+        known = sorted(self._sums)
+        sums = np.stack([self._sums[stop] for stop in known], axis=1)
+        return HeldOutErrors(np.array(known), sums, totals, self._folds.odds, self._walk)
+
+    def _measure(self, fold: Fold, stops: Sequence[float]) -> tuple[Array, Array, int]:
+        """Summed errors of the rows left out, their totals, and the eigendecompositions."""
+        operand = fold.operand.relative() if self._normalize else fold.operand
+        found = list(self._walk.bases(operand, self._rank, stops))
+        errors = np.array([fold.errors(basis) for basis, _ in found])
+        totals = fold.distances if self._normalize else fold.weights
+        return errors, totals, sum(n for _, n in found)
+
+
+@dataclass(frozen=True)
+class HeldOutErrors:
+    """Errors of rows left out, at several stops, the first of which is PCA.
+
+    Attributes
+    ----------
+    stops : ndarray of shape (n_stops,)
+    sums : ndarray of shape (n_folds, n_stops, k)
+        ``e_fg(t)``.
+    totals : ndarray of shape (n_folds, k)
+        ``w_fg``.
+    odds : float
+    walk : Walk
+    """
+
+    stops: Array
+    sums: Array
+    totals: Array
+    odds: float
+    walk: Walk
+
+    @computed_once
+    def group_errors(self) -> Array:
+        """``R_g(t)``, of shape (n_stops, k)."""
+        return np.asarray(self.sums.sum(axis=0) / np.maximum(self.totals.sum(axis=0), TINY))
+
+    @property
+    def changes(self) -> Array:
+        """``R_g(t) - R_g(0)``, of shape (n_stops, k)."""
+        return np.asarray(self.group_errors - self.group_errors[0])
+
+    @property
+    def overall(self) -> Array:
+        """The error over all groups, of shape (n_stops,)."""
+        return np.asarray(self.group_errors @ self.walk.shares)
+
+    @property
+    def disparity(self) -> Array:
+        """Between the groups compared, of shape (n_stops,)."""
+        pca = self.walk.pca
+        D = disparity(self.group_errors, self.walk.compared, pca.harmed, pca.privileged)
+        return np.asarray(D)
+
+    @computed_once
+    def _variances(self) -> Array:
+        """``s^2`` of the changes."""
+        totals = self.totals[:, None, :]
+        from_pca = self.sums - self.sums[:, :1]
+        return self._spread(from_pca - self.changes * totals, self.totals.mean(axis=0))
+
+    def _spread(self, residuals: Array, unit: Array) -> Array:
+        return np.asarray(((residuals / np.maximum(unit, TINY)) ** 2).sum(axis=0) / self._df)
+
+    @property
+    def _df(self) -> int:
+        return len(self.sums) - 1
+
+    @property
+    def standard_errors(self) -> Array:
+        """Of the changes, as if the folds were independent; of shape (n_stops, k)."""
+        return np.sqrt(self._variances * self.odds / (1 + self.odds))
+
+    def margins(self, level: float) -> Array:
+        """Half the width of intervals for the changes; of shape (n_stops, k)."""
+        return self._margin(self._variances, level)
+
+    def disparity_margins(self, level: float) -> Array:
+        """Half the width of intervals for the disparity; of shape (n_stops,).
+
+        Of more than two groups, for the difference between the two that are furthest apart.
+        """
+        members = np.flatnonzero(self.walk.compared)
+        errors = self.group_errors[:, members]
+        highest, lowest = members[errors.argmax(axis=1)], members[errors.argmin(axis=1)]
+        residuals = self.sums - self.group_errors * self.totals[:, None, :]
+        residuals = residuals / np.maximum(self.totals.mean(axis=0), TINY)
+        at = np.arange(len(self.stops))
+        between = residuals[:, at, highest] - residuals[:, at, lowest]
+        return self._margin(self._spread(between, np.ones(1)), level)
+
+    def published(self, stop: int) -> dict[str, Any]:
+        """Fitted attributes of an estimator that ends at this stop."""
+        D, level = float(self.disparity[stop]), INTERVAL_LEVEL
+        wide = float(self.disparity_margins(level)[stop])
+        changes, margins = self.changes[stop], self.margins(level)[stop]
+        return {
+            "stop_": float(self.stops[stop]),
+            "held_out_group_errors_": self.group_errors[stop],
+            "held_out_pca_group_errors_": self.group_errors[0],
+            "held_out_reconstruction_error_": float(self.overall[stop]),
+            "held_out_disparity_": D,
+            "held_out_disparity_interval_": np.array([D - wide, D + wide]),
+            "held_out_changes_": changes,
+            "held_out_changes_interval_": np.stack([changes - margins, changes + margins], axis=1),
+        }
+
+    def _margin(self, variances: Array, level: float) -> Array:
+        quantile = float(student.ppf(0.5 + level / 2, self._df))
+        return np.asarray(quantile * np.sqrt(variances * (1 / len(self.sums) + self.odds)))

@@ -1,0 +1,132 @@
+"""Where to stop on the way from PCA, judged by rows that were not fitted to.
+
+Limits and targets are those of :class:`~fairpca._problems.fair.FairProblem`, for held-out errors:
+
+* the walk ends where the overall error exceeds its budget, or (``"no_worse"``) where a group is
+  worse off than the worst-off group was under PCA;
+* until then, stop at the first place where the disparity is small enough; if there is none, at the
+  least disparity;
+* ``"pareto"`` without a disparity asked for: :func:`kindest`.
+
+Held-out errors are nearly monotone along the way, not exactly. So they are computed at ``_STOPS``;
+where a limit or a target is passed, that place is found by bisection, and the stop that is best is
+looked for once more between its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf, isfinite
+
+import numpy as np
+
+from fairpca._estimators.held_out import CrossFit, HeldOutErrors
+from fairpca._moments.folds import Folds
+from fairpca._moments.operand import Operand
+from fairpca._problems.fair import PLAIN_PCA, FairProblem
+from fairpca._problems.solution import Solution
+from fairpca._problems.status import Status
+from fairpca._solvers import solve
+from fairpca._solvers.walk import Walk
+from fairpca._typing import Array, Mask
+
+_STOPS = np.linspace(0.0, 1.0, 5)
+_HALVINGS = 10
+_BEYOND_CHANCE = 0.8  # level of the interval of its change; one-sided, nine to one
+
+
+def solve_by_folds(
+    problem: FairProblem, folds: Folds, operand: Operand, rank: int, normalize: bool, tol: float
+) -> Solution:
+    """The projection for all rows, at the stop that is best for rows not fitted to.
+
+    It is optimal for its stop, and that is what the bound says.
+    """
+    pca = solve(PLAIN_PCA, operand, rank, tol)
+    walk = Walk(problem, pca, operand.shares, operand.compared, tol)
+    cross_fit = CrossFit(folds, walk, rank, normalize)
+    held_out, chosen = choose_stop(cross_fit, problem)
+    solution = solve(walk.at(float(held_out.stops[chosen])), operand, rank, tol, pca)
+    return replace(
+        solution,
+        status=Status.CROSS_VALIDATED,
+        n_eigensolves=pca.n_eigensolves + cross_fit.n_eigensolves + solution.n_eigensolves,
+        extras=held_out.published(chosen),
+    )
+
+
+def choose_stop(cross_fit: CrossFit, problem: FairProblem) -> tuple[HeldOutErrors, int]:
+    """The stop of a problem: held-out errors, and which of their stops it is."""
+
+    def too_far(held_out: HeldOutErrors) -> Mask:
+        return _exceeds(held_out, problem)
+
+    def fair(held_out: HeldOutErrors) -> Mask:
+        return np.asarray(held_out.disparity <= problem.max_disparity)
+
+    def allowed(held_out: HeldOutErrors) -> Mask:
+        return ~np.logical_or.accumulate(too_far(held_out))
+
+    def fairest(held_out: HeldOutErrors) -> int:
+        return int(np.where(allowed(held_out), held_out.disparity, inf).argmin())
+
+    held_out = _locate(cross_fit, cross_fit.at(_STOPS), too_far)
+    pareto = problem.constraint == "pareto"
+    if not pareto or problem.max_disparity > 0:
+        held_out = _locate(cross_fit, held_out, lambda h: fair(h) | too_far(h))
+        fair_enough = fair(held_out) & allowed(held_out)
+        if fair_enough.any():
+            return held_out, int(fair_enough.argmax())
+        if not pareto:
+            held_out = cross_fit.at(_midpoints(held_out.stops, fairest(held_out)))
+            return held_out, fairest(held_out)
+    held_out = cross_fit.at(_midpoints(held_out.stops, kindest(held_out, allowed(held_out))))
+    return held_out, kindest(held_out, allowed(held_out))
+
+
+def kindest(held_out: HeldOutErrors, allowed: Mask) -> int:
+    """The stop that is best for the worst-off group, beyond chance.
+
+    Of the stops at which the group that PCA serves worst gains beyond chance (corrected t-test),
+    it has the least largest error of a group, each with one standard error of its change added.
+    Where nothing is gained beyond chance, it is PCA.
+    """
+    errors = held_out.group_errors[:, held_out.walk.compared]
+    uncertain = held_out.standard_errors[:, held_out.walk.compared]
+    worst = np.flatnonzero(held_out.walk.compared)[errors[0].argmax()]
+    margins = held_out.margins(_BEYOND_CHANCE)
+    gains = held_out.changes[:, worst] < -margins[:, worst]
+    gains[0] = True
+    return int(np.where(gains & allowed, (errors + uncertain).max(axis=1), inf).argmin())
+
+
+def _exceeds(held_out: HeldOutErrors, problem: FairProblem) -> Mask:
+    """Where a limit is exceeded; never at PCA."""
+    R = held_out.overall
+    limited = isfinite(problem.max_error_increase)
+    exceeds = (R[0] * (1 + problem.max_error_increase) if limited else inf) < R
+    if problem.constraint == "no_worse":
+        worst = held_out.group_errors[:, held_out.walk.compared].max(axis=1)
+        exceeds |= worst > worst[0]
+    exceeds[0] = False
+    return np.asarray(exceeds)
+
+
+def _midpoints(stops: Array, i: int) -> Array:
+    """Between a stop and its neighbours."""
+    near = stops[max(i - 1, 0) : i + 2]
+    return np.asarray((near[1:] + near[:-1]) / 2)
+
+
+def _locate(
+    cross_fit: CrossFit, held_out: HeldOutErrors, passed: Callable[[HeldOutErrors], Mask]
+) -> HeldOutErrors:
+    """Held-out errors with more stops where something is first passed."""
+    for _ in range(_HALVINGS):
+        where = passed(held_out)
+        first = int(where.argmax())
+        if not where[first] or first == 0:
+            break
+        held_out = cross_fit.at([held_out.stops[first - 1 : first + 1].mean()])
+    return held_out

@@ -1,0 +1,83 @@
+"""The way from PCA towards parity, to be stopped anywhere: 0 is PCA, 1 is its end.
+
+Two groups: alpha falls from 1, evenly, to where the harmed group is at its best
+(``constraint="pareto"``) or to 0. The groups that are harmed and privileged are those of all rows,
+also in the folds of a cross-validation, whatever PCA does there.
+
+More groups: the largest error falls evenly, from PCA's to the least possible one, or the spread
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairpca._moments.operand import Operand
+from fairpca._problems.fair import PLAIN_PCA, Constraint, FairProblem
+from fairpca._problems.solution import Solution
+from fairpca._solvers import solve_fractions
+from fairpca._solvers.eigenspaces.choose import eigenspaces
+from fairpca._typing import Array, Mask
+
+_ROUGHLY = 1e-4  # gap that is good enough where errors are those of a few rows left out
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The way that a problem prescribes from the PCA of all rows.
+
+    Parameters
+    ----------
+    problem : FairProblem
+        Its limits do not apply: stops take their place.
+    pca : Solution
+    shares : ndarray of shape (k,)
+    compared : ndarray of bool, shape (k,)
+    tol : float
+        As in :func:`fairpca._solvers.solve`.
+    """
+
+    problem: FairProblem
+    pca: Solution
+    shares: Array
+    compared: Mask
+    tol: float
+
+    def at(self, stop: float) -> FairProblem:
+        """The problem whose solution is the projection at this stop."""
+        if stop == 0:
+            return PLAIN_PCA
+        if len(self.shares) > 2:
+            return FairProblem(constraint=self._constraint, fraction=stop)
+        return FairProblem(alpha=self._alpha(stop))
+
+    def bases(
+        self, operand: Operand, rank: int, stops: Sequence[float]
+    ) -> Iterator[tuple[Array, int]]:
+        """The projections at these stops for other rows, such as all but those of a fold.
+
+        Each comes with the number of eigendecompositions that it took.
+        """
+        if len(self.shares) > 2:
+            way = FairProblem(constraint=self._constraint)
+            for found in solve_fractions(way, operand, rank, stops, max(self.tol, _ROUGHLY)):
+                yield found.basis, found.n_eigensolves
+            return
+        towards_parity = np.zeros(2)
+        towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
+        spaces = eigenspaces(operand, rank)
+        for alpha in map(self._alpha, stops):
+            yield spaces.top(alpha * operand.shares + (1 - alpha) * towards_parity).basis, 1
+
+    @property
+    def _constraint(self) -> Constraint:
+        """Where the way ends; limits on the errors of other rows do not end it."""
+        return "pareto" if self.problem.constraint == "pareto" else None
+
+    def _alpha(self, stop: float) -> float:
+        p_A = float(self.shares[self.pca.privileged])
+        end = 1.0 / (1.0 + p_A) if self._constraint == "pareto" else 0.0
+        return 1.0 - stop * (1.0 - end)

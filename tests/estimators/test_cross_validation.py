@@ -1,0 +1,372 @@
+"""FairPCA(cv=...): the stop is chosen by errors of rows that were not fitted to."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from helpers.data import make_groups
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.model_selection import (
+    PredefinedSplit,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import FairPCA, GroupMoments
+from fairpca.exceptions import LevellingDownWarning, ParityInfeasibleWarning
+
+FOLDS = 5
+
+
+@pytest.fixture
+def helped():
+    """Rows of which PCA harms a group that fair PCA can help, on new rows too."""
+    rng = np.random.default_rng(0)
+    g = np.repeat(["a", "b"], [450, 150])
+    X = rng.normal(size=(600, 6)) * np.array([3.0, 2.5, 1.0, 1.0, 0.5, 0.5])
+    X[g == "b"] = rng.normal(size=(150, 6)) * [1.0, 1.0, 3.0, 2.5, 0.5, 0.5] + 0.3
+    order = rng.permutation(600)
+    return X[order], g[order]
+
+
+@pytest.fixture
+def alike():
+    """Rows whose groups differ by chance alone."""
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(200, 6)) * np.linspace(2, 1, 6), rng.choice(["a", "b"], 200)
+
+
+def held_out_by_hand(X, g, test_fold, r, alpha):
+    """Group errors of each row under the projection fitted without its fold."""
+    errors = np.empty((2, len(X)))
+    for fold in np.unique(test_fold):
+        train, test = test_fold != fold, test_fold == fold
+        for i, model in enumerate((FairPCA(r, alpha=alpha), PCA(r))):
+            groups = {"sensitive_features": g[train]} if i == 0 else {}
+            model.fit(X[train], **groups)
+            centred = X[test] - model.mean_
+            scores = centred @ model.components_.T
+            errors[i, test] = (centred**2).sum(1) - (scores**2).sum(1)
+    return np.array([[e[g == label].mean() for label in np.unique(g)] for e in errors])
+
+
+def test_held_out_errors_are_those_of_refits(helped):
+    X, g = helped
+    test_fold = np.arange(len(X)) % FOLDS
+    fair = FairPCA(2, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
+    assert fair.status_ == "stopped by cross-validation"
+    assert 0 < fair.stop_ <= 1
+    ours, pca = held_out_by_hand(X, g, test_fold, 2, fair.alpha_)
+    np.testing.assert_allclose(fair.held_out_group_errors_, ours, rtol=1e-9)
+    np.testing.assert_allclose(fair.held_out_pca_group_errors_, pca, rtol=1e-9)
+    np.testing.assert_allclose(fair.held_out_changes_, ours - pca, atol=1e-9)
+    assert fair.held_out_disparity_ == pytest.approx(ours[1] - ours[0])
+    shares = fair.group_sizes_ / len(X)
+    assert fair.held_out_reconstruction_error_ == pytest.approx(shares @ ours)
+
+
+def test_the_projection_is_that_of_all_rows_at_the_stop(helped):
+    X, g = helped
+    fair = FairPCA(2, cv=FOLDS, random_state=0).fit(X, sensitive_features=g)
+    fixed = FairPCA(2, alpha=fair.alpha_).fit(X, sensitive_features=g)
+    np.testing.assert_allclose(fair.components_, fixed.components_, atol=1e-9)
+    assert fair.duality_gap_ < 1e-9
+    assert fair.alpha_ >= 1 / (1 + (g == fair.privileged_group_).mean()) - 1e-12
+
+
+def test_intervals_hold_the_estimates_and_say_who_gains(helped):
+    X, g = helped
+    fair = FairPCA(2, cv=10, random_state=0).fit(X, sensitive_features=g)
+    low, high = fair.held_out_changes_interval_.T
+    assert (low < fair.held_out_changes_).all()
+    assert (fair.held_out_changes_ < high).all()
+    harmed = fair.groups_.tolist().index(fair.harmed_group_)
+    assert high[harmed] < 0 < low[1 - harmed]
+    assert fair.held_out_disparity_interval_[0] < fair.held_out_disparity_
+    assert fair.held_out_disparity_ < fair.held_out_disparity_interval_[1]
+
+
+def test_where_nobody_gains_beyond_chance_it_is_pca(alike):
+    X, g = alike
+    fair = FairPCA(3, cv=10, random_state=0).fit(X, sensitive_features=g)
+    assert fair.stop_ == 0
+    assert fair.alpha_ == 1
+    assert not fair.held_out_changes_.any()
+    np.testing.assert_allclose(np.abs(fair.components_), np.abs(PCA(3).fit(X).components_))
+    assert FairPCA(3).fit(X, sensitive_features=g).alpha_ < 1
+
+
+def test_held_out_parity_without_a_constraint(helped):
+    X, g = helped
+    fair = FairPCA(2, constraint=None, cv=10, random_state=0).fit(X, sensitive_features=g)
+    pca = abs(np.subtract(*fair.held_out_pca_group_errors_))
+    assert abs(fair.held_out_disparity_) < 0.02 * pca
+
+
+def test_budgets_are_kept_on_held_out_rows(helped):
+    X, g = helped
+    pca = FairPCA(2, cv=10, random_state=0, max_error_increase=0.0).fit(X, sensitive_features=g)
+    assert pca.stop_ == 0
+    shares = pca.group_sizes_ / len(X)
+    R, D = shares @ pca.held_out_pca_group_errors_, pca.held_out_disparity_
+    little = FairPCA(2, cv=10, random_state=0, max_error_increase=0.01)
+    little.fit(X, sensitive_features=g)
+    assert R < little.held_out_reconstruction_error_ <= 1.01 * R
+    half = FairPCA(2, cv=10, random_state=0, max_disparity=D / 2).fit(X, sensitive_features=g)
+    assert 0.45 * D < half.held_out_disparity_ <= 0.5 * D
+
+
+def test_no_worse_caps_held_out_errors(two_groups):
+    X, g = two_groups
+    model = FairPCA(2, constraint="no_worse", cv=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LevellingDownWarning)
+        model.fit(X, sensitive_features=g)
+    assert model.held_out_group_errors_.max() <= model.held_out_pca_group_errors_.max()
+
+
+def test_warnings_speak_of_held_out_rows(helped):
+    X, g = helped
+    larger = X * np.where(g == "b", 9.0, 1.0)[:, None]
+    with pytest.warns(ParityInfeasibleWarning, match="on held-out rows the disparity"):
+        FairPCA(2, cv=5, max_disparity=0.1).fit(larger, sensitive_features=g)
+    best_for_both = np.where(g[:, None] == "b", [2.3, 2.0, 1.0], [2.0, 1.0, 0.7])
+    levelled = np.random.default_rng(0).normal(size=(len(g), 3)) * best_for_both
+    with pytest.warns(LevellingDownWarning, match="on held-out rows no group is better off"):
+        FairPCA(1, cv=5, constraint=None).fit(levelled, sensitive_features=g)
+
+
+def test_repeats_and_weights(helped):
+    X, g = helped
+    repeated = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    fair = FairPCA(2, cv=repeated).fit(X, sensitive_features=g)
+    assert fair.group_sizes_.sum() == len(X)
+    assert fair.n_eigensolves_ > 6
+    once = FairPCA(2, cv=PredefinedSplit(np.arange(len(X)) % 3))
+    w = np.where(np.arange(len(X)) < 100, 2.0, 1.0)
+    doubled = np.r_[np.arange(len(X)), np.arange(100)]
+    twice = FairPCA(2, cv=PredefinedSplit(doubled % 3))
+    once.fit(X, sensitive_features=g, sample_weight=w)
+    twice.fit(X[doubled], sensitive_features=g[doubled])
+    np.testing.assert_allclose(once.held_out_group_errors_, twice.held_out_group_errors_)
+    assert once.alpha_ == pytest.approx(twice.alpha_)
+
+
+def test_normalize_gives_shares_of_variance(helped):
+    X, g = helped
+    test_fold = np.arange(len(X)) % FOLDS
+    cv = PredefinedSplit(test_fold)
+    fair = FairPCA(2, normalize=True, cv=cv).fit(X, sensitive_features=g)
+    distances = np.empty(len(X))
+    for fold in range(FOLDS):
+        test = test_fold == fold
+        distances[test] = ((X[test] - X[~test].mean(0)) ** 2).sum(1)
+    _, pca = held_out_by_hand(X, g, test_fold, 2, 1.0)
+    shares = pca / [distances[g == label].mean() for label in "ab"]
+    np.testing.assert_allclose(fair.held_out_pca_group_errors_, shares, rtol=1e-9)
+    assert abs(fair.held_out_disparity_) < abs(np.subtract(*shares))
+
+
+def test_fraction_of_components(helped):
+    X, g = helped
+    fair = FairPCA(0.8, cv=5, random_state=0).fit(X, sensitive_features=g)
+    assert (fair.group_explained_variance_ratio_ >= 0.8).all()
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_names_of_groups_and_rotations_do_not_matter(helped, swap):
+    X, g = helped
+    cv = PredefinedSplit(np.arange(len(X)) % FOLDS)
+    fair = FairPCA(2, cv=cv).fit(X, sensitive_features=g)
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    names = np.where(g == "a", "z", "b") if swap else g
+    other = FairPCA(2, cv=cv).fit(X @ Q + 100, sensitive_features=names)
+    order = [1, 0] if swap else [0, 1]
+    np.testing.assert_allclose(
+        other.held_out_group_errors_[order], fair.held_out_group_errors_, rtol=1e-8
+    )
+    assert other.alpha_ == pytest.approx(fair.alpha_)
+
+
+def test_streams_agree_with_each_other(helped, tmp_path):
+    X, g = helped
+    blocks = FairPCA(2, cv=FOLDS, random_state=0)
+    for start in range(0, len(X), 70):
+        rows = slice(start, start + 70)
+        blocks.partial_fit(X[rows], sensitive_features=g[rows])
+    moments = GroupMoments.from_data(
+        X, g, folds=FOLDS, fold_seed=blocks._fold_options()["fold_seed"]
+    )
+    fitted = FairPCA(2, cv=FOLDS).fit_moments(moments)
+    np.testing.assert_allclose(blocks.held_out_changes_, fitted.held_out_changes_, rtol=1e-8)
+    np.testing.assert_allclose(blocks.components_, fitted.components_, atol=1e-8)
+    again = FairPCA(2, cv=FOLDS).fit_moments(blocks.moments_)
+    np.testing.assert_allclose(again.held_out_changes_, fitted.held_out_changes_, rtol=1e-8)
+
+
+def test_files_in_batches_of_any_size(helped, tmp_path):
+    pytest.importorskip("pyarrow")
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    X, g = helped
+    columns = {f"x{j}": column for j, column in enumerate(X.T)}
+    table = pa.table({**columns, "sex": g})
+    fits = []
+    for size in (600, 47):
+        path = tmp_path / f"{size}" / "people.parquet"
+        path.parent.mkdir()
+        pq.write_table(table, path, row_group_size=size)
+        fits.append(FairPCA(2, cv=FOLDS, random_state=0).fit_files(path, group="sex"))
+    one, many = fits
+    assert one.held_out_changes_.any()
+    np.testing.assert_allclose(one.held_out_changes_, many.held_out_changes_, rtol=1e-8)
+    assert one.groups_.tolist() == ["a", "b"]
+    assert one.feature_names_in_.tolist() == list(columns)
+
+
+def test_crossed_columns_of_files(helped, tmp_path):
+    pytest.importorskip("pyarrow")
+    X, g = helped
+    path = tmp_path / "people.csv"
+    lines = [f"{','.join(map(str, x))},{s},x" for x, s in zip(X, g, strict=True)]
+    path.write_text("\n".join(["a,b,c,d,e,f,sex,race", *lines]))
+    moments = GroupMoments.from_files(path, group=["sex", "race"], folds=4)
+    plain = GroupMoments.from_files(path, group=["sex", "race"])
+    assert moments.without_folds().groups.tolist() == plain.groups.tolist()
+    assert {label.fold for label in moments.groups.tolist()} == {0, 1, 2, 3}
+
+
+def test_dask(helped):
+    da = pytest.importorskip("dask.array")
+    X, g = helped
+    fit = FairPCA(2, cv=FOLDS, random_state=0).fit
+    fair = fit(da.from_array(X, chunks=(200, 6)), sensitive_features=da.from_array(g, chunks=200))
+    assert fair.status_ == "stopped by cross-validation"
+    assert fair.group_sizes_.sum() == len(X)
+    assert fair.held_out_changes_.any()
+    again = fit(da.from_array(X, chunks=(200, 6)), sensitive_features=g)
+    np.testing.assert_allclose(again.held_out_changes_, fair.held_out_changes_)
+
+
+def test_sparse_rows_clones_pipelines_and_pickles(helped):
+    X, g = helped
+    model = FairPCA(2, cv=StratifiedKFold(4, shuffle=True, random_state=0))
+    dense = clone(model).fit(X, sensitive_features=g)
+    sparse = clone(model).fit(csr_array(X), sensitive_features=g)
+    np.testing.assert_allclose(sparse.held_out_changes_, dense.held_out_changes_, rtol=1e-8)
+    pipeline = make_pipeline(StandardScaler(), FairPCA(2, cv=4, random_state=0))
+    pipeline.fit(X, fairpca__sensitive_features=g)
+    assert pipeline[-1].status_ == "stopped by cross-validation"
+    back = pickle.loads(pickle.dumps(dense))
+    np.testing.assert_array_equal(back.held_out_changes_interval_, dense.held_out_changes_interval_)
+
+
+def test_random_state(helped):
+    X, g = helped
+    first, same, other = (
+        FairPCA(2, cv=FOLDS, random_state=s).fit(X, sensitive_features=g) for s in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first.held_out_group_errors_, same.held_out_group_errors_)
+    assert not np.allclose(first.held_out_group_errors_, other.held_out_group_errors_)
+
+
+def test_model_files_keep_what_was_held_out(helped, tmp_path):
+    pytest.importorskip("safetensors")
+    X, g = helped
+    for cv in (FOLDS, StratifiedKFold(3)):
+        fair = FairPCA(2, cv=cv, random_state=0).fit(X, sensitive_features=g)
+        fair.save(tmp_path / "model.safetensors")
+        back = FairPCA.load(tmp_path / "model.safetensors")
+        np.testing.assert_array_equal(
+            back.held_out_changes_interval_, fair.held_out_changes_interval_
+        )
+        assert back.held_out_disparity_ == fair.held_out_disparity_
+        assert back.stop_ == fair.stop_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"cv": 1}, "The 'cv' parameter of FairPCA must be an int in the range"),
+        ({"cv": "ten"}, "The 'cv' parameter of FairPCA must be"),
+        ({"cv": 5, "alpha": 0.7}, "pass one of them"),
+        ({"cv": 5, "solver": "golden"}, "pass one of them"),
+        ({"cv": 200}, r"cv=200 is more than the 150 rows of group 'b'"),
+    ],
+)
+def test_refused(helped, parameters, match):
+    X, g = helped
+    with pytest.raises(ValueError, match=match):
+        FairPCA(2, **parameters).fit(X, sensitive_features=g)
+
+
+def test_refused_sources(helped, monkeypatch):
+    X, g = helped
+    with pytest.raises(ValueError, match="needs the moments of folds"):
+        FairPCA(2, cv=5).fit_moments(GroupMoments.from_data(X, g))
+    with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
+        FairPCA(2, cv=5).fit_moments(GroupMoments.from_data(X, g, folds=7))
+    with pytest.raises(ValueError, match="pass a number of folds"):
+        FairPCA(2, cv=StratifiedKFold(3)).partial_fit(X, sensitive_features=g)
+    with pytest.raises(ValueError, match="fits to all rows it does not leave out"):
+        FairPCA(2, cv=ShuffleSplit(2, train_size=0.5, test_size=0.2)).fit(X, sensitive_features=g)
+    with pytest.raises(ValueError, match="NaN"):
+        FairPCA(2, cv=5).fit(np.where(X > 3, np.nan, X), sensitive_features=g)
+    monkeypatch.setattr("fairpca._moments.learn._GRAMS_UP_TO", 3)
+    with pytest.raises(ValueError, match="for up to 3 features"):
+        FairPCA(2, cv=5).fit(X, sensitive_features=g)
+
+
+def test_moments_with_folds_fit_without_cv(helped):
+    X, g = helped
+    fair = FairPCA(2).fit_moments(GroupMoments.from_data(X, g, folds=3))
+    plain = FairPCA(2).fit(X, sensitive_features=g)
+    np.testing.assert_allclose(fair.components_, plain.components_, atol=1e-9)
+    assert not hasattr(fair, "held_out_changes_")
+
+
+def test_a_group_may_be_missing_from_a_fold():
+    X, g = make_groups((90, 12))
+    folds = np.where(g == "g1", np.arange(len(g)) % 2, np.arange(len(g)) % 4)
+    fair = FairPCA(2, cv=4).fit_moments(GroupMoments.from_data(X, g, folds=folds))
+    assert np.isfinite(fair.held_out_changes_interval_).all()
+
+
+def test_three_groups():
+    X, g = make_groups((160, 120, 60), d=5, alike=0.5)
+    test_fold = np.arange(len(X)) % 3
+    fair = FairPCA(2, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
+    worst = fair.held_out_pca_group_errors_.argmax()
+    assert fair.stop_ > 0
+    assert fair.held_out_changes_interval_.shape == (3, 2)
+    assert fair.held_out_changes_[worst] < 0
+    assert fair.held_out_group_errors_.max() < fair.held_out_pca_group_errors_.max()
+    assert fair.held_out_disparity_ == pytest.approx(np.ptp(fair.held_out_group_errors_))
+    pca = [held_out_pca(X, g, test_fold, label) for label in fair.groups_]
+    np.testing.assert_allclose(fair.held_out_pca_group_errors_, pca, rtol=1e-9)
+
+
+def held_out_pca(X, g, test_fold, label):
+    errors = []
+    for fold in np.unique(test_fold):
+        pca = PCA(2).fit(X[test_fold != fold])
+        rows = X[(test_fold == fold) & (g == label)]
+        errors.extend(((rows - pca.inverse_transform(pca.transform(rows))) ** 2).sum(1))
+    return np.mean(errors)
+
+
+def test_small_groups_that_are_ignored_need_no_folds():
+    X, g = make_groups((160, 120, 3), d=5)
+    fair = FairPCA(2, cv=5, min_group_size=10, small_groups="ignore", random_state=0)
+    fair.fit(X, sensitive_features=g)
+    assert fair.small_groups_ == ["g2"]
+    assert np.isfinite(fair.held_out_changes_).all()
