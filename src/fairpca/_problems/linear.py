@@ -25,11 +25,11 @@ symbol            here
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import inf
 
 import numpy as np
 
+from fairpca._threads import computed_once
 from fairpca._typing import Array, Mask
 
 
@@ -66,7 +66,7 @@ class LinearProblem:
         weights: Array = self.cost + self.rows.T @ prices
         return weights
 
-    @cached_property
+    @computed_once
     def _envelopes(self) -> list[tuple[Mask, float]]:
         """For each level the rows in which it appears alone, and its coefficient there."""
         alone = np.count_nonzero(self.levels, axis=1) == 1

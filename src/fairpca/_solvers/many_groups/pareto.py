@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from math import isinf, nan
 from typing import Any
 
@@ -34,6 +33,7 @@ from fairpca._solvers.eigenspaces.growing import Spaces
 from fairpca._solvers.many_groups.dual import EQUAL, Minimum, Start, minimise, minimise_in_face
 from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.pca import solve_pca
+from fairpca._threads import computed_once
 from fairpca._typing import Array
 
 _LOOKS = 8  # at the spread, on the way from PCA to the end
@@ -79,7 +79,7 @@ class EfficientFrontier:
     def spread(self, errors: Array) -> float:
         return float(np.ptp(errors[self.compared]))
 
-    @cached_property
+    @computed_once
     def lowest(self) -> Minimum:
         """A projection of least largest error."""
         problem = least_maximum(np.zeros(len(self.shares)), self.compared)
@@ -87,7 +87,7 @@ class EfficientFrontier:
         assert found is not None  # without a ceiling there is always an answer
         return found
 
-    @cached_property
+    @computed_once
     def _last_point(self) -> tuple[Minimum, float]:
         """The end of the frontier, and a bound of the overall error there.
 
