@@ -16,7 +16,7 @@ import numpy as np
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.root import Sample, cross_slack
+from fairpca._solvers.two_groups.root import Line, Sample
 from fairpca._typing import Array
 
 _ERROR_ONLY = np.array([1.0, 0.0])
@@ -30,20 +30,17 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
         weights = np.array([alpha, alpha - 1.0])  # of R and of tr B - tr U'BU
         return spaces.top(weights, None if alpha else _ERROR_ONLY)
 
-    def slack(errors: Array) -> float:
+    def slack(_: float, errors: Array) -> float:
         return max_mean_gap - (total - float(errors[1]))
 
-    def sample(alpha: float) -> Sample:
-        point = at(alpha)
-        return Sample(alpha, slack(point.errors), point)
-
-    pca = sample(1.0)
+    line = Line(spaces, at, slack, np.ones(2))
+    pca = line.sample(1.0)
     if pca.value >= 0:
         return _solution(pca.point, pca, Status.ALREADY_FAIR, pca.point.bound, pca.point)
-    hidden = sample(0.0)
+    hidden = line.sample(0.0)
     if hidden.value < -spaces.rounding:
         return _solution(hidden.point, hidden, Status.INFEASIBLE, np.nan, pca.point)
-    point, crossing = cross_slack(spaces, at, slack, below=pca, above=hidden)
+    point, crossing = line.cross(below=pca, above=hidden)
     alpha, phi = crossing.at.x, crossing.at.point.bound + (1 - crossing.at.x) * total
     bound = (phi - (1 - alpha) * max_mean_gap) / alpha if alpha else np.nan
     ends = crossing.below.point, crossing.above.point

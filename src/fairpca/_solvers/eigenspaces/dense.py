@@ -12,11 +12,12 @@ from math import nan
 import numpy as np
 from scipy.linalg import eigh
 
-from fairpca._moments.operand import Operand, group_errors
+from fairpca._moments.operand import TINY, Operand, group_errors
 from fairpca._problems.solution import Point
 from fairpca._typing import Array
 
 _FULL_DRIVER_UP_TO = 128  # below, computing all eigenvectors is as fast as computing some
+_SLOPES_UP_TO = 600  # features: further on some eigenvectors and no slopes are faster
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -46,6 +47,8 @@ class Eigenspaces:
         self.n_features = self.matrices.shape[1]
         self.n_eigensolves = 0
         self.guess = guess
+        self._spectrum: tuple[Array, Array] | None = None
+        self._last: Point | None = None
         #: Differences between errors below this count as zero: noise of the arithmetic, or more
         #: where a rough answer is good enough.
         self.rounding = max(rounding_of(self.n_features), precision) * float(self.traces.max())
@@ -53,16 +56,38 @@ class Eigenspaces:
     def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
         """``U(w)``; among equally good subspaces the best for the weights ``tiebreak``."""
         self.n_eigensolves += 1
-        M, tied_bound = np.tensordot(weights, self.matrices, axes=1), nan
-        if tiebreak is None:
-            values, basis = top_eigenvectors(M, self.rank)
-        else:
+        M, r, tied_bound = np.tensordot(weights, self.matrices, axes=1), self.rank, nan
+        self._spectrum = None
+        if tiebreak is not None:
             other = np.tensordot(tiebreak, self.matrices, axes=1)
-            values, basis, kept = _top_with_tiebreak(M, other, self.rank)
+            values, basis, kept = _top_with_tiebreak(M, other, r)
             tied_bound = float(tiebreak @ self.traces) - kept
-        errors = self.traces - np.einsum("kij,ij->k", self.matrices @ basis, basis)
+        elif self.n_features <= _SLOPES_UP_TO:
+            all_values, vectors = _descending(M)
+            values, basis = all_values[:r], vectors[:, :r]
+            self._spectrum = all_values, vectors
+        else:
+            values, basis = top_eigenvectors(M, r)
+        products = self.matrices @ basis
+        errors = self.traces - np.einsum("kij,ij->k", products, basis)
         bound = float(weights @ self.traces - values.sum())
-        return Point(weights, basis, errors, bound, tied_bound)
+        self._last = Point(weights, basis, errors, bound, tied_bound)
+        self._products = products
+        return self._last
+
+    def slopes(self, point: Point, direction: Array) -> Array | None:
+        """``dR_g / dx`` on the line ``weights + x direction``, of the projection found last.
+
+        Eigenvector ``v_i`` of M turns towards ``v_j`` by ``v_j' M(direction) v_i / (l_i - l_j)``.
+        """
+        if self._spectrum is None or point is not self._last or self.rank == self.n_features:
+            return None
+        values, vectors = self._spectrum
+        mixed = vectors[:, self.rank :].T @ self._products  # v_j' C_g v_i
+        gaps = values[: self.rank] - values[self.rank :, np.newaxis]
+        turns = np.tensordot(direction, mixed, axes=1) / np.maximum(gaps, TINY)
+        slopes: Array = -2.0 * np.einsum("kji,ji->k", mixed, turns)
+        return slopes if np.isfinite(slopes).all() else None
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
@@ -84,9 +109,15 @@ def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
     if d > _FULL_DRIVER_UP_TO and r <= d // 2:
         values, vectors = eigh(M, subset_by_index=[d - r, d - 1], check_finite=False)
         if vectors.shape[1] == r:  # LAPACK may find fewer inside a cluster of equal eigenvalues
-            return values[::-1], vectors[:, ::-1]
+            return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides
+    values, vectors = _descending(M)
+    return values[:r], vectors[:, :r]
+
+
+def _descending(M: Array) -> tuple[Array, Array]:
+    """All eigenvalues, largest first, and eigenvectors."""
     values, vectors = eigen(M)
-    return values[: -r - 1 : -1], vectors[:, : -r - 1 : -1]
+    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides
 
 
 def eigen(M: Array) -> tuple[Array, Array]:
@@ -107,8 +138,7 @@ def eigen(M: Array) -> tuple[Array, Array]:
 
 def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float]:
     """``top_eigenvectors``, with the largest ``tr U' M2 U`` among those, and this trace."""
-    values, vectors = eigen(M)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = _descending(M)
     tolerance = 64 * _EPS * np.abs(values).max()
     sure = int(np.count_nonzero(values > values[r - 1] + tolerance))
     tied = vectors[:, np.abs(values - values[r - 1]) <= tolerance]

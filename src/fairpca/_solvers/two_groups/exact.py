@@ -34,7 +34,7 @@ from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.frontier import Frontier
-from fairpca._solvers.two_groups.root import Crossing, Sample, between, cross_slack
+from fairpca._solvers.two_groups.root import Crossing, Sample, between
 from fairpca._typing import Array
 
 _NEGLIGIBLE = 1e-12  # of the largest trace: where PCA is this fair, data of lower rank are noise
@@ -50,32 +50,26 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     if limits.pca_disparity - problem.max_disparity <= negligible:
         return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
 
-    def sample(alpha: float, capped: bool) -> Sample:
-        point = frontier.at(alpha)
-        return Sample(alpha, limits.slack(point.errors, capped), point)
-
-    capped, above, end = False, sample(1.0, capped=False), 0.0
-    if above.value <= _USED_UP * spaces.rounding:
-        return limits.among_ties(above, Status.ERROR_BUDGET)
-    if problem.constraint is not None:
-        best_for_B = sample(alpha_B, capped=False)
-        if best_for_B.value <= 0:
-            end = alpha_B
-        elif problem.constraint == "pareto":
-            point, status = best_for_B.point, Status.WORST_OFF_BEST
-            return frontier.solution(point, alpha_B, status, "harmed", point.bound / alpha_B)
-        elif limits.cap - best_for_B.point.errors[frontier.harmed] <= _USED_UP * spaces.rounding:
+    capped, line = False, frontier.line(partial(limits.slack, capped=False))
+    start = line.sample(1.0)
+    if start.value <= _USED_UP * spaces.rounding:
+        return limits.among_ties(start, Status.ERROR_BUDGET)
+    above, below = line.approach(start, 0.0 if problem.constraint is None else alpha_B)
+    if below.value > spaces.rounding and problem.constraint == "pareto":
+        status, bound = Status.WORST_OFF_BEST, below.point.bound / alpha_B
+        return frontier.solution(below.point, alpha_B, status, "harmed", bound)
+    if below.value > spaces.rounding and problem.constraint == "no_worse":
+        best_for_B = below
+        if limits.cap - best_for_B.point.errors[frontier.harmed] <= _USED_UP * spaces.rounding:
             return limits.among_ties(best_for_B, Status.CAPPED)
-        else:  # below alpha_B the cap is one more shrinking slack
-            capped = True
-            above = replace(best_for_B, value=limits.slack(best_for_B.point.errors, capped))
-    below = best_for_B if end else sample(end, capped)
+        # Below alpha_B the cap is one more shrinking slack.
+        capped, line = True, frontier.line(partial(limits.slack, capped=True))
+        left = limits.slack(alpha_B, best_for_B.point.errors, capped)
+        above, below = line.approach(replace(best_for_B, value=left), 0.0)
     if below.value > spaces.rounding:
         bound = below.point.bound
         return frontier.solution(below.point, 0.0, Status.INFEASIBLE, "disparity", bound)
-    point, crossing = cross_slack(
-        spaces, frontier.at, partial(limits.slack, capped=capped), below, above
-    )
+    point, crossing = line.cross(below, above)
     ends = (crossing.below.point, crossing.above.point) if crossing.below.x else ()
     return limits.certify(point, crossing.at, limits.binding(point.errors, capped), *ends)
 
@@ -92,7 +86,7 @@ class Limits:
         limited = isfinite(problem.max_error_increase)
         self.error_limit = R * (1 + problem.max_error_increase) if limited else inf
 
-    def slack(self, errors: Array, capped: bool) -> float:
+    def slack(self, alpha: float, errors: Array, capped: bool) -> float:
         """What is left of the tightest limit; ``capped`` includes the cap on the harmed group."""
         return min(self._left(errors, capped).values())
 

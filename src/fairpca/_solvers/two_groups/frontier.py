@@ -8,11 +8,14 @@ alpha falls from 1 to 0, ``D`` never rises and ``R`` and ``R_A`` never fall. ``R
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fairpca._problems.solution import Objective, Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
 
 
@@ -43,6 +46,10 @@ class Frontier:
     def _weights(self, alpha: float) -> Array:
         """Weights of the groups: ``M(w) = M(alpha)``."""
         return np.asarray(alpha * self.spaces.shares + (1 - alpha) * self._towards_parity)
+
+    def line(self, slack: Callable[[float, Array], float]) -> Line:
+        """A slack along the frontier, as a function of alpha."""
+        return Line(self.spaces, self.at, slack, self.spaces.shares - self._towards_parity)
 
     def error_and_disparity(self, errors: Array) -> tuple[float, float]:
         """``R`` and ``D``."""

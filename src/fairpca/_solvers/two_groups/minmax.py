@@ -14,7 +14,7 @@ from fairpca._problems.status import Status
 from fairpca._problems.worst_off import Criterion
 from fairpca._solvers.balance import Balance
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.root import Sample, cross_slack
+from fairpca._solvers.two_groups.root import Line, Sample
 from fairpca._typing import Array
 
 
@@ -27,13 +27,14 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
     def at(t: float) -> Point:
         return spaces.top(np.array([t, 1.0 - t]))
 
-    def difference(errors: Array) -> float:
+    def difference(_: float, errors: Array) -> float:
         """Group 0 minus group 1; it falls as t rises."""
         first, second = balance.values(errors)
         return float(first - second)
 
     below, above = (
-        Sample(t, difference(point.errors), point) for t, point in zip((1.0, 0.0), own, strict=True)
+        Sample(t, difference(t, point.errors), point)
+        for t, point in zip((1.0, 0.0), own, strict=True)
     )
     for end, excess in ((below, below.value), (above, -above.value)):
         if excess >= -spaces.rounding:
@@ -42,7 +43,8 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
             point = end.point
             bound = balance.phi(point)
             return balance.solution(point.basis, point.errors, status, point.weights, bound)
-    point, crossing = cross_slack(spaces, at, difference, below, above)
+    line = Line(spaces, at, difference, np.array([1.0, -1.0]))
+    point, crossing = line.cross(below, above)
     best = crossing.at.point
     ends = crossing.below.point, crossing.above.point
     return balance.solution(

@@ -24,7 +24,7 @@ from fairpca._problems.robust import RobustProblem
 from fairpca._problems.solution import Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.root import Sample, cross_slack
+from fairpca._solvers.two_groups.root import Line, Sample
 from fairpca._typing import Array
 
 _MAX_DIVISIONS = 1000
@@ -70,18 +70,19 @@ def _divide_where_equal(
 ) -> list[tuple[Point, Point, int]]:
     """The frontier, divided where ``S_0 = S_1``: both ends of a part, and its worse-off group."""
 
-    def difference(errors: Array) -> float:
+    def difference(_: float, errors: Array) -> float:
         worst = problem.worst(errors)
         return float(worst[0] - worst[1])
 
     def at(t: float) -> Point:
         return spaces.top(np.array([t, 1.0 - t]))
 
-    below = Sample(1.0, difference(best_for_0.errors), best_for_0)
-    above = Sample(0.0, difference(best_for_1.errors), best_for_1)
+    below = Sample(1.0, difference(1.0, best_for_0.errors), best_for_0)
+    above = Sample(0.0, difference(0.0, best_for_1.errors), best_for_1)
     if below.value >= 0.0 or above.value <= 0.0:
         return [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
-    equal, _ = cross_slack(spaces, at, difference, below, above)
+    line = Line(spaces, at, difference, np.array([1.0, -1.0]))
+    equal, _ = line.cross(below, above)
     return [(best_for_0, equal, 1), (equal, best_for_1, 0)]
 
 

@@ -5,7 +5,8 @@ is monotone in x is zero at a root, or changes sign where U jumps: the r-th and 
 of ``M(w(x))`` meet there, and every subspace on the shortest path between both sides is optimal for
 that x. One of them has zero slack.
 
-The bracket is shrunk by hand, not by scipy, because the function may jump over zero.
+The slope of the slack comes from the same decomposition as U, so Newton's method needs three or
+four of them. The bracket is shrunk by hand, not by scipy, because the function may jump over zero.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from math import nan
 
 from scipy.optimize import brentq
 
@@ -21,14 +23,19 @@ from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.subspace_path import SubspacePath
 from fairpca._typing import Array
 
+_SLOW = 2  # steps without progress until a jump is suspected
+_NEWTON_STEPS = 4  # on one side of the root
+_TINY_STEP = 1e-6  # along a line of weights, for a slack that is smooth in the errors
+
 
 @dataclass(frozen=True)
 class Sample:
-    """A function value, with whatever was computed on the way to it."""
+    """A function value, its slope if known, and whatever was computed on the way to it."""
 
     x: float
     value: float
     point: Point
+    slope: float = nan
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,9 @@ def find_crossing(
     find_jump: Callable[[Sample, Sample], tuple[Sample, bool] | None] | None = None,
     guess: float | None = None,
 ) -> Crossing:
-    """Shrink a bracket by inverse quadratic interpolation guarded by bisection (Chandrupatla 1997).
+    """Shrink a bracket by Newton's method, or without slopes by interpolation, and by bisection.
+
+    Interpolation is inverse quadratic where that is safe (Chandrupatla 1997).
 
     Parameters
     ----------
@@ -80,33 +89,30 @@ def find_crossing(
             f"the values {below.value} and {above.value} at the ends of the bracket do not lie "
             "on the two sides of zero."
         )
-    new, opposite = above, below
+    new, opposite = (above, below) if above.value < -below.value else (below, above)
     previous: Sample | None = None
     if guess is not None and min(below.x, above.x) < guess < max(below.x, above.x):
         new = evaluate(guess)
         if abs(new.value) <= ftol:
             return Crossing(new, new, new)
         opposite, previous = (above, below) if new.value < 0 else (below, above)
-    bisections = 0
+    slow = 0  # steps that did not halve the smallest value seen
     while True:
         lo, hi = (new, opposite) if new.value < 0 else (opposite, new)
-        t = _interpolate(new, opposite, previous)
-        bisections = bisections + 1 if t == 0.5 else 0
-        sample = None
-        if bisections >= 3 and find_jump is not None:
-            bisections = 0
-            jump = find_jump(lo, hi)
-            if jump is not None:
-                sample, proven = jump
-                if proven:
-                    return Crossing(lo, hi, sample)
-        if sample is None:
-            x = new.x + t * (opposite.x - new.x)
-            if x in (new.x, opposite.x):
+        smallest = min(-lo.value, hi.value)
+        jump = find_jump(lo, hi) if slow == _SLOW and find_jump is not None else None
+        if jump is not None:
+            sample, proven = jump
+            if proven:
+                return Crossing(lo, hi, sample)
+        else:
+            x = 0.5 * (lo.x + hi.x) if slow > _SLOW else _next(new, opposite, previous)
+            if x in (lo.x, hi.x):
                 return Crossing(lo, hi, hi)
             sample = evaluate(x)
         if abs(sample.value) <= ftol:
             return Crossing(sample, sample, sample)
+        slow = 0 if abs(sample.value) < 0.5 * smallest or slow > _SLOW else slow + 1
         if (sample.value < 0) == (new.value < 0):
             previous = new
         else:
@@ -115,6 +121,26 @@ def find_crossing(
         if abs(new.x - opposite.x) <= 4e-16 * max(abs(new.x), abs(opposite.x)):
             lo, hi = (new, opposite) if new.value < 0 else (opposite, new)
             return Crossing(lo, hi, hi)
+
+
+def _next(new: Sample, opposite: Sample, previous: Sample | None) -> float:
+    """Where to look next, strictly inside the bracket unless it has shrunk to rounding."""
+    for other in (previous, opposite):
+        x = nan if other is None else _hermite(new, other)
+        if min(new.x, opposite.x) < x < max(new.x, opposite.x):
+            return x
+    return new.x + _interpolate(new, opposite, previous) * (opposite.x - new.x)
+
+
+def _hermite(first: Sample, second: Sample) -> float:
+    """The root of the cubic ``x(value)`` through two samples with their slopes; NaN without."""
+    f, g = first.value, second.value
+    if not (first.slope and second.slope and f != g):
+        return nan
+    chord = (second.x - first.x) / (g - f)
+    bend = (chord - 1 / first.slope) / (g - f)
+    twist = (1 / first.slope - 2 * chord + 1 / second.slope) / (g - f) ** 2
+    return first.x - f / first.slope + bend * f**2 - twist * f**2 * g
 
 
 def _interpolate(new: Sample, opposite: Sample, previous: Sample | None) -> float:
@@ -134,63 +160,89 @@ def _interpolate(new: Sample, opposite: Sample, previous: Sample | None) -> floa
     return min(max(t, least), 1 - least)
 
 
-def cross_slack(
-    spaces: Eigenspaces,
-    at: Callable[[float], Point],
-    slack: Callable[[Array], float],
-    below: Sample,
-    above: Sample,
-) -> tuple[Point, Crossing]:
-    """Find the projection of zero slack, and the root it was found at.
+class Line:
+    """The optimal projections ``U(x)`` along a line of group weights, and a slack of each.
 
     Parameters
     ----------
     spaces : Eigenspaces
     at : callable
-        ``U(x)``, with its weights.
+        ``U(x)``, with its weights, for x from 0 to 1.
     slack : callable
-        What is left of a limit, given the group errors; monotone in x.
-    below, above : Sample
-        Ends of negative and of positive slack.
-
-    Returns
-    -------
-    point : Point
-        Zero slack up to rounding; at a jump its errors and basis are those between both sides.
-    crossing : Crossing
-        Its ends are the eigenspaces that ``point`` rests on.
+        What is left of a limit, given x and the group errors; monotone along the line.
+    direction : ndarray of shape (k,)
+        The change of the weights with x.
     """
-    return cross_value(spaces, at, lambda _, errors: slack(errors), below, above)
 
+    def __init__(
+        self,
+        spaces: Eigenspaces,
+        at: Callable[[float], Point],
+        slack: Callable[[float, Array], float],
+        direction: Array,
+    ) -> None:
+        self.spaces, self.at, self.slack, self.direction = spaces, at, slack, direction
 
-def cross_value(
-    spaces: Eigenspaces,
-    at: Callable[[float], Point],
-    value: Callable[[float, Array], float],
-    below: Sample,
-    above: Sample,
-) -> tuple[Point, Crossing]:
-    """As :func:`cross_slack`, for a value that depends on x as well as on the group errors."""
+    def sample(self, x: float) -> Sample:
+        """The slack at x, with its slope."""
+        point = self.at(x)
+        value = self.slack(x, point.errors)
+        slopes = self.spaces.slopes(point, self.direction)
+        if slopes is None:
+            return Sample(x, value, point)
+        step = _TINY_STEP if x < 0.5 else -_TINY_STEP  # lines go from 0 to 1
+        change = self.slack(x + step, point.errors + step * slopes) - value
+        return Sample(x, value, point, change / step)
 
-    def sample(x: float) -> Sample:
-        point = at(x)
-        return Sample(x, value(x, point.errors), point)
+    def approach(self, above: Sample, end: float) -> tuple[Sample, Sample]:
+        """From a positive slack to the first that is not, or to the end: the last two samples."""
+        guess = self.spaces.guess
+        for _ in range(_NEWTON_STEPS):
+            tangent = above.x - above.value / above.slope if above.slope else nan
+            x = tangent if guess is None else guess
+            if not end < x < above.x:
+                break
+            sample = self.sample(x)
+            if sample.value <= self.spaces.rounding:
+                return above, sample
+            if guess is None and sample.value > 0.5 * above.value:
+                break
+            above, guess = sample, None
+        return above, self.sample(end)
 
-    def jump(lo: Sample, hi: Sample) -> tuple[Sample, bool] | None:
+    def cross(self, below: Sample, above: Sample) -> tuple[Point, Crossing]:
+        """Find the projection of zero slack, and the root it was found at.
+
+        Parameters
+        ----------
+        below, above : Sample
+            Ends of negative and of positive slack.
+
+        Returns
+        -------
+        point : Point
+            Zero slack up to rounding; at a jump its errors and basis are those between both sides.
+        crossing : Crossing
+            Its ends are the eigenspaces that ``point`` rests on.
+        """
+        spaces = self.spaces
+        crossing = find_crossing(
+            self.sample, below, above, spaces.rounding, self._jump, spaces.guess
+        )
+        if crossing.below is crossing.above:
+            return crossing.at.point, crossing
+        return between(spaces, crossing, partial(self.slack, crossing.at.x)), crossing
+
+    def _jump(self, lo: Sample, hi: Sample) -> tuple[Sample, bool] | None:
         # min_U w(x) @ R is the lower envelope of lines in x, one per projection: where the lines
         # of both ends meet on the envelope itself, both ends are optimal and U jumps there.
         x = _meeting_point(lo, hi)
         if x is None:
             return None
-        middle = sample(x)
+        middle = self.sample(x)
         excess = float(middle.point.weights @ lo.point.errors) - middle.point.bound
-        crosses = value(x, lo.point.errors) < 0 < value(x, hi.point.errors)
-        return middle, crosses and excess <= spaces.rounding
-
-    crossing = find_crossing(sample, below, above, spaces.rounding, jump, spaces.guess)
-    if crossing.below is crossing.above:
-        return crossing.at.point, crossing
-    return between(spaces, crossing, partial(value, crossing.at.x)), crossing
+        crosses = self.slack(x, lo.point.errors) < 0 < self.slack(x, hi.point.errors)
+        return middle, crosses and excess <= self.spaces.rounding
 
 
 def _meeting_point(lo: Sample, hi: Sample) -> float | None:

@@ -18,7 +18,7 @@ import numpy as np
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.welfare import WelfareProblem
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.root import Sample, cross_value
+from fairpca._solvers.two_groups.root import Line, Sample
 from fairpca._solvers.welfare import Welfare
 from fairpca._typing import Array
 
@@ -53,5 +53,6 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
     if below.value >= 0.0 or above.value <= 0.0:
         found = (below if below.value >= 0.0 else above).point
         return welfare.certified(found, found)
-    found, crossing = cross_value(spaces, at, difference, below, above)
+    line = Line(spaces, at, difference, np.array([1.0, -1.0]) * (scale / traces))
+    found, crossing = line.cross(below, above)
     return welfare.certified(found, crossing.below.point, crossing.above.point)
