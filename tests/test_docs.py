@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
 import textwrap
@@ -62,3 +63,19 @@ def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
                 exec(text, known)
             printed = stream.getvalue()
     assert compared
+
+
+def test_links_of_the_readme_are_addresses_on_pypi():
+    """The build turns paths into addresses: PyPI has no files of ours."""
+    pytest.importorskip("hatchling")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    hatch_build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hatch_build)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    links, made = (re.findall(r"\]\(([^)]*)\)", t) for t in (readme, hatch_build.absolute(readme)))
+    paths = [link for link in links if not link.startswith("https://")]
+    assert "docs/_static/report.png" in paths
+    assert all((ROOT / path).exists() for path in paths)
+    assert len(made) == len(links)
+    assert all(link.startswith("https://") for link in made)
+    assert f"{hatch_build.PICTURES}docs/_static/report.png" in made
