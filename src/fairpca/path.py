@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._estimators.advice import warn
+from fairpca._estimators.advice import largest_gap, warn
 from fairpca._input.checks import check_integer, check_several_groups
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
@@ -119,8 +119,8 @@ def tradeoff_path(
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of groups of fewer rows, as in :class:`FairPCA`.
     tol : float, default=1e-6
-        Largest duality gap, in units of the largest total variance of a group, that passes without
-        a :class:`~fairpca.exceptions.DualityGapWarning`.
+        Largest duality gap that passes without a :class:`~fairpca.exceptions.DualityGapWarning`,
+        as in :class:`FairPCA`.
 
     Returns
     -------
@@ -156,12 +156,12 @@ def tradeoff_path(
     errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])
     bases = [fairest.pca.basis, *(s.basis for s in solutions)]
     gaps = np.maximum([0.0, *(s.gap for s in solutions)], 0.0)
-    labels, largest = moments.groups.tolist(), float(operand.traces.max())
-    if gaps.max() > tol * largest:
+    labels = moments.groups.tolist()
+    if any(s.gap > largest_gap(s, operand, tol) for s in solutions):
         warn(
             f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, more "
-            f"than tol = {tol:g} times the largest group's variance, {largest:.3g}; see "
-            "duality_gap of the result, and pass a larger tol to accept it.",
+            f"than tol = {tol:g} allows; see duality_gap of the result, and pass a larger tol to "
+            "accept it.",
             DualityGapWarning,
         )
     return TradeoffPath(

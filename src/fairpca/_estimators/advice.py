@@ -26,6 +26,7 @@ from fairpca.exceptions import (
 _PACKAGE = str(Path(__file__).parent.parent)
 _LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
 _DROWNED = 10  # times rounding: variances that are smaller are lost in it
+_NOISE = 64  # times rounding: no smaller gap can be proven
 _NO_CHANGE = 1e-9  # of the largest trace
 _GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
 
@@ -50,7 +51,7 @@ def warn_of_result(
             f"least possible, {disparity:.6g}. Pass more components.",
             ParityInfeasibleWarning,
         )
-    largest, R = float(measured.traces.max()), float(measured.shares @ solution.errors)
+    R = float(measured.shares @ solution.errors)
     if measured.matrices is None and len(measured.shares) == 2:
         if gap > _GAP_WORTH_A_WARNING * R:
             warn(
@@ -59,20 +60,34 @@ def warn_of_result(
                 "projection found. All figures about this projection are exact.",
                 ConvergenceWarning,
             )
-    elif solution.status not in APPROXIMATE and gap > tol * largest:
+    elif solution.status not in APPROXIMATE and gap > largest_gap(solution, measured, tol):
         why = "for more than two groups the bound is not always attained"
         if len(measured.shares) == 2:
             why = "nearly equal eigenvalues of the harmed group leave this much to rounding"
         warn(
             f"the projection {onto} may be up to duality_gap_ = {gap:.3g} worse "
-            f"than the best one, which is more than tol = {tol:g} times the largest group's "
-            f"variance, {largest:.3g}: {why}. "
+            f"than the best one, which is more than tol = {tol:g} allows: {why}. "
             "Another n_components may close the gap; a larger tol accepts it.",
             DualityGapWarning,
         )
     by_folds = solution.status is Status.CROSS_VALIDATED  # judged by held-out errors
     if isinstance(problem, FairProblem) and problem.alpha is None and not by_folds:
         _warn_of_people(problem, solution, measured, disparity)
+
+
+def largest_gap(solution: Solution, measured: Operand, tol: float) -> float:
+    """The gap that passes without a warning.
+
+    Relative to what is minimised. A disparity may vanish, so that its gap is compared with the
+    overall error. Two groups are solved to rounding, which depends on the largest variance, as
+    does welfare.
+    """
+    largest = float(measured.traces.max())
+    if len(measured.shares) == 2 or solution.objective == "welfare":
+        return tol * largest
+    error = float(measured.shares @ solution.errors)
+    scale = error if solution.objective == "disparity" else abs(solution.value)
+    return max(tol * scale, _NOISE * rounding_of(measured.n_features) * largest)
 
 
 def _warn_of_people(

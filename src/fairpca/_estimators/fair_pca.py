@@ -68,10 +68,12 @@ class FairPCA(FairProjection):
         ``"golden"`` is the search printed in the paper, for comparison: slower, less exact, and for
         two groups only.
     tol : float, default=1e-6
-        Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
-        without a :class:`~fairpca.exceptions.DualityGapWarning`; with more than two groups the
-        search ends there. Two groups of more than 5000 features get a ``ConvergenceWarning``
-        instead, from a hundredth of the overall error on.
+        Largest ``duality_gap_`` that passes without a
+        :class:`~fairpca.exceptions.DualityGapWarning`, relative to what is minimised, or to the
+        overall error if that is a disparity; with more than two groups the search ends there. Two
+        groups are solved to rounding, so that theirs is relative to the largest total variance of
+        a group. With more than 5000 features they get a ``ConvergenceWarning`` instead, from a
+        hundredth of the overall error on.
     cv : int or scikit-learn splitter, optional
         Choose the stop by cross-validation, with so many folds, or with those of a splitter such
         as ``RepeatedStratifiedKFold(n_splits=5, n_repeats=4)``, which sees numbers of groups as y.

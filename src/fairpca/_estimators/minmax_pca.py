@@ -53,10 +53,11 @@ class MinMaxPCA(CenteredProjection):
     n_iter : int, default=10
         Rounds of the multiplicative weights.
     tol : float, default=1e-6
-        Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
-        without a :class:`~fairpca.exceptions.DualityGapWarning`; with more than two groups the
-        search ends there. Two groups of more than 5000 features get a ``ConvergenceWarning``
-        instead, from a hundredth of the overall error on.
+        Largest ``duality_gap_`` that passes without a
+        :class:`~fairpca.exceptions.DualityGapWarning`, relative to what is minimised; with more
+        than two groups the search ends there. Two groups are solved to rounding, so that theirs is
+        relative to the largest total variance of a group. With more than 5000 features they get a
+        ``ConvergenceWarning`` instead, from a hundredth of the overall error on.
 
     Attributes
     ----------

@@ -38,6 +38,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fairpca._problems.linear import LinearProblem
+from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._typing import Array
 
 _MAX_PRICE = 1e6
@@ -190,7 +191,7 @@ class SmoothedDual:
         """Dual value without the barrier."""
         self.n_evaluations += 1
         weights = self.problem.cost + self.problem.rows.T @ prices
-        eigenvalues, _ = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
+        eigenvalues, _ = eigen(np.tensordot(weights, self.matrices, 1))
         return self._bound(prices, weights, eigenvalues)
 
     def _bound(self, prices: Array, weights: Array, eigenvalues: Array) -> float:
@@ -223,7 +224,7 @@ class SmoothedDual:
     def _evaluate(self, prices: Array, mu: float) -> _Evaluation:
         self.n_evaluations += 1
         weights = self.problem.cost + self.problem.rows.T @ prices
-        eigenvalues, vectors = np.linalg.eigh(np.tensordot(weights, self.matrices, 1))
+        eigenvalues, vectors = eigen(np.tensordot(weights, self.matrices, 1))
         theta, filled, empty = _occupy(eigenvalues, self.rank, mu)
         low, high = self._room(prices, mu)
         barrier = np.log(low).sum() + np.log(high).sum()

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from fairpca._problems.linear import LinearProblem
+from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._typing import Array
 
@@ -71,26 +72,17 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
     -------
     Candidate
     """
-    rank, matrices = work.rank, work.matrices
     damping = _LEAST_CURVATURE
     best = _candidate(basis, work, problem, prices)
     for _ in range(_MAX_STEPS):
-        N = np.linalg.qr(best.basis, mode="complete")[0][:, rank:]
-        W = np.tensordot(problem.weights(prices), matrices, 1)
-        a, turn_u = np.linalg.eigh(best.basis.T @ W @ best.basis)
-        b, turn_n = np.linalg.eigh(N.T @ W @ N)
-        U, N = best.basis @ turn_u, N @ turn_n
-        J = -2.0 * (N.T @ (matrices @ U))
-        curvature = np.maximum(2.0 * np.abs(a - b[:, np.newaxis]), damping)
-        scaled = J / curvature
-        G = np.tensordot(J, scaled, ([1, 2], [1, 2]))
-        prices = _multipliers(G, best.errors, problem, prices)
-        X = np.tensordot(problem.weights(prices), scaled, 1)
-        promised = 0.5 * float((curvature * X**2).sum())
+        try:
+            U, step, prices, promised = _quadratic_step(best, work, problem, prices, damping)
+        except (np.linalg.LinAlgError, RuntimeError):  # from LAPACK and nnls: numbers out of range
+            break
         penalty = 2.0 * (1.0 + np.abs(prices).sum())
         length, gain = 1.0, 0.0
         while length > 1e-3:
-            turned = np.linalg.qr(U - length * (N @ X))[0]
+            turned = np.linalg.qr(U + length * step)[0]
             trial = _candidate(turned, work, problem, prices)
             gain = best.value - trial.value + penalty * (best.violation - trial.violation)
             if gain > 0.0:
@@ -106,6 +98,24 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
     return replace(best, prices=prices)
 
 
+def _quadratic_step(
+    at: Candidate, work: Workspace, problem: LinearProblem, prices: Array, damping: float
+) -> tuple[Array, Array, Array, float]:
+    """A basis of the same subspace, the change to add to it, prices, and the gain it promises."""
+    W = np.tensordot(problem.weights(prices), work.matrices, 1)
+    N = np.linalg.qr(at.basis, mode="complete")[0][:, work.rank :]
+    a, turn_u = eigen(at.basis.T @ W @ at.basis)
+    b, turn_n = eigen(N.T @ W @ N)
+    U, N = at.basis @ turn_u, N @ turn_n
+    J = -2.0 * (N.T @ (work.matrices @ U))
+    curvature = np.maximum(2.0 * np.abs(a - b[:, np.newaxis]), damping)
+    scaled = J / curvature
+    G = np.tensordot(J, scaled, ([1, 2], [1, 2]))
+    prices = _multipliers(G, at.errors, problem, prices)
+    X = -np.tensordot(problem.weights(prices), scaled, 1)
+    return U, N @ X, prices, 0.5 * float((curvature * X**2).sum())
+
+
 def _candidate(basis: Array, work: Workspace, problem: LinearProblem, prices: Array) -> Candidate:
     errors = work.traces - np.einsum("gai,ai->g", work.matrices @ basis, basis)
     return Candidate(basis, errors, *problem.measure(errors), prices)
@@ -117,7 +127,7 @@ def _multipliers(G: Array, errors: Array, problem: LinearProblem, prices: Array)
     They minimise ``w'Gw / 2 - w'R + b'y`` subject to ``y >= 0`` and ``B'y = -q``: nonnegative least
     squares, once a proximal term has made it strictly convex and the levels are priced in.
     """
-    values, vectors = np.linalg.eigh(G)
+    values, vectors = eigen(G)
     root = np.sqrt(np.maximum(values, 0.0)) * vectors
     sign = np.hstack([np.eye(len(prices)), -np.eye(len(prices))[:, problem.equal]])
     near, strict = np.sqrt(_PROXIMITY), 1.0 / np.sqrt(_PROXIMITY)

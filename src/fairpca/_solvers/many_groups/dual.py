@@ -22,6 +22,7 @@ asking for rank r.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -130,7 +131,9 @@ def minimise(
     problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
     found, proof = _nearby(work, problem, tol, start)
     if proof.bound <= ceiling and not _proven(work, problem, found, proof, tol):
-        found, proof = _anywhere(work, problem, tol, ceiling, found, proof)
+        # Should the path leave the range of the arithmetic, what was found and proven stands.
+        with suppress(np.linalg.LinAlgError, ArithmeticError):
+            found, proof = _anywhere(work, problem, tol, ceiling, found, proof)
     if proof.bound > ceiling:
         return None
     return Minimum(

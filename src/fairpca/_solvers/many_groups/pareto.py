@@ -37,7 +37,7 @@ from fairpca._threads import computed_once
 from fairpca._typing import Array
 
 _LOOKS = 8  # at the spread, on the way from PCA to the end
-_NARROWINGS = 60
+_NARROWINGS = 30
 _HIGH_PRICES = np.array([0.1, 1.0, 10.0])  # of the largest error, for one of the overall error
 
 
@@ -209,7 +209,7 @@ class EfficientFrontier:
         """
         (low, f_low, found), (high, f_high) = met, missed
         for _ in range(_NARROWINGS):
-            if f_low >= -self.rounding or high - low <= self.rounding:
+            if f_low >= -self.rounding or high - low <= EQUAL * self.highest:
                 break
             c = high - f_high * (high - low) / (f_high - f_low)
             trial = self.at(c)

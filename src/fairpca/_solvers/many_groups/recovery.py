@@ -25,6 +25,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from fairpca._problems.linear import LinearProblem
+from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._solvers.many_groups.barrier import Centre
 from fairpca._solvers.many_groups.descent import KEPT, Candidate, descend
 from fairpca._solvers.many_groups.workspace import Workspace
@@ -64,7 +65,7 @@ def recover(
     block = centre.vectors[:, fractional]
 
     S = _purify(centre, block, work.matrices, problem, active)
-    best = descend(np.linalg.eigh(S)[1][:, -rank:], work, problem, prices)
+    best = descend(eigen(S)[1][:, -rank:], work, problem, prices)
     rng, found_again = np.random.default_rng(0), 0
     for _ in range(_RESTARTS if block.shape[1] > 1 else 0):
         if best.violation <= kept and (best.value <= target or found_again == _FOUND_AGAIN):
@@ -88,7 +89,7 @@ def _purify(
     S = (vectors * s) @ vectors.T
     rng = np.random.default_rng(0)
     for _ in range(block.shape[1]):
-        s, vectors = np.linalg.eigh(S)
+        s, vectors = eigen(S)
         inner = (s > _WHOLE) & (s < 1.0 - _WHOLE)
         f = int(inner.sum())
         if f < 2:

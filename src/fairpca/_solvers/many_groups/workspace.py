@@ -18,7 +18,7 @@ import numpy as np
 
 from fairpca._problems.linear import LinearProblem
 from fairpca._problems.solution import Point
-from fairpca._solvers.eigenspaces.dense import eigen, rounding_of
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, rounding_of
 from fairpca._solvers.eigenspaces.growing import Spaces, bordered
 from fairpca._typing import Array
 
@@ -121,8 +121,18 @@ class Workspace:
         return np.asarray(eigen(pooled)[1][:, -self.rank :])
 
     def tied(self, weights: Array) -> tuple[Array, Array]:
-        """Eigenvectors of ``W`` in the span: above the r-th eigenvalue, and equal to it."""
-        values, vectors = eigen(np.tensordot(weights, self.matrices, 1))
+        """Eigenvectors of ``W`` in the span: above the r-th eigenvalue, and equal to it.
+
+        All of them are taken into the span, unless there are so many features that matrices are
+        not decomposed whole.
+        """
+        if not self.closed and isinstance(self.spaces, Eigenspaces):
+            W = np.tensordot(weights, self.spaces.matrices, 1) / self.unit
+            self.grow(np.hstack(self._split(W)))
+        return self._split(np.tensordot(weights, self.matrices, 1))
+
+    def _split(self, W: Array) -> tuple[Array, Array]:
+        values, vectors = eigen(W)
         height = values - values[-self.rank]
         width = max(_TIE * max(abs(float(values[-self.rank])), 1.0), 64 * self.noise)
         return vectors[:, height > width], vectors[:, np.abs(height) <= width]

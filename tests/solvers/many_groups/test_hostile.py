@@ -1,0 +1,144 @@
+"""Data that break the arithmetic of a careless solver: scales, one-hot rows, ties, LAPACK."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.families import family, sampled
+
+from fairpca import FairPCA, MinMaxPCA
+from fairpca._moments.operand import Operand
+from fairpca._problems.fair import FairProblem
+from fairpca._problems.linear import least_error
+from fairpca._problems.status import Status
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen
+from fairpca._solvers.many_groups import descent
+from fairpca._solvers.many_groups.central_path import follow
+from fairpca._solvers.many_groups.pareto import solve_pareto
+from fairpca._solvers.many_groups.spread import solve_spread
+from fairpca._solvers.many_groups.workspace import Workspace
+from fairpca._solvers.many_groups.worst import solve_worst
+from fairpca.exceptions import DualityGapWarning, LevellingDownWarning
+
+QUIET = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def groups_of(X, codes):
+    X = X - X.mean(axis=0)
+    return [X[codes == g].T @ X[codes == g] / (codes == g).sum() for g in np.unique(codes)]
+
+
+def scaled_features(seed):
+    """464 Gaussian rows in three groups; 25 features with scales from 1e-3 to 1e3."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(464, 25)) * 10.0 ** rng.uniform(-3, 3, 25)
+    return X, rng.integers(0, 3, 464)
+
+
+@pytest.mark.parametrize("constraint", [None, "no_worse", "pareto"])
+@pytest.mark.parametrize("seed", [2, 6])
+def test_features_of_very_different_scales(seed, constraint):
+    X, codes = scaled_features(seed)
+    fair = FairPCA(12, constraint=constraint).fit(X, sensitive_features=codes)
+    if constraint != "pareto":
+        assert fair.status_ == "parity reached"
+        assert abs(fair.disparity_) <= 1e-8
+    assert fair.duality_gap_ <= 1e-6 * fair.reconstruction_error_
+    # A million times the variance is kept by every sensible projection.
+    assert fair.reconstruction_error_ < 1.2 * fair.pca_reconstruction_error_
+
+
+@pytest.mark.parametrize("factor", [1e3, 1e6])
+def test_a_dominant_feature_changes_nothing(factor):
+    plain = sampled(5, 3, 6, 2)
+    k, d = len(plain.matrices), plain.n_features
+    matrices = np.zeros((k, d + 1, d + 1))
+    matrices[:, :d, :d] = plain.matrices
+    matrices[:, d, d] = factor * plain.traces.max() * np.array([1.0, 1.1, 0.9])
+    dominated = family(matrices, 3, plain.shares)
+    for criterion in ("error", "loss"):
+        alone, beside = (solve_worst(fam, criterion, 1e-6) for fam in (plain, dominated))
+        assert beside.value == pytest.approx(alone.value, rel=1e-5)
+        assert beside.gap <= 2e-6 * beside.value
+
+
+def test_a_gap_that_is_small_beside_the_variance_is_warned_of():
+    # The relaxation is not tight; the other feature is kept whatever happens.
+    fam = sampled(4, 4, 5, 2)
+    rng = np.random.default_rng(0)
+    rows, codes = [], []
+    for g, C in enumerate(fam.matrices):
+        half = np.linalg.cholesky(C).T * np.sqrt(len(C))
+        block = np.hstack([np.vstack([half, -half]), 1e4 * rng.choice([-1, 1], (10, 1))])
+        block[5:, -1] = -block[:5, -1]
+        rows.append(block)
+        codes += [g] * len(block)
+    with pytest.warns(DualityGapWarning, match="tol = 1e-06"):
+        MinMaxPCA(3, criterion="error").fit(np.vstack(rows), sensitive_features=codes)
+
+
+def test_the_gap_is_that_of_the_claim():
+    rng = np.random.default_rng(16)
+    X, codes = np.eye(3)[rng.integers(0, 3, 60)], rng.integers(0, 5, 60)
+    shares = np.bincount(codes) / 60
+    fam = family(groups_of(X, codes), 1, shares)
+    found = solve_spread(fam, FairProblem(), 1e-6)
+    assert found.status is Status.PARITY
+    assert found.objective == "error"
+    assert found.value == pytest.approx(shares @ found.errors)
+    problem = least_error(shares, np.ones(5, dtype=bool), max_spread=0.0)
+    work = Workspace(fam, fam.top(shares))
+    relaxed = follow(work, problem.in_units(work.unit), 1e-6).proof.bound * work.unit
+    assert found.bound <= relaxed + 1e-6
+    assert found.gap > 0.1
+    with pytest.warns(DualityGapWarning), pytest.warns(LevellingDownWarning):
+        FairPCA(1, constraint=None).fit(X, sensitive_features=codes)
+
+
+@QUIET
+@pytest.mark.parametrize("rank", [1, 2])
+def test_no_error_is_allowed_but_equality_costs_none(rank):
+    X, codes = 2.0 * np.vstack([np.eye(3), -np.eye(3)]), [0, 1, 2, 0, 1, 2]
+    for constraint in (None, "no_worse", "pareto"):
+        fair = FairPCA(rank, constraint=constraint, max_error_increase=0.0)
+        fair.fit(X, sensitive_features=codes)
+        assert fair.status_ == "parity reached"
+        assert fair.disparity_ == pytest.approx(0.0, abs=1e-9)
+        assert fair.reconstruction_error_ == pytest.approx(fair.pca_reconstruction_error_)
+
+
+def test_ties_among_many_features():
+    # More features than a span holds from the start; the last component may be any of three axes.
+    tied = [np.diag(np.r_[9.0, np.full(76, 0.01), np.eye(3)[g]]) for g in range(3)]
+    for constraint in (None, "pareto"):
+        problem = FairProblem(constraint=constraint, max_error_increase=0.0)
+        solve = solve_spread if constraint is None else solve_pareto
+        found = solve(family(tied, 2, np.ones(3) / 3), problem, 1e-6)
+        assert np.ptp(found.errors) < 1e-9
+
+
+def test_another_driver_where_lapack_fails(monkeypatch):
+    fam = sampled(1, 3, 8, 3)
+    expected = solve_worst(fam, "error")
+
+    def fails(*args, **kwargs):
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setattr(np.linalg, "eigh", fails)
+    found = solve_worst(Eigenspaces(Operand(fam.matrices, fam.shares), 3), "error")
+    assert found.value == pytest.approx(expected.value, rel=1e-9)
+
+
+def test_a_clear_error_where_every_driver_fails():
+    with pytest.raises(ArithmeticError, match="StandardScaler"):
+        eigen(np.full((3, 3), np.nan))
+
+
+def test_a_projection_even_where_the_multipliers_fail(monkeypatch):
+    def fails(*args, **kwargs):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr(descent, "nnls", fails)
+    fam = sampled(1, 3, 8, 3)
+    found = solve_worst(fam, "error")
+    assert found.bound <= found.value <= fam.top(fam.shares).errors.max()
