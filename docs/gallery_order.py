@@ -13,4 +13,6 @@ ORDER = [
 
 def by_difficulty(filename: str) -> int:
     """Place of an example; one that is not listed is an error, not the last."""
+    if filename not in ORDER:
+        raise ValueError(f"examples/{filename} has no place: add it to ORDER in {__file__}.")
     return ORDER.index(filename)
