@@ -292,7 +292,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("params", "given", "message"), BAD, ids=str)
+@pytest.mark.parametrize(("params", "given", "message"), BAD, ids=[message for *_, message in BAD])
 def test_refusals(params, given, message):
     X, groups, y = people()
     if "y" in given:
