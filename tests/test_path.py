@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.data import make_groups
+from sklearn.decomposition import PCA
+from sklearn.model_selection import PredefinedSplit
 
 from fairpca import FairPCA, GroupMoments, tradeoff_path
 from fairpca.exceptions import quietly
+from fairpca.metrics import row_reconstruction_errors
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -111,3 +114,50 @@ def test_refusals(two_groups):
             tradeoff_path(X, groups, n_components=bad)
     with pytest.raises(ValueError, match="n_points=1"):
         tradeoff_path(X, groups, n_components=2, n_points=1)
+
+
+@pytest.mark.parametrize("sizes", [(90, 60), (90, 60, 50)])
+def test_held_out_points_are_those_of_the_folds(sizes):
+    X, g = make_groups(sizes, d=5)
+    cv = PredefinedSplit(np.arange(len(X)) % 3)
+    path = tradeoff_path(X, g, n_components=2, n_points=4, cv=cv)
+    held_out = path.held_out
+    assert held_out.group_errors.shape == path.group_errors.shape
+    np.testing.assert_allclose(
+        held_out.group_errors @ np.bincount(np.unique(g, return_inverse=True)[1]) / len(X),
+        held_out.reconstruction_error,
+    )
+    np.testing.assert_allclose(held_out.changes, held_out.group_errors - held_out.group_errors[0])
+    for values, interval in (
+        (held_out.group_errors, held_out.group_errors_interval),
+        (held_out.disparity, held_out.disparity_interval),
+        (held_out.reconstruction_error, held_out.reconstruction_error_interval),
+        (held_out.changes[1:], held_out.changes_interval[1:]),
+    ):
+        assert (interval[..., 0] < values).all()
+        assert (values < interval[..., 1]).all()
+    errors = []
+    for train, test in cv.split():
+        pca = PCA(2).fit(X[train])
+        errors.append(((X[test] - pca.inverse_transform(pca.transform(X[test]))) ** 2).sum(1))
+    assert held_out.reconstruction_error[0] == pytest.approx(np.concatenate(errors).mean())
+    if len(sizes) == 2:
+        fair = FairPCA(2, alpha=path.alpha[2])
+        errors = [
+            row_reconstruction_errors(fair.fit(X[a], sensitive_features=g[a]), X[b])
+            for a, b in cv.split()
+        ]
+        assert np.concatenate(errors).mean() == pytest.approx(held_out.reconstruction_error[2])
+
+
+def test_held_out_needs_folds():
+    X, g = make_groups()
+    with pytest.raises(ValueError, match="needs the moments of folds"):
+        tradeoff_path(GroupMoments.from_data(X, g), n_components=2, cv=3)
+    with pytest.raises(ValueError, match="cv=1: pass an integer of at least 2"):
+        tradeoff_path(X, g, n_components=2, cv=1)
+    with pytest.raises(ValueError, match="cv='ten': pass an integer"):
+        tradeoff_path(X, g, n_components=2, cv="ten")
+    moments = GroupMoments.from_data(X, g, folds=3)
+    assert tradeoff_path(moments, n_components=2, n_points=2, cv=3).held_out is not None
+    assert tradeoff_path(moments, n_components=2, n_points=2).held_out is None

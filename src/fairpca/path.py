@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from fairpca._estimators.advice import largest_gap, warn
+from fairpca._estimators.held_out import INTERVAL_LEVEL, CrossFit
 from fairpca._input.checks import check_integer, check_several_groups
+from fairpca._moments.folds import Folds, check_folds_of, learn_folds
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
 from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SmallGroups, settle_small_groups
+from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
 from fairpca._solvers import solve
+from fairpca._solvers.walk import Walk
 from fairpca._typing import Array, Mask
 from fairpca.exceptions import DualityGapWarning
 
-__all__ = ["MarkedPoint", "TradeoffPath", "tradeoff_path"]
+__all__ = ["HeldOutPath", "MarkedPoint", "TradeoffPath", "tradeoff_path"]
 
 _NEGATIVE = -1e-9  # of the largest weight of a group: less than rounding
 
@@ -35,6 +40,33 @@ class MarkedPoint:
     reconstruction_error: float
     group_errors: Array
     disparity: float
+
+
+@dataclass(frozen=True)
+class HeldOutPath:
+    """The figures of the points for rows that were not fitted to.
+
+    Each interval, with its ends last, has a level of 95 % for its point alone.
+
+    Attributes
+    ----------
+    reconstruction_error, disparity : ndarray of shape (n_points,)
+    reconstruction_error_interval, disparity_interval : ndarray of shape (n_points, 2)
+    group_errors : ndarray of shape (n_points, k)
+    group_errors_interval : ndarray of shape (n_points, k, 2)
+    changes : ndarray of shape (n_points, k)
+        How much larger each group's error is than under PCA, for the same rows.
+    changes_interval : ndarray of shape (n_points, k, 2)
+    """
+
+    reconstruction_error: Array
+    reconstruction_error_interval: Array
+    group_errors: Array
+    group_errors_interval: Array
+    disparity: Array
+    disparity_interval: Array
+    changes: Array
+    changes_interval: Array
 
 
 @dataclass(frozen=True)
@@ -72,6 +104,10 @@ class TradeoffPath:
     duality_gap : ndarray of shape (n_points,)
         How much smaller the overall error of a point could be; of the last point, its disparity if
         that is not zero. Rounding for two groups.
+    held_out : HeldOutPath or None
+        With ``cv``: the same for rows that were not fitted to, with intervals. Each fold has its
+        own frontier; two groups are fitted at the weighting of the point, more at the same part
+        of the way.
     """
 
     alpha: Array
@@ -87,6 +123,7 @@ class TradeoffPath:
     efficient: Mask
     marks: dict[str, MarkedPoint]
     duality_gap: Array
+    held_out: HeldOutPath | None = None
 
 
 def tradeoff_path(
@@ -100,6 +137,8 @@ def tradeoff_path(
     min_group_size: int = 1,
     small_groups: SmallGroups = "error",
     tol: float = 1e-6,
+    cv: Any = None,
+    random_state: Any = None,
 ) -> TradeoffPath:
     """Compute the frontier of overall error and disparity between PCA and parity.
 
@@ -121,6 +160,10 @@ def tradeoff_path(
     tol : float, default=1e-6
         Largest duality gap that passes without a :class:`~fairpca.exceptions.DualityGapWarning`,
         as in :class:`FairPCA`.
+    cv : int or scikit-learn splitter, optional
+        Judge the points by rows that were not fitted to as well, as in :class:`FairPCA`.
+    random_state : int, RandomState or None, default=None
+        Deals the rows to the folds.
 
     Returns
     -------
@@ -137,8 +180,10 @@ def tradeoff_path(
     >>> path.reconstruction_error.round(3)
     array([0.333, 0.6  , 0.867])
     """
-    moments = _moments(X_or_moments, sensitive_features, sample_weight)
+    moments = _moments(X_or_moments, sensitive_features, sample_weight, cv, random_state)
     settled = settle_small_groups(moments, min_group_size, small_groups)
+    if cv is not None:
+        check_folds_of(settled, cv)
     moments, compared = settled.moments, settled.compared
     check_several_groups(moments.groups[compared].tolist(), int(moments.counts.sum()))
     check_integer("n_components", n_components, 1)
@@ -178,10 +223,46 @@ def tradeoff_path(
         efficient=np.array([True, *(_is_efficient(s.weights) for s in solutions)]),
         marks=_marks(operand, fairest, tol),
         duality_gap=gaps,
+        held_out=None if cv is None else _held_out(settled, operand, solutions, normalize, tol),
     )
 
 
-def _moments(X: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoments | ImplicitMoments:
+def _held_out(
+    settled: SettledGroups,
+    operand: Operand,
+    solutions: Sequence[Solution],
+    normalize: bool,
+    tol: float,
+) -> HeldOutPath:
+    """The points after PCA, and PCA, for rows that were not fitted to."""
+    fairest, n = solutions[-1], len(solutions)
+    two = len(operand.shares) == 2
+    stops = [1 - s.alpha if two else (i + 1) / n for i, s in enumerate(solutions)]
+    walk = Walk(FairProblem(), fairest, operand.shares, operand.compared, tol)
+    cross_fit = CrossFit(Folds(settled), walk, fairest.basis.shape[1], normalize)
+    held_out = cross_fit.at(stops)
+    at = np.searchsorted(held_out.stops, [0.0, *stops])
+
+    def interval(values: Array, margin: Callable[[float], Array]) -> Array:
+        wide = margin(INTERVAL_LEVEL)
+        return np.stack([values - wide, values + wide], axis=-1)[at]
+
+    errors, changes = held_out.group_errors, held_out.changes
+    return HeldOutPath(
+        reconstruction_error=held_out.overall[at],
+        reconstruction_error_interval=interval(held_out.overall, held_out.overall_margin),
+        group_errors=errors[at],
+        group_errors_interval=interval(errors, held_out.errors_margin),
+        disparity=held_out.disparity[at],
+        disparity_interval=interval(held_out.disparity, held_out.disparity_margin),
+        changes=changes[at],
+        changes_interval=interval(changes, held_out.changes_margin),
+    )
+
+
+def _moments(
+    X: Any, sensitive_features: Any, sample_weight: Any, cv: Any, random_state: Any
+) -> GroupMoments | ImplicitMoments:
     if isinstance(X, GroupMoments):
         return X
     if sensitive_features is None:
@@ -189,6 +270,9 @@ def _moments(X: Any, sensitive_features: Any, sample_weight: Any) -> GroupMoment
             "sensitive_features is missing: pass tradeoff_path(X, sensitive_features=groups, ...) "
             "with one group label per row, or GroupMoments instead of X."
         )
+    if cv is not None:
+        rng = check_random_state(random_state)
+        return learn_folds(X, sensitive_features, sample_weight, cv, rng)
     return learn(X, sensitive_features, sample_weight)
 
 

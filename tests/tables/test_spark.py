@@ -142,3 +142,11 @@ def test_what_is_refused(session, frame):
         GroupMoments.from_spark(nothing, group="sex")
     with pytest.raises(TypeError, match="expected a Spark data frame, got DataFrame"):
         GroupMoments.from_spark(pd.DataFrame(X), group="sex")
+
+
+def test_folds_for_cross_validation(frame):
+    moments = GroupMoments.from_spark(frame, group="sex", columns=COLUMNS, folds=5)
+    assert {label.fold for label in moments.groups.tolist()} == set(range(5))
+    assert_same_moments(moments.without_folds(), GroupMoments.from_data(X, SEX))
+    fair = FairPCA(2, cv=5).fit_moments(moments)
+    assert fair.status_ == "stopped by cross-validation"

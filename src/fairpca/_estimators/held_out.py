@@ -10,10 +10,10 @@ R_g(t)    held-out error of group g, ``sum_f e_fg / sum_f w_fg``
 ========  ==================================================================
 
 A *change* is ``R_g(t) - R_g(0)``, against PCA fitted to the same rows. It is paired: what is
-special about a row mostly cancels. The variance s^2 of the folds' changes gives two standard
-errors, with ``odds`` the ratio of rows left out to rows fitted to (1/9 for ten folds) and F folds
-in all: the usual one, ``s^2 odds / (1 + odds)``, as if folds were independent; and the corrected
-one of Nadeau and Bengio (2003), ``s^2 (1/F + odds)``, because the rows fitted to overlap.
+special about a row mostly cancels. The variance s^2 of a figure between folds gives two standard
+errors of it, with ``odds`` the ratio of rows left out to rows fitted to (1/9 for ten folds) and F
+folds in all: the usual one, ``s^2 odds / (1 + odds)``, as if folds were independent; and the
+corrected one of Nadeau and Bengio (2003), ``s^2 (1/F + odds)``, because the rows fitted to overlap.
 """
 
 from __future__ import annotations
@@ -116,29 +116,37 @@ class HeldOutErrors:
         return np.asarray(D)
 
     @computed_once
-    def _variances(self) -> Array:
-        """``s^2`` of the changes."""
-        totals = self.totals[:, None, :]
-        from_pca = self.sums - self.sums[:, :1]
-        return self._spread(from_pca - self.changes * totals, self.totals.mean(axis=0))
+    def _departures(self) -> Array:
+        """How far each fold is from the held-out errors, of shape (n_folds, n_stops, k).
 
-    def _spread(self, residuals: Array, unit: Array) -> Array:
-        return np.asarray(((residuals / np.maximum(unit, TINY)) ** 2).sum(axis=0) / self._df)
+        Its share in the sums, not its own error: a fold counts by its size.
+        """
+        departures = self.sums - self.group_errors * self.totals[:, None, :]
+        return np.asarray(departures / np.maximum(self.totals.mean(axis=0), TINY))
 
     @property
-    def _df(self) -> int:
-        return len(self.sums) - 1
+    def _changing(self) -> Array:
+        """The same for the changes."""
+        return np.asarray(self._departures - self._departures[:, :1])
 
     @property
     def standard_errors(self) -> Array:
         """Of the changes, as if the folds were independent; of shape (n_stops, k)."""
-        return np.sqrt(self._variances * self.odds / (1 + self.odds))
+        return np.sqrt(self._variances(self._changing) * self.odds / (1 + self.odds))
 
-    def margins(self, level: float) -> Array:
+    def changes_margin(self, level: float) -> Array:
         """Half the width of intervals for the changes; of shape (n_stops, k)."""
-        return self._margin(self._variances, level)
+        return self._margin(self._changing, level)
 
-    def disparity_margins(self, level: float) -> Array:
+    def errors_margin(self, level: float) -> Array:
+        """Half the width of intervals for the group errors; of shape (n_stops, k)."""
+        return self._margin(self._departures, level)
+
+    def overall_margin(self, level: float) -> Array:
+        """Half the width of intervals for the overall error; of shape (n_stops,)."""
+        return self._margin(self._departures @ self.walk.shares, level)
+
+    def disparity_margin(self, level: float) -> Array:
         """Half the width of intervals for the disparity; of shape (n_stops,).
 
         Of more than two groups, for the difference between the two that are furthest apart.
@@ -146,17 +154,25 @@ class HeldOutErrors:
         members = np.flatnonzero(self.walk.compared)
         errors = self.group_errors[:, members]
         highest, lowest = members[errors.argmax(axis=1)], members[errors.argmin(axis=1)]
-        residuals = self.sums - self.group_errors * self.totals[:, None, :]
-        residuals = residuals / np.maximum(self.totals.mean(axis=0), TINY)
         at = np.arange(len(self.stops))
-        between = residuals[:, at, highest] - residuals[:, at, lowest]
-        return self._margin(self._spread(between, np.ones(1)), level)
+        between = self._departures[:, at, highest] - self._departures[:, at, lowest]
+        return self._margin(between, level)
+
+    def _variances(self, departures: Array) -> Array:
+        """``s^2``."""
+        return np.asarray((departures**2).sum(axis=0) / (len(self.sums) - 1))
+
+    def _margin(self, departures: Array, level: float) -> Array:
+        """By the corrected standard error."""
+        n_folds = len(self.sums)
+        variances = self._variances(departures) * (1 / n_folds + self.odds)
+        return np.asarray(student.ppf(0.5 + level / 2, n_folds - 1) * np.sqrt(variances))
 
     def published(self, stop: int) -> dict[str, Any]:
         """Fitted attributes of an estimator that ends at this stop."""
         D, level = float(self.disparity[stop]), INTERVAL_LEVEL
-        wide = float(self.disparity_margins(level)[stop])
-        changes, margins = self.changes[stop], self.margins(level)[stop]
+        wide = float(self.disparity_margin(level)[stop])
+        changes, margins = self.changes[stop], self.changes_margin(level)[stop]
         return {
             "stop_": float(self.stops[stop]),
             "held_out_group_errors_": self.group_errors[stop],
@@ -167,7 +183,3 @@ class HeldOutErrors:
             "held_out_changes_": changes,
             "held_out_changes_interval_": np.stack([changes - margins, changes + margins], axis=1),
         }
-
-    def _margin(self, variances: Array, level: float) -> Array:
-        quantile = float(student.ppf(0.5 + level / 2, self._df))
-        return np.asarray(quantile * np.sqrt(variances * (1 / len(self.sums) + self.odds)))

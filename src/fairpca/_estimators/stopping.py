@@ -95,7 +95,7 @@ def kindest(held_out: HeldOutErrors, allowed: Mask) -> int:
     errors = held_out.group_errors[:, held_out.walk.compared]
     uncertain = held_out.standard_errors[:, held_out.walk.compared]
     worst = np.flatnonzero(held_out.walk.compared)[errors[0].argmax()]
-    margins = held_out.margins(_BEYOND_CHANCE)
+    margins = held_out.changes_margin(_BEYOND_CHANCE)
     gains = held_out.changes[:, worst] < -margins[:, worst]
     gains[0] = True
     return int(np.where(gains & allowed, (errors + uncertain).max(axis=1), inf).argmin())

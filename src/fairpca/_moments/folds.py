@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from fairpca._input.checks import check_integer
 from fairpca._input.device import is_dask
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows
@@ -165,6 +166,8 @@ def learn_folds(
     A splitter whose test sets overlap, because it repeats itself, costs a pass for each repeat.
     """
     seed = int(rng.randint(2**31 - 1))
+    if isinstance(cv, Integral) or not hasattr(cv, "get_n_splits"):
+        check_integer("cv", cv, 2)
     if is_dask(X):
         return GroupMoments.from_data(X, groups, sample_weight, folds=cv, fold_seed=seed)
     rows = as_rows(X)
