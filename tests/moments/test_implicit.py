@@ -20,7 +20,7 @@ from fairpca import (
 )
 from fairpca._estimators import advice
 from fairpca._input.rows import FrameRows, as_rows
-from fairpca._moments import learn, products
+from fairpca._moments import few_rows, learn, memory, products
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._solvers.eigenspaces import choose as _eigensolver
 
@@ -156,6 +156,13 @@ def test_tradeoff_path(data, monkeypatch):
     np.testing.assert_allclose(path.group_errors, expected.group_errors, rtol=1e-9)
 
 
+@pytest.fixture
+def no_few_rows(monkeypatch):
+    """However few rows there are, they are not kept."""
+    monkeypatch.setattr(few_rows, "_MANY_COLUMNS", np.inf)
+
+
+@pytest.mark.usefixtures("no_few_rows")
 @pytest.mark.parametrize("make", [sp.csr_array, lambda X: X])
 def test_chosen_by_itself_and_forms_no_matrix(make):
     rng = np.random.default_rng(0)
@@ -177,10 +184,13 @@ def test_chosen_by_itself_and_forms_no_matrix(make):
     assert len(pickle.dumps(fair)) < 8 * d * 10, "X went along"
 
 
-def test_what_very_many_features_do_not_allow():
+@pytest.mark.usefixtures("no_few_rows")
+def test_what_very_many_features_do_not_allow(monkeypatch):
+    monkeypatch.setattr(memory, "free_memory", lambda: 4e9)
     X = sp.random_array((40, 40_000), density=0.01, rng=np.random.default_rng(0), format="csr")
     groups = np.arange(40) % 3 == 0
-    with pytest.raises(ValueError, match=r"matrices of 2 groups need 24 GiB; call fit\(X"):
+    need = r"matrices of 2 groups need 77 GB of memory, and 4 GB are free; .* fit\(X"
+    with pytest.raises(MemoryError, match=need):
         FairPCA(2).partial_fit(X, sensitive_features=groups)
     for n_components in (None, 0.9):
         with pytest.raises(ValueError, match="pass an integer"):

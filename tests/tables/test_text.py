@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from helpers.data import assert_same_moments
+from helpers.data import assert_same_moments, make_groups
 from helpers.tables import as_table
 
 from fairpca import FairPCA, GroupMoments
@@ -89,3 +89,14 @@ def test_encoding_of_text(tmp_path):
         tmp_path / "l.csv", tmp_path / "s.parquet", keep="g", encoding="latin-1"
     )
     assert pq.read_table(scores)["g"][0].as_py() == groups[0]
+
+
+def test_lines_longer_than_a_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 256)
+    monkeypatch.setattr(text_module, "_HEAD_BYTES", 256)
+    X, groups = make_groups((9, 5), d=300)
+    names = [f"a_rather_long_name_{j}" for j in range(300)]
+    rows = [",".join([*map(repr, row.tolist()), g]) for row, g in zip(X, groups, strict=True)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join([*names, "g"]), *rows]))
+    moments = GroupMoments.from_files(tmp_path / "wide.csv", group="g")
+    assert_same_moments(moments, GroupMoments.from_data(X, groups))

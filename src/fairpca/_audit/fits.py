@@ -49,12 +49,11 @@ class Fits:
 
     def feature_errors(self, fitted: FairProjection) -> Array:
         """``diag((I - P) C_g (I - P))`` for the projection P."""
-        U, C = fitted.components_, self.settled.operand.matrices
-        assert C is not None  # they come from moments
-        C_U = C @ U.T
+        U, operand = fitted.components_, self.settled.operand
+        C_U = operand.products(U.T)
         once = np.einsum("kjr,rj->kj", C_U, U)
         twice = np.einsum("rj,krs,sj->kj", U, U @ C_U, U)
-        errors = np.maximum(np.diagonal(C, axis1=1, axis2=2) - 2 * once + twice, 0.0)
+        errors = np.maximum(operand.diagonals - 2 * once + twice, 0.0)
         return np.asarray(errors / self.divisors[:, None])
 
 
@@ -73,7 +72,7 @@ def fit_both(estimator: FairProjection | None, moments: GroupMoments) -> Fits:
     r = fair.n_components_
     fair.set_params(n_components=r)
     pca = FairPCA(r, alpha=1.0, **small_group_parameters(fair))._fit_settled(moments, settled)
-    if fair.group_errors_.sum() == 0 and not moments.second_moments().any():
+    if fair.group_errors_.sum() == 0 and not settled.operand.traces.any():
         raise ValueError(
             "no column of X varies, so there is nothing to reconstruct; pass at least one column "
             "that varies."

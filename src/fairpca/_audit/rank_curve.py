@@ -42,7 +42,7 @@ def rank_curve(
 
 def pca_errors_by_rank(moments: GroupMoments, normalize: bool = False) -> Array:
     """Group errors of plain PCA with 1, 2, ... components, of shape (n_ranks, k)."""
-    operand = moments.operand()
+    operand = moments.operand().compact
     operand = operand.relative() if normalize else operand
     assert operand.matrices is not None  # they come from moments
     C = np.tensordot(operand.shares, operand.matrices, axes=1)

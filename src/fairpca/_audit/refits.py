@@ -69,16 +69,17 @@ def refit_variance(effects: Array) -> Any:
 
 def _group_errors(moments: GroupMoments, fits: Sequence[FoldFit], k: int) -> Array:
     """Average squared errors of shape (n_fits, n_estimators, k); 0 for a group without rows."""
-    about_mean, mean = moments.second_moments(), moments.mean
+    operand, mean = moments.operand(), moments.mean
     errors = np.zeros((len(fits), len(fits[0].projections) - 1, k))
     for f, fit in enumerate(fits):
         scale = np.ones(len(mean)) if fit.scale is None else fit.scale
-        C, to_groups = about_mean / np.outer(scale, scale), (moments.means - mean) / scale
+        variances, to_groups = operand.diagonals / scale**2, (moments.means - mean) / scale
         for i, fitted in enumerate(fit.projections[:-1]):
             U, shift = fitted.components_, fitted.mean_ - mean / scale
             across = shift - (shift @ U.T) @ U
-            captured = np.einsum("kri,ri->k", U @ C, U)
-            spread = np.trace(C, axis1=1, axis2=2) - captured
+            scaled = (U / scale).T
+            captured = np.einsum("kir,ir->k", operand.products(scaled), scaled)
+            spread = variances.sum(axis=1) - captured
             errors[f, i, moments.groups] = spread - 2 * to_groups @ across + shift @ across
     return errors
 

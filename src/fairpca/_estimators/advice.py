@@ -52,7 +52,7 @@ def warn_of_result(
             ParityInfeasibleWarning,
         )
     R = float(measured.shares @ solution.errors)
-    if measured.matrices is None and len(measured.shares) == 2:
+    if measured.compact.matrices is None and len(measured.shares) == 2:
         if gap > _GAP_WORTH_A_WARNING * R:
             warn(
                 f"with {measured.n_features} features the search ended before it had converged: "
@@ -136,9 +136,10 @@ def warn_of_held_out(problem: FairProblem, changes: Array, largest: float, D: fl
         )
 
 
-def warn_of_data(moments: GroupMoments, operand: Operand) -> None:
+def warn_of_data(moments: GroupMoments) -> None:
     """Say that some of the data are lost in the rounding of float64."""
-    within, between = moments.spreads()
+    about_means, of_means = moments.variances()
+    within, between = float(about_means.sum()), float(of_means.sum())
     if between > _LOST_DIGITS * within > 0:
         warn(
             f"the groups' means are so far apart (mean square {between:.3g}) that the spread of "
@@ -147,8 +148,7 @@ def warn_of_data(moments: GroupMoments, operand: Operand) -> None:
             "that tell the groups apart, or subtract each group's mean first.",
             RuntimeWarning,
         )
-    assert operand.matrices is not None
-    variances = operand.shares @ np.diagonal(operand.matrices, axis1=1, axis2=2)
+    variances = about_means + of_means
     total, largest = float(variances.sum()), int(variances.argmax())
     others = float(np.delete(variances, largest).sum())
     if 0 < others < _DROWNED * rounding_of(len(variances)) * total:

@@ -236,7 +236,7 @@ class FairProjection(StreamedProjection):
         operand = settled.operand.relative() if self.normalize else settled.operand
         n, d = int(settled.moments.counts.sum()), operand.n_features
         limit, wanted = min(n, d), self.n_components
-        if operand.matrices is None and not isinstance(wanted, Integral):
+        if operand.compact.matrices is None and not isinstance(wanted, Integral):
             raise ValueError(
                 f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
                 "so many features pass an integer, for example n_components=20."
@@ -258,7 +258,7 @@ class FairProjection(StreamedProjection):
         may_lose = (1 - fraction) * operand.traces + 1e-14 * float(operand.traces.max())
         n_eigensolves = 0
         with single_threaded_blas():
-            least = least_rank(operand, may_lose)
+            least = least_rank(operand.compact, may_lose)
         for rank in range(least, operand.n_features + 1):
             solution = self._solve_rank(settled, operand, rank)
             n_eigensolves += solution.n_eigensolves
@@ -308,7 +308,7 @@ class FairProjection(StreamedProjection):
         )
         warn_of_result(self._walk_from_pca(), solution, measured, float(D), self.tol)
         if isinstance(settled.moments, GroupMoments):
-            warn_of_data(settled.moments, operand)
+            warn_of_data(settled.moments)
         return self
 
     def _replace_state(self, moments: Learnt, **results: Any) -> None:

@@ -237,7 +237,7 @@ class BlindPCA(TargetedProjection):
         )
 
     def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
-        solution = solve(self._problem(), MeanGapOperand(operand, differences), rank)
+        solution = solve(self._problem(), MeanGapOperand.of(operand, differences), rank)
         if solution.status is Status.INFEASIBLE:
             raise ValueError(
                 f"every projection onto {rank} components has a mean gap of at least "

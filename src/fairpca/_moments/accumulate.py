@@ -20,15 +20,16 @@ from fairpca._input.rows import (
     SparseRows,
     refuse_unusable_numbers,
 )
+from fairpca._moments.memory import refuse_large_matrices
 from fairpca._moments.sums import Sums
 from fairpca._threads import blas_threads, ordered_map, single_threaded_blas
 from fairpca._typing import Array, Codes
 
 _BLOCK_ROWS = 4096
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
-_LARGEST_GRAMS = 1 << 33  # bytes
+_MANY_COLUMNS = 2000  # from which on the memory is looked at
 _ROWS_FOR_SHIFT = 64
-_SAFE_TO_SQUARE = 1e150
+SAFE_TO_SQUARE = 1e150
 _WORK_WORTH_A_THREAD = 2e7  # multiplications; for less, starting a thread takes as long
 
 
@@ -37,19 +38,15 @@ def accumulate(
 ) -> Sums:
     """Sums of k groups of rows, about these shifts or, by default, the means of a few rows."""
     d = rows.n_features
-    if k * d * d * 8 > _LARGEST_GRAMS:
-        raise ValueError(
-            f"the {d} x {d} matrices of {k} groups need {k * d * d * 8 / 2**30:.0f} GiB; call "
-            "fit(X, sensitive_features=groups) with all of X at once (a sparse matrix or memory "
-            "map, say), which forms none, or pass fewer columns."
-        )
+    if d > _MANY_COLUMNS:
+        refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
     if isinstance(rows, SparseRows):
         shifts = np.zeros((k, d))  # so that zeros stay zeros
     elif shifts is None:
         shifts = _provisional_shifts(rows, codes, k, weights)
     sums, grams = _add_up(rows, codes, weights, shifts)
     finite = np.isfinite(sums).all() and np.isfinite(grams).all()
-    if not finite or np.abs(shifts).max() > _SAFE_TO_SQUARE:
+    if not finite or np.abs(shifts).max() > SAFE_TO_SQUARE:
         refuse_unusable_numbers(rows)
     n_rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
     n = np.bincount(codes, weights, minlength=k).astype(np.float64)

@@ -15,6 +15,7 @@ import numpy as np
 
 from fairpca._input.rows import ArrayRows, DenseRows, Rows
 from fairpca._moments.accumulate import accumulate
+from fairpca._moments.few_rows import FewRows
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Codes
 
@@ -37,17 +38,20 @@ class _Buffer(NamedTuple):
 class Gathered:
     """Sums, and rows of the same groups that are yet to be added to them."""
 
-    total: Sums
+    total: Sums | FewRows
     buffer: _Buffer | None = None
     n_rows: int = 0  # in the buffer
 
     @property
     def _room(self) -> int:
+        """How many rows the buffer holds; none if the rows are kept anyway."""
+        if isinstance(self.total, FewRows):
+            return 0
         return int(max(_BUFFER_ENTRIES, self.total.grams.size) // self.total.sums.shape[1])
 
     def with_room(self, n_rows: int) -> Gathered:
         """With room for so many rows; if need be, those in the buffer are added to the sums."""
-        if self.n_rows + n_rows <= self._room:
+        if self.n_rows + n_rows <= self._room or isinstance(self.total, FewRows):
             return self
         return Gathered(self.settled().total, self.buffer)
 
@@ -69,7 +73,7 @@ class Gathered:
 
     def settled(self) -> Gathered:
         """With all rows added to the sums, and without the buffer."""
-        if self.buffer is None or self.n_rows == 0:
+        if self.buffer is None or self.n_rows == 0 or isinstance(self.total, FewRows):
             return Gathered(self.total)
         (k, d), n = self.total.sums.shape, self.n_rows
         rows, codes = ArrayRows(self.buffer.values[:n]), self.buffer.codes[:n]

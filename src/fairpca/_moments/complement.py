@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import polar
 
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._typing import Array
 
 
@@ -57,6 +57,10 @@ class Complement:
 
     def inside(self, operand: Operand) -> Operand:
         """The groups within the complement; what lies outside is always lost."""
+        if operand.frame is not None:
+            Q, R = np.linalg.qr(self.reduce(operand.frame))
+            M = operand.compact.matrices
+            return RowSpaceOperand(operand.compact.inside(R @ M @ R.T), Q)
         if operand.matrices is None:
             return _ReducedOperand(self, operand)
         return operand.inside(np.array([self.square(C) for C in operand.matrices]))

@@ -19,6 +19,7 @@ from fairpca._input.checks import check_integer
 from fairpca._input.device import is_dask
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows
+from fairpca._moments.few_rows import FewRows
 from fairpca._moments.fold_labels import NEVER, deal_folds
 from fairpca._moments.group_moments import GroupMoments, moments_of_rows
 from fairpca._moments.learn import check_grams
@@ -70,11 +71,10 @@ class Folds:
 
     def __init__(self, settled: SettledGroups) -> None:
         assert settled.by_fold is not None
-        self._parts = settled.by_fold._total
+        assert isinstance(settled.moments, GroupMoments)
         self._settled = settled
-        whole = settled.moments
-        assert isinstance(whole, GroupMoments)
-        self._whole = whole._total.moved(whole.mean)
+        self._parts, whole = _sums_of(settled.by_fold, settled.moments)
+        self._whole = whole.moved(whole.mean)
         place = settled.places()
         self._members: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for i, label in enumerate(settled.by_fold.groups.tolist()):
@@ -135,6 +135,15 @@ class Folds:
             )
 
 
+def _sums_of(parts: GroupMoments, whole: GroupMoments) -> tuple[Sums, Sums]:
+    """The sums of both; of few rows, in the space that these span."""
+    of_parts, of_whole = parts._total, whole._total
+    if isinstance(of_parts, FewRows) and isinstance(of_whole, FewRows):
+        frame, _ = of_parts.space()
+        return of_parts.seen_in(frame, parts.mean), of_whole.seen_in(frame, parts.mean)
+    return of_parts.multiplied(), of_whole.multiplied()
+
+
 def check_folds_of(settled: SettledGroups, cv: Any) -> None:
     """Refuse moments without folds, another number of folds, and groups smaller than that."""
     if settled.by_fold is None:
@@ -171,7 +180,7 @@ def learn_folds(
     if is_dask(X):
         return GroupMoments.from_data(X, groups, sample_weight, folds=cv, fold_seed=seed)
     rows = as_rows(X)
-    check_grams(rows.n_features)
+    check_grams(rows)
     codes, _ = encode_groups(groups, rows.n_rows)
     if isinstance(cv, Integral):
         repeats = iter([deal_folds(codes, int(cv), np.random.default_rng(seed))])

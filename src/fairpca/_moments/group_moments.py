@@ -30,8 +30,8 @@ from fairpca._input.labels import (
     sort_labels,
 )
 from fairpca._input.rows import Rows, as_rows
-from fairpca._moments.accumulate import accumulate
 from fairpca._moments.buffer import Gathered
+from fairpca._moments.few_rows import FewRows, combined, sum_up
 from fairpca._moments.fold_labels import (
     FoldOptions,
     HashedFolds,
@@ -102,16 +102,22 @@ class GroupMoments:
         self._n_seen: int = 0  # rows, those of weight zero too
 
     @property
-    def _total(self) -> Sums:
+    def _total(self) -> Sums | FewRows:
         """The sums of all rows."""
         if self._gathered.n_rows:
             self._gathered = self._gathered.settled()
         return self._gathered.total
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is copied and pickled: sums, but no rows."""
+        """What is pickled: sums, but no rows."""
+        total = self._total
+        hidden = total.mixed() if isinstance(total, FewRows) else total
+        return vars(self) | {"_gathered": Gathered(hidden)}
+
+    def __copy__(self) -> GroupMoments:
+        """Another object with the same sums."""
         self._gathered = self._gathered.settled()
-        return vars(self)
+        return type(self)()._become(self)
 
     @classmethod
     def from_data(
@@ -322,7 +328,7 @@ class GroupMoments:
                 self._gathered = gathered
                 self._n_seen += rows.n_rows
                 return self
-        total = accumulate(rows, codes, len(labels), weights)
+        total = sum_up(rows, codes, len(labels), weights)
         part = _moments_of(labels, total, rows.feature_names, rows.n_targets, rows.n_rows)
         return self._become(self.merge(part))
 
@@ -430,7 +436,7 @@ class GroupMoments:
         first = [i for i, label in enumerate(found) if label.repeat == 0]  # every row once
         labels = sort_labels(list(dict.fromkeys(map(group_of, found))))
         places = _places([group_of(found[i]) for i in first], labels)
-        total = Sums.combined(len(labels), self.n_features, [(self._total.take(first), places)])
+        total = combined(len(labels), self.n_features, [(self._total.take(first), places)])
         plain = _moments_of(
             label_vector(labels), total, self.feature_names, self.n_targets, self._n_seen
         )
@@ -498,25 +504,15 @@ class GroupMoments:
         -------
         ndarray of shape (k, n_features, n_features)
         """
-        if center not in ("overall", "group"):
-            raise ValueError(f"center must be 'overall' or 'group', got {center!r}.")
-        total = self._weighted()
-        if center == "group" and (total.rows == 1).any():
-            raise ValueError(
-                f"groups {self.groups[total.rows == 1].tolist()} have a single row, hence no "
-                "variance about their own mean; use center='overall', or merge these groups with "
-                "others."
-            )
-        return total.second_moments(center)
+        return self._with_center(center).second_moments(center)
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
         """The second moments as a solver wants them, and which groups it is to compare."""
-        return Operand(self.second_moments(center), self._total.shares, compared)
+        return self._with_center(center).operand(center, compared)
 
-    def spreads(self) -> tuple[float, float]:
-        """Mean squared distances of rows from their group's mean, and of these from the mean."""
-        within, between = self._weighted().variances()
-        return float(within.sum()), float(between.sum())
+    def variances(self) -> tuple[Array, Array]:
+        """Of each column: about the group means, and of the group means about the overall mean."""
+        return self._weighted().variances()
 
     def standardize(self) -> tuple[GroupMoments, Array]:
         """Moments of the rows with each column divided by its standard deviation over all rows.
@@ -553,11 +549,24 @@ class GroupMoments:
     def _deviations(self) -> Array:
         """Standard deviation of each column over all rows, with n - 1; 0 where it is rounding."""
         total = self._weighted()
-        n, variances = int(total.rows.sum()), np.add(*total.variances())
+        n, variances = int(total.rows.sum()), np.add(*self.variances())
         std = np.sqrt(np.maximum(variances * n / max(n - 1, 1), 0.0))
         return np.where(std > 1e-14 * np.abs(total.mean), std, 0.0)
 
-    def _weighted(self) -> Sums:
+    def _with_center(self, center: Center) -> Sums | FewRows:
+        """The sums, once every group is known to have a variance about this centre."""
+        if center not in ("overall", "group"):
+            raise ValueError(f"center must be 'overall' or 'group', got {center!r}.")
+        total = self._weighted()
+        if center == "group" and (total.rows == 1).any():
+            raise ValueError(
+                f"groups {self.groups[total.rows == 1].tolist()} have a single row, hence no "
+                "variance about their own mean; use center='overall', or merge these groups with "
+                "others."
+            )
+        return total
+
+    def _weighted(self) -> Sums | FewRows:
         """The sums, once every group is known to weigh something."""
         if not self.n_features:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
@@ -579,7 +588,7 @@ def moments_of_rows(
     rows, target = _joined(rows, target)
     weights = check_sample_weight(sample_weight, rows.n_rows)
     codes, labels = _encode(groups, target, rows.n_rows, folds)
-    total = accumulate(rows, codes, len(labels), weights)
+    total = sum_up(rows, codes, len(labels), weights)
     return _moments_of(labels, total, rows.feature_names, rows.n_targets, rows.n_rows)
 
 
@@ -654,7 +663,11 @@ def _crossed_columns(group: str | Sequence[str], target: str | None) -> list[str
 
 
 def _moments_of(
-    labels: Labels, total: Sums, feature_names: list[str] | None, n_targets: int, n_seen: int = 0
+    labels: Labels,
+    total: Sums | FewRows,
+    feature_names: list[str] | None,
+    n_targets: int,
+    n_seen: int = 0,
 ) -> GroupMoments:
     moments = GroupMoments()
     moments.groups, moments.n_features = labels, total.sums.shape[1]
@@ -669,7 +682,7 @@ def _combined(parts: list[tuple[GroupMoments, list[Any]]]) -> GroupMoments:
     labels = sort_labels(list(dict.fromkeys(label for _, given in parts for label in given)))
     sums = [(moments._total, _places(given, labels)) for moments, given in parts]
     names = next((part.feature_names for part, _ in parts if part.feature_names), None)
-    total = Sums.combined(len(labels), parts[0][0].n_features, sums)
+    total = combined(len(labels), parts[0][0].n_features, sums)
     return _moments_of(label_vector(labels), total, names, parts[0][0].n_targets)
 
 

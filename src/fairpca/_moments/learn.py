@@ -7,11 +7,14 @@ from typing import Any
 from fairpca._input.device import is_dask
 from fairpca._input.joint import NumericTarget
 from fairpca._input.labels import encode_cells
-from fairpca._input.rows import as_rows
+from fairpca._input.rows import Rows, as_rows
+from fairpca._moments.few_rows import are_few
 from fairpca._moments.group_moments import GroupMoments, moments_of_rows
 from fairpca._moments.implicit import ImplicitMoments
 
 _GRAMS_UP_TO = 5000  # features
+# With more features than these: so few rows that keeping and decomposing a copy costs little.
+_FEW_ROWS, _FEW_ENTRIES = 1000, 1 << 24
 
 
 def learn(
@@ -19,12 +22,13 @@ def learn(
 ) -> GroupMoments | ImplicitMoments:
     """The moments of each group, or of each pair of a group and an outcome where ``target`` is.
 
-    With very many features, the rows themselves stand in for them.
+    With few rows of many features the moments keep the rows. With very many features and rows, the
+    rows themselves stand in for the moments.
     """
     if is_dask(X):
         return GroupMoments.from_data(X, groups, sample_weight, target)
     rows = as_rows(X)
-    if rows.n_features > _GRAMS_UP_TO:
+    if not forms_grams(rows):
         if isinstance(target, NumericTarget):
             raise ValueError(
                 f"with {rows.n_features} features a target must be classes, but y holds numbers; "
@@ -35,9 +39,17 @@ def learn(
     return moments_of_rows(rows, groups, sample_weight, target)
 
 
-def check_grams(n_features: int) -> None:
+def forms_grams(rows: Rows) -> bool:
+    """Whether the moments of these rows are formed: of not too many columns, or of few rows."""
+    n, d = rows.n_rows, rows.n_features
+    few = are_few(n, d) and n <= _FEW_ROWS and n * d <= _FEW_ENTRIES
+    return d <= _GRAMS_UP_TO or few
+
+
+def check_grams(rows: Rows) -> None:
     """Refuse folds of more features than Gram matrices are formed for."""
-    if n_features > _GRAMS_UP_TO:
+    if not forms_grams(rows):
+        n_features = rows.n_features
         raise ValueError(
             f"cv needs a matrix of {n_features} x {n_features} for every group of every fold, and "
             f"is there for up to {_GRAMS_UP_TO} features; pass fewer columns, or cv=None."

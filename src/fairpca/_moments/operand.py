@@ -12,10 +12,12 @@ R_g(U)    ``tr C_g - tr U' C_g U``, the error of group g
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from fairpca._moments.memory import refuse_large_matrices
 from fairpca._typing import Array, Mask
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -41,6 +43,8 @@ class Operand:
     traces : ndarray of shape (k,)
         ``tr C_g``, the total variance of each group.
     n_features : int
+    frame : ndarray of shape (d, m) or None
+        Orthonormal columns, the coordinates of :attr:`compact`, if these are not the features.
     """
 
     matrices: Array | None
@@ -48,6 +52,7 @@ class Operand:
     traces: Array
     compared: Mask
     n_features: int
+    frame: Array | None = None
 
     def __init__(self, matrices: Array, shares: Array, compared: Mask | None = None) -> None:
         self.matrices = matrices
@@ -55,6 +60,11 @@ class Operand:
         self.traces = np.trace(matrices, axis1=1, axis2=2)
         self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
         self.n_features = matrices.shape[1]
+
+    @property
+    def compact(self) -> Operand:
+        """The same groups in fewer coordinates, those of ``frame``, where that is possible."""
+        return self
 
     def relative(self) -> Self:
         """The same groups, with each error a share of the group's own total variance."""
@@ -68,6 +78,12 @@ class Operand:
         small.traces = self.traces
         return small
 
+    @property
+    def diagonals(self) -> Array:
+        """The variance of each feature in each group, of shape (k, d)."""
+        assert self.matrices is not None
+        return np.diagonal(self.matrices, axis1=1, axis2=2)
+
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
         assert self.matrices is not None
@@ -76,6 +92,55 @@ class Operand:
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
         return group_errors(self.traces, self.products(basis), basis)
+
+
+class RowSpaceOperand(Operand):
+    """Second moments of fewer rows than features, in an orthonormal basis of the rows' span.
+
+    Parameters
+    ----------
+    compact : Operand
+        Matrices ``M_g`` of shape (m, m).
+    frame : ndarray of shape (d, m)
+        Orthonormal columns ``Q``: ``C_g = Q M_g Q'``.
+    """
+
+    frame: Array
+
+    def __init__(self, compact: Operand, frame: Array) -> None:
+        self._compact, self.frame = compact, frame
+        self.shares, self.traces, self.compared = compact.shares, compact.traces, compact.compared
+        self.n_features = len(frame)
+
+    @property
+    def compact(self) -> Operand:
+        """The same groups in the coordinates of ``frame``."""
+        return self._compact
+
+    @cached_property
+    def matrices(self) -> Array:  # type: ignore[override]
+        """``C_g``, formed when they are asked for."""
+        k, d = len(self.shares), self.n_features
+        refuse_large_matrices(k, d)
+        return np.asarray(self.frame @ self._matrices @ self.frame.T)
+
+    @property
+    def _matrices(self) -> Array:
+        assert self._compact.matrices is not None
+        return self._compact.matrices
+
+    @property
+    def diagonals(self) -> Array:
+        """The variance of each feature in each group, of shape (k, d)."""
+        return np.asarray(np.einsum("kij,ij->ki", self.frame @ self._matrices, self.frame))
+
+    def relative(self) -> Self:
+        """The same groups, with each error a share of the group's own total variance."""
+        return type(self)(self._compact.relative(), self.frame)
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
+        return np.asarray(self.frame @ self._compact.products(self.frame.T @ V))
 
 
 def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ import numpy as np
 from fairpca._input.labels import Cell, sort_labels
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import REST, SettledGroups
 from fairpca._typing import Array, Codes
 
@@ -192,6 +192,13 @@ class MeanGapOperand(Operand):
         self.compared = np.ones(2, dtype=bool)
         self.traces = np.array([operand.shares @ operand.traces, np.sum(differences**2)])
         self.n_features = operand.n_features
+
+    @classmethod
+    def of(cls, operand: Operand, differences: Array) -> Operand:
+        """The two, within the space of the rows if these are few."""
+        if operand.frame is None:
+            return cls(operand, differences)
+        return RowSpaceOperand(cls(operand.compact, differences @ operand.frame), operand.frame)
 
     def products(self, V: Array) -> Array:
         """``C V`` and ``B V``."""

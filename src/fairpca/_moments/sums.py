@@ -26,13 +26,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._moments.operand import TINY
-from fairpca._typing import Array, Center
+from fairpca._moments.operand import TINY, Operand
+from fairpca._typing import Array, Center, Mask
 
 
 @dataclass(frozen=True)
-class Sums:
-    """What is added up for each of k groups of rows with d columns.
+class GroupSums:
+    """Counts and sums of k groups of rows with d columns, and what follows from them alone.
 
     Objects share these arrays, so they are never changed once they are here.
     """
@@ -41,25 +41,14 @@ class Sums:
     weights: Array  # n_g, (k,)
     shifts: Array  # t_g, (k, d)
     sums: Array  # s_g, (k, d)
-    grams: Array  # G_g, (k, d, d)
 
-    @classmethod
-    def combined(cls, k: int, d: int, parts: Iterable[tuple[Sums, Sequence[int]]]) -> Sums:
-        """Sums of k groups; group g of a part adds to the group ``places[g]``."""
-        total = cls(
-            rows=np.zeros(k, np.int64),
-            weights=np.zeros(k),
-            shifts=np.zeros((k, d)),
-            sums=np.zeros((k, d)),
-            grams=np.zeros((k, d, d)),
-        )
-        for part, places in parts:
-            for there, here in enumerate(places):
-                total._add_group(here, part, there)
-        return total
+    @staticmethod
+    def of_nothing(k: int, d: int) -> GroupSums:
+        """Zeros, to add to."""
+        return GroupSums(np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d)), np.zeros((k, d)))
 
-    def _add_group(self, here: int, other: Sums, there: int) -> None:
-        """Add a group of ``other``, moved to the shift of ours."""
+    def add_group(self, here: int, other: GroupSums, there: int) -> Array:
+        """Add a group of ``other``, moved to the shift of ours; and by how much it was moved."""
         n, s = other.weights[there], other.sums[there]
         if self.rows[here] == 0:
             self.shifts[here] = other.shifts[there]
@@ -67,12 +56,63 @@ class Sums:
         self.rows[here] += other.rows[there]
         self.weights[here] += n
         self.sums[here] += s
-        self.grams[here] += other.grams[there]
         if e.any():
             self.sums[here] += n * e
-            cross = np.outer(s + 0.5 * n * e, e)
-            self.grams[here] += cross
-            self.grams[here] += cross.T
+        return np.asarray(e)
+
+    def mean_of(self, g: int, origin: Array) -> Array:
+        """The mean of group g as seen from a point near to it."""
+        return np.asarray(self.shifts[g] - origin + self.sums[g] / self.weights[g])
+
+    @property
+    def shares(self) -> Array:
+        """The share of each group in the total weight."""
+        return np.asarray(self.weights / self.weights.sum())
+
+    @property
+    def from_shifts(self) -> Array:
+        """Group means, each seen from the shift of its group."""
+        return np.asarray(self.sums / self.weights[:, None])
+
+    @property
+    def from_mean(self) -> Array:
+        """Group means seen from the overall mean."""
+        from_first = self._from_first_shift()
+        return from_first - self.shares @ from_first
+
+    @property
+    def mean(self) -> Array:
+        """The overall mean."""
+        return np.asarray(self.shifts[0] + self.shares @ self._from_first_shift())
+
+    def _from_first_shift(self) -> Array:
+        """Group means seen from one shift, where a large offset cannot round them."""
+        return np.asarray(self.shifts - self.shifts[0] + self.from_shifts)
+
+
+@dataclass(frozen=True)
+class Sums(GroupSums):
+    """Counts, sums and Gram matrices of k groups."""
+
+    grams: Array  # G_g, (k, d, d)
+
+    @classmethod
+    def combined(cls, k: int, d: int, parts: Iterable[tuple[Sums, Sequence[int]]]) -> Sums:
+        """Sums of k groups; group g of a part adds to the group ``places[g]``."""
+        total, grams = GroupSums.of_nothing(k, d), np.zeros((k, d, d))
+        for part, places in parts:
+            for there, here in enumerate(places):
+                e = total.add_group(here, part, there)
+                grams[here] += part.grams[there]
+                if e.any():
+                    cross = np.outer(part.sums[there] + 0.5 * part.weights[there] * e, e)
+                    grams[here] += cross
+                    grams[here] += cross.T
+        return cls(total.rows, total.weights, total.shifts, total.sums, grams)
+
+    def multiplied(self) -> Sums:
+        """With Gram matrices, as these sums are."""
+        return self
 
     def take(self, groups: Sequence[int]) -> Sums:
         """Sums of some of the groups."""
@@ -105,31 +145,6 @@ class Sums:
             left[:, None, None] * (self.grams - part.grams),
         )
 
-    @property
-    def shares(self) -> Array:
-        """The share of each group in the total weight."""
-        return np.asarray(self.weights / self.weights.sum())
-
-    @property
-    def from_shifts(self) -> Array:
-        """Group means, each seen from the shift of its group."""
-        return np.asarray(self.sums / self.weights[:, None])
-
-    @property
-    def from_mean(self) -> Array:
-        """Group means seen from the overall mean."""
-        from_first = self._from_first_shift()
-        return from_first - self.shares @ from_first
-
-    @property
-    def mean(self) -> Array:
-        """The overall mean."""
-        return np.asarray(self.shifts[0] + self.shares @ self._from_first_shift())
-
-    def _from_first_shift(self) -> Array:
-        """Group means seen from one shift, where a large offset cannot round them."""
-        return np.asarray(self.shifts - self.shifts[0] + self.from_shifts)
-
     def second_moments(self, center: Center) -> Array:
         """``C_g`` of every group, of shape (k, d, d)."""
         C = self.grams / self.weights[:, None, None]
@@ -139,6 +154,10 @@ class Sums:
             for C_g, m in zip(C, self.from_mean, strict=True):
                 C_g += np.outer(m, m)
         return C
+
+    def operand(self, center: Center, compared: Mask | None) -> Operand:
+        """The second moments as a solver wants them."""
+        return Operand(self.second_moments(center), self.shares, compared)
 
     def variances(self) -> tuple[Array, Array]:
         """Of each column: about the group means, and of the group means about the overall mean."""

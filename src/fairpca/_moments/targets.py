@@ -66,13 +66,12 @@ def _of_classes(cells: GroupMoments | ImplicitMoments) -> Target:
 
 def _of_numbers(joint: GroupMoments) -> Target:
     d, operand = joint.n_features - joint.n_targets, joint.operand()
-    assert operand.matrices is not None
-    C = np.tensordot(operand.shares, operand.matrices, axes=1)
+    C_y = np.tensordot(operand.shares, operand.products(np.eye(joint.n_features)[:, d:]), axes=1)
     varying = joint.varying[d:]
     if not varying.all():
         raise ValueError(
             f"y does not vary in column {int(np.flatnonzero(~varying)[0])}, so there is nothing to "
             "predict; pass a y with different values."
         )
-    scale = np.sqrt(np.diagonal(C)[d:])
-    return Target(C[:d, d:] / scale, float(joint.n_targets), None)
+    scale = np.sqrt(np.diagonal(C_y[d:]))
+    return Target(C_y[:d] / scale, float(joint.n_targets), None)

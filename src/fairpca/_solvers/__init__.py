@@ -72,6 +72,10 @@ def solve(
     -------
     Solution
     """
+    compact, frame = operand.compact, operand.frame
+    if frame is not None and not isinstance(problem, PLSProblem):  # which is stated in features
+        start = None if start is None else start.lift(frame.T, 0.0)
+        return solve(problem, compact, rank, tol, start).lift(frame, 0.0)
     two = len(operand.shares) == 2
     in_basis = partial(search_in_basis, operand=operand, rank=rank, start=start)
     whole = partial(search_whole, operand=operand, rank=rank)

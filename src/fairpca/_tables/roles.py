@@ -114,7 +114,8 @@ def choose_roles(
     refuse_unknown_columns([*others, *drop, *features], known, source)
     _refuse_twice("group (--group)", groups)
     if columns is None:
-        features = [name for name in usual if name not in {*others, *drop}]
+        taken = {*others, *drop}
+        features = [name for name in usual if name not in taken]
         if not features:
             raise ValueError(
                 f"{source} has no numeric columns besides {', '.join(map(repr, others))}; its "
@@ -156,8 +157,9 @@ def refuse_no_group(group: str | Sequence[str] | None) -> None:
 
 def refuse_unknown_columns(names: Sequence[str], known: Collection[str], where: str) -> None:
     """Refuse names of columns that a table does not have."""
+    all_known = set(known)
     for name in names:
-        if name not in known:
+        if name not in all_known:
             raise unknown_column(name, list(known), where)
 
 

@@ -20,7 +20,9 @@ from fairpca._threads import ordered_map
 WorkResult = TypeVar("WorkResult")
 
 _BATCH_ROWS = 1 << 16
-_BATCH_ENTRIES = 1 << 20  # at most 8 MiB of float64 a batch, however many columns
+_BATCH_ENTRIES = 1 << 20  # at most 8 MiB of float64 a batch, ...
+_BATCH_FEW_ROWS = 1 << 10  # unless that were fewer rows than these ...
+_BATCH_MOST_ENTRIES = 1 << 24  # and these took no more than 128 MiB
 
 
 class _Piece(NamedTuple):
@@ -109,7 +111,8 @@ class FileTable:
 
     def left_out(self, roles: Roles, drop: Sequence[str] = ()) -> list[str]:
         """The columns that are neither used nor in ``drop``, because they do not hold numbers."""
-        return [name for name in self._usual if name not in {*roles.all, *drop}]
+        used = {*roles.all, *drop}
+        return [name for name in self._usual if name not in used]
 
     def check(self, roles: Roles, file: TableFile | None = None) -> None:
         """Refuse a file, by default the first, that lacks a column or has one of a wrong type.
@@ -186,7 +189,8 @@ class FileTable:
 
     def _pieces(self, roles: Roles) -> Generator[_Piece, None, None]:
         n_columns = max(len(roles.feature_names), len(roles.keep), 1)
-        rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // n_columns))
+        few = min(_BATCH_FEW_ROWS, max(1, _BATCH_MOST_ENTRIES // n_columns))
+        rows = min(_BATCH_ROWS, max(few, _BATCH_ENTRIES // n_columns))
         sizes = [max(file.path.stat().st_size, 1) for file in self.files]
         done = 0
         for file, size in zip(self.files, sizes, strict=True):

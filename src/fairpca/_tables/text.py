@@ -19,6 +19,8 @@ _HEAD_BYTES = 1 << 23  # that tell the types
 _BLOCK_BYTES = 1 << 21  # a few dozen blocks are read ahead
 _NUMBER = r"^[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*$"
 _MOSTLY = 0.75
+_LONGEST_NAMES = 1 << 28  # bytes, of the line of column names
+_BYTES_A_VALUE = 40  # at most, on average over a line
 
 
 def text_schema(file: TableFile) -> pa.Schema:
@@ -157,7 +159,9 @@ def _reader(
         reader = pa_csv.open_csv(
             _uncompressed(raw, file),
             read_options=pa_csv.ReadOptions(
-                block_size=block or _BLOCK_BYTES, use_threads=threads, encoding=file.encoding
+                block_size=max(block or _BLOCK_BYTES, _line_bytes(file)),
+                use_threads=threads,
+                encoding=file.encoding,
             ),
             parse_options=pa_csv.ParseOptions(
                 delimiter=_delimiter(file), newlines_in_values=True, invalid_row_handler=on_ragged
@@ -180,6 +184,17 @@ def _chunks(file: TableFile) -> Iterator[bytes]:
         stream = _uncompressed(raw, file)
         while chunk := stream.read(_BLOCK_BYTES):
             yield chunk
+
+
+def _line_bytes(file: TableFile) -> int:
+    """What the longest line is likely to take; a block must hold one line at least."""
+    names = b""
+    for chunk in _chunks(file):
+        names += chunk.partition(b"\n")[0]
+        if b"\n" in chunk or len(names) > _LONGEST_NAMES:
+            break
+    n_columns = 1 + max(names.count(mark) for mark in (b",", b";", b"\t"))
+    return len(names) + _BYTES_A_VALUE * n_columns
 
 
 def _delimiter(file: TableFile) -> str:
