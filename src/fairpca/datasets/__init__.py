@@ -11,6 +11,8 @@ is named.
 
 The files of TCRED, LSAC and LFW are looked for in the folder named by the environment variable
 ``FAIRPCA_DATA``, then in the per-user cache, then downloaded (``pip install "fairpca[data]"``).
+Those of other studies are looked for in the same places; the error says where their authors publish
+them.
 """
 
 from __future__ import annotations
@@ -26,15 +28,29 @@ from fairpca.datasets import _files
 from fairpca.datasets._bunch import BALANCED, make_bunch, rows_kept
 from fairpca.datasets._pack_lfw import pack_lfw
 from fairpca.datasets._rand_health import load_rand_health
+from fairpca.datasets._studies import (
+    load_adult,
+    load_compas,
+    load_credit,
+    load_german,
+    load_vu,
+    pack_splits,
+)
 
 __all__ = [
+    "load_adult",
+    "load_compas",
+    "load_credit",
     "load_diabetes_by_sex",
+    "load_german",
     "load_lfw",
     "load_lsac",
     "load_rand_health",
     "load_tcred",
+    "load_vu",
     "make_two_groups",
     "pack_lfw",
+    "pack_splits",
 ]
 
 PathLike = str | os.PathLike[str]

@@ -18,11 +18,13 @@ from fairpca.reproduction.experiments import DATASETS, METHODS, PAPER_DATASETS, 
 from fairpca.reproduction.pipeline import Report, prepare_folder, publish, reproduce, run_beyond
 from fairpca.reproduction.results import Result
 from fairpca.reproduction.runner import Job, plan, run_jobs
+from fairpca.reproduction.studies import STUDIES, reproduce_study
 
 __all__ = [
     "DATASETS",
     "METHODS",
     "PAPER_DATASETS",
+    "STUDIES",
     "VARIANTS",
     "Claim",
     "Job",
@@ -33,6 +35,7 @@ __all__ = [
     "prepare_folder",
     "publish",
     "reproduce",
+    "reproduce_study",
     "run_beyond",
     "run_jobs",
 ]
