@@ -48,7 +48,8 @@ def study_page(study: Study, figures: Sequence[Figure], claims: Sequence[Claim])
 <h2>How the figures come about</h2>{notes}
 <h2>Figures</h2>
 <p class="soft">Figures agree if they are equal to 1e-6, or to all printed digits where they were
-rounded. Where the column is empty, ours is another method, shown beside the published one.</p>{_table_of_figures(rows)}
+rounded. Where the column is empty, ours is another method, shown beside the published one.</p>
+{_table_of_figures(rows)}
 <footer>fairpca {escape(__version__)}. The same tables: figures.csv, claims.csv.</footer>
 </body></html>
 """
