@@ -51,7 +51,7 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
     >>> row_reconstruction_errors(PCA(1).fit(X), X)
     array([1., 1., 0., 0.])
     """
-    components, mean = _projection(estimator)
+    components, mean = projection_of(estimator)
     rows = as_rows(X)
     if rows.n_features != len(mean):
         raise ValueError(
@@ -192,7 +192,8 @@ def fairness_measure(
     return disparity**2
 
 
-def _projection(estimator: Any) -> tuple[Any, Any]:
+def projection_of(estimator: Any) -> tuple[Any, Any]:
+    """Components and mean of a fitted linear projection."""
     components = getattr(estimator, "components_", None)
     mean = getattr(estimator, "mean_", None)
     if components is None or mean is None:

@@ -1,0 +1,187 @@
+"""What a classifier makes of scores: its rates by group, against PCA's scores and all features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from fairpca._input.labels import encode_groups, encode_outcomes
+from fairpca._moments.strata import positive_class
+from fairpca._typing import Array, Codes, Mask
+from fairpca.metrics.rates import Draws, Outcomes, rates_by_group
+
+
+def classifier_outcomes(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    *,
+    classifier: Any = None,
+    pos_label: Any = None,
+    cv: Any = 5,
+    n_boot: int = 200,
+    confidence: float = 0.95,
+    random_state: Any = None,
+) -> list[Outcomes]:
+    """Rates by group of a classifier on the scores, on PCA's scores, and on all features.
+
+    Every row is predicted by a classifier that was fitted without its fold.
+
+    Parameters
+    ----------
+    estimator : transformer
+        A fitted one is used as it is, so X should be rows that it was not fitted to. One that is
+        not fitted is fitted to the training rows of each fold.
+    X : array or data frame of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Classes.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The group of each row; several columns are crossed.
+    classifier : classifier, optional
+        By default a logistic regression on standardised columns.
+    pos_label : label, optional
+        The positive class; by default the larger of two. All others are negative.
+    cv : int or splitter, default=5
+    n_boot : int, default=200
+        Samples of each group's rows, drawn with replacement, for the intervals. The classifiers are
+        not fitted again for them.
+    confidence : float, default=0.95
+    random_state : int, RandomState or None, default=None
+        Of the folds and the bootstrap.
+
+    Returns
+    -------
+    list of Outcomes
+        Of ``"scores"``, ``"pca"`` (with as many components) and ``"features"``.
+
+    Examples
+    --------
+    >>> from fairpca import FairPLS
+    >>> from fairpca.datasets import load_diabetes_by_sex
+    >>> from fairpca.metrics import classifier_outcomes
+    >>> data = load_diabetes_by_sex()
+    >>> pls = FairPLS(2, notion="demographic_parity")
+    >>> outcomes = classifier_outcomes(
+    ...     pls, data.data, data.target > 150, data.sensitive_features, random_state=0
+    ... )
+    >>> for result in outcomes:
+    ...     print(result.name, f"{result.difference['selection_rate'].value:.2f}")
+    scores 0.01
+    pca 0.29
+    features 0.21
+    """
+    rng = check_random_state(random_state)
+    codes, labels = encode_groups(sensitive_features, len(X))
+    positive = _positive(y, len(X), pos_label)
+    folds = _folds(cv, positive, codes, labels.tolist(), rng)
+    classifier = classifier or make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
+    draws = Draws(n_boot, levels, int(rng.randint(2**31 - 1)))
+    results = []
+    for name, transform in _representations(estimator, X, y, sensitive_features):
+        chance = _predicted(classifier, transform, positive, folds)
+        seen = ~np.isnan(chance)
+        rows = positive[seen], chance[seen], codes[seen]
+        results.append(rates_by_group(name, *rows, labels, draws))
+    return results
+
+
+Transform = Callable[[NDArray[Any]], Callable[[NDArray[Any]], Any]]
+
+
+def _representations(estimator: Any, X: Any, y: Any, groups: Any) -> list[tuple[str, Transform]]:
+    """Names, and functions from training rows to a function from rows to what is seen of them."""
+
+    def rows_of(values: Any, rows: NDArray[Any]) -> Any:
+        return _safe_indexing(values, rows)
+
+    try:
+        check_is_fitted(estimator)
+        fitted = True
+    except NotFittedError:
+        fitted = False
+
+    def scores(train: NDArray[Any]) -> Callable[[NDArray[Any]], Any]:
+        model = estimator
+        if not fitted:
+            known = {"sensitive_features": rows_of(groups, train)}
+            takes_groups = "sensitive_features" in signature(estimator.fit).parameters
+            model = clone(estimator)
+            model.fit(rows_of(X, train), rows_of(y, train), **(known if takes_groups else {}))
+        return lambda rows: np.asarray(model.transform(rows_of(X, rows)))
+
+    def pca(train: NDArray[Any]) -> Callable[[NDArray[Any]], Any]:
+        r = scores(train)(train[:1]).shape[1]
+        model = PCA(r).fit(np.asarray(rows_of(X, train), dtype=np.float64))
+        return lambda rows: model.transform(np.asarray(rows_of(X, rows), dtype=np.float64))
+
+    def features(train: NDArray[Any]) -> Callable[[NDArray[Any]], Any]:
+        return lambda rows: np.asarray(rows_of(X, rows), dtype=np.float64)
+
+    return [("scores", scores), ("pca", pca), ("features", features)]
+
+
+def _predicted(
+    classifier: Any,
+    transform: Transform,
+    positive: Mask,
+    folds: list[tuple[NDArray[Any], NDArray[Any]]],
+) -> Array:
+    """The probability of the positive class for each row; NaN for rows that no fold tests."""
+    chance = np.full(len(positive), np.nan)
+    for train, test in folds:
+        seen = transform(train)
+        fitted = clone(classifier).fit(seen(train), positive[train])
+        chance[test] = fitted.predict_proba(seen(test))[:, 1]
+    return chance
+
+
+def _positive(y: Any, n_rows: int, pos_label: Any) -> Mask:
+    codes, labels = encode_outcomes(y, n_rows)
+    if len(labels) < 2:
+        raise ValueError(
+            f"y holds one class only ({labels.tolist()[0]!r}), so there is nothing to predict; "
+            "pass y with two classes or more."
+        )
+    classes = labels.tolist()
+    return np.asarray(codes == classes.index(positive_class(classes, pos_label)))
+
+
+def _folds(
+    cv: Any, positive: Mask, codes: Codes, labels: list[Any], rng: np.random.RandomState
+) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Folds with the same share of each group and class, where an integer is given."""
+    if len(labels) < 2:
+        raise ValueError(
+            f"sensitive_features holds one group only ({labels[0]!r}), so there is nothing to "
+            "compare; pass labels of two groups or more."
+        )
+    cells = 2 * codes + positive
+    sizes = np.bincount(cells, minlength=2 * len(labels))
+    if not sizes.all():
+        raise ValueError(
+            f"group {labels[int(np.argmin(sizes)) // 2]!r} has rows of one class only, so it has "
+            "no rates to compare; leave it out, or merge it with others."
+        )
+    if isinstance(cv, (int, np.integer)):
+        if not 2 <= cv <= sizes.min():
+            raise ValueError(
+                f"cv={cv} folds need {cv} rows of each group and class, but one has "
+                f"{sizes.min()}; pass fewer folds, at least 2, or merge small groups."
+            )
+        cv = StratifiedKFold(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
+    return list(check_cv(cv, cells, classifier=True).split(np.zeros(len(cells)), cells))

@@ -1,0 +1,266 @@
+"""What scores tell about the group, from rows: classifiers that try to tell, and a kernel distance.
+
+A probe is a classifier that is to guess the group from the scores of rows it has not seen. Its AUC
+is a lower bound: the groups can be told apart at least this well, and another probe may do better.
+The demographic parity gap of ANY classifier on the scores is at most the total variation distance
+between the groups' scores, which is ``2 b - 1`` for the balanced accuracy b of the best probe there
+can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, ndtri
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array
+from threadpoolctl import threadpool_limits
+
+from fairpca._input.checks import check_integer
+from fairpca._input.labels import encode_groups
+from fairpca._typing import Array, Codes, Mask
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How well one kind of classifier guesses the group, on rows it has not seen.
+
+    Attributes
+    ----------
+    name : str
+    auc : float
+        0.5 when it cannot tell. For more than two groups, the mean over the groups of the AUC of
+        each against the rest.
+    low, high : float
+        Confidence interval of the AUC for these rows and these folds.
+    balanced_accuracy : float
+        Mean over the groups of the share of their rows that is guessed right; chance is 1 over
+        the number of groups.
+    """
+
+    name: str
+    auc: float
+    low: float
+    high: float
+    balanced_accuracy: float
+
+
+def probe_groups(
+    scores: Any,
+    sensitive_features: Any,
+    *,
+    probes: Mapping[str, Any] | None = None,
+    cv: Any = 5,
+    confidence: float = 0.95,
+    max_rows: int | None = 50_000,
+    random_state: Any = None,
+) -> list[Probe]:
+    """Guess the group of each row from its scores, by cross-fitted classifiers.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples, n_components)
+        What a projection gives; X itself tells what could be guessed from all features.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The group of each row; several columns are crossed.
+    probes : mapping of str to classifier, optional
+        By default ``"logistic"``, a logistic regression on standardised scores, and ``"boosted"``,
+        gradient-boosted trees, which also see what is not linear.
+    cv : int or splitter, default=5
+        Every row is guessed by a classifier that was fitted without its fold.
+    confidence : float, default=0.95
+    max_rows : int or None, default=50,000
+        Of more rows a random sample of this size is used.
+    random_state : int, RandomState or None, default=None
+        Of the folds, the sample and the trees.
+
+    Returns
+    -------
+    list of Probe
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from fairpca.datasets import load_diabetes_by_sex
+    >>> from fairpca.metrics import probe_groups
+    >>> data = load_diabetes_by_sex()
+    >>> scores = PCA(3).fit_transform(data.data)
+    >>> for probe in probe_groups(scores, data.sensitive_features, random_state=0):
+    ...     print(f"{probe.name}: AUC {probe.auc:.2f} ({probe.low:.2f} to {probe.high:.2f})")
+    logistic: AUC 0.69 (0.64 to 0.74)
+    boosted: AUC 0.64 (0.58 to 0.69)
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence}: pass a number between 0 and 1, such as 0.95.")
+    rng = check_random_state(random_state)
+    Z = check_array(scores, dtype=np.float64)
+    codes, labels = encode_groups(sensitive_features, len(Z))
+    _check_groups(codes, labels.tolist(), "probe_groups")
+    rows = _sampled(codes, max_rows, rng)
+    Z, codes = Z[rows], codes[rows]
+    if isinstance(cv, (int, np.integer)):
+        check_integer("cv", cv, 2)
+        fewest = int(np.bincount(codes).min())
+        if fewest < cv:
+            raise ValueError(
+                f"cv={cv} folds need {cv} rows of each group, but one has {fewest}; pass cv="
+                f"{max(fewest, 2)} or merge small groups."
+            )
+        cv = StratifiedKFold(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
+    folds = list(check_cv(cv, codes, classifier=True).split(Z, codes))
+    probes = _usual_probes(rng) if probes is None else probes
+    with threadpool_limits(
+        1
+    ):  # trees of few rows wait for each other's threads longer than they work
+        return [_run(name, probe, Z, codes, folds, confidence) for name, probe in probes.items()]
+
+
+def rbf_mmd(
+    scores: Any,
+    sensitive_features: Any,
+    *,
+    sigma: float | None = None,
+    max_rows: int | None = 2000,
+    random_state: Any = None,
+) -> float:
+    """Squared maximum mean discrepancy between the groups' scores, with a Gaussian kernel.
+
+    Zero if and only if the scores have the same distribution in both groups; with a finite number
+    of rows, a little above zero. Of more than two groups, the largest over all pairs.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples, n_components)
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+    sigma : float, optional
+        Width of the kernel ``exp(-|x - y|^2 / (2 sigma^2))``; by default the median heuristic,
+        ``sigma^2`` half the median squared distance between rows. Pass one value to compare
+        projections.
+    max_rows : int or None, default=2000
+        Of more rows a random sample of this size is used: the cost is quadratic.
+    random_state : int, RandomState or None, default=None
+        Of the sample.
+
+    Returns
+    -------
+    float
+        The average of the kernel within the groups less that between them, pairs of a row with
+        itself included (the biased estimate, which is never negative).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.metrics import rbf_mmd
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(400, 2))
+    >>> groups = np.repeat(["a", "b"], 200)
+    >>> round(rbf_mmd(Z, groups), 3), round(rbf_mmd(Z + (groups == "b")[:, None], groups), 3)
+    (0.003, 0.238)
+    """
+    Z = check_array(scores, dtype=np.float64)
+    codes, labels = encode_groups(sensitive_features, len(Z))
+    _check_groups(codes, labels.tolist(), "rbf_mmd")
+    rows = _sampled(codes, max_rows, check_random_state(random_state))
+    Z, codes = Z[rows], codes[rows]
+    squares = np.sum(Z**2, axis=1)
+    distances = np.maximum(squares[:, None] + squares[None] - 2 * Z @ Z.T, 0.0)
+    if sigma is None:
+        upper = distances[np.triu_indices(len(Z), 1)]
+        sigma = float(np.sqrt(np.median(upper) / 2)) or 1.0
+    elif not sigma > 0:
+        raise ValueError(f"sigma={sigma}: pass a positive width, or None for the median heuristic.")
+    kernel = np.exp(-distances / (2 * sigma**2))
+    members = (codes[:, None] == np.arange(len(labels))).astype(float)
+    members /= members.sum(axis=0)
+    means = members.T @ kernel @ members
+    own = np.diagonal(means)
+    return float(np.max(own[:, None] + own[None] - 2 * means))
+
+
+def _usual_probes(rng: np.random.RandomState) -> dict[str, Any]:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    seed = int(rng.randint(2**31 - 1))
+    return {
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        "boosted": HistGradientBoostingClassifier(max_iter=50, random_state=seed),
+    }
+
+
+def _check_groups(codes: Codes, labels: list[Any], function: str) -> None:
+    if len(labels) < 2:
+        raise ValueError(
+            f"{function} got one group only ({labels[0]!r}), so there is nothing to tell apart; "
+            "pass labels of two groups or more."
+        )
+
+
+def _sampled(codes: Codes, max_rows: int | None, rng: np.random.RandomState) -> Codes:
+    """All rows, or a random sample of them in their order."""
+    if max_rows is None or len(codes) <= max_rows:
+        return np.arange(len(codes))
+    check_integer("max_rows", max_rows, 2)
+    return np.sort(rng.choice(len(codes), max_rows, replace=False))
+
+
+def _run(
+    name: str,
+    probe: Any,
+    Z: Array,
+    codes: Codes,
+    folds: list[tuple[NDArray[Any], NDArray[Any]]],
+    confidence: float,
+) -> Probe:
+    k = int(codes.max()) + 1
+    chances, fold = np.zeros((len(Z), k)), np.full(len(Z), -1)
+    for i, (train, test) in enumerate(folds):
+        fitted = clone(probe).fit(Z[train], codes[train])
+        chances[np.ix_(test, fitted.classes_)] = fitted.predict_proba(Z[test])
+        fold[test] = i
+    seen = fold >= 0
+    chances, fold, guessed = chances[seen], fold[seen], codes[seen]
+    right = chances.argmax(axis=1) == guessed
+    each = [1] if k == 2 else range(k)
+    areas = [cross_fitted_auc(chances[:, g], guessed == g, fold) for g in each]
+    auc = float(np.mean([area for area, _ in areas]))
+    error = float(np.sqrt(np.sum([e**2 for _, e in areas])) / len(areas))
+    low, high = _interval(auc, error, confidence)
+    balanced = float(np.mean([right[guessed == g].mean() for g in range(k)]))
+    return Probe(name, auc, low, high, balanced)
+
+
+def cross_fitted_auc(values: Array, positive: Mask, fold: NDArray[Any]) -> tuple[float, float]:
+    """AUC over pairs within folds, and its standard error (DeLong et al. 1988).
+
+    The *placement* of a row is the share of the other class's rows of its fold that it outranks.
+    """
+    placements = np.full(len(values), np.nan)
+    for i in np.unique(fold):
+        here = np.flatnonzero(fold == i)
+        up, down = here[positive[here]], here[~positive[here]]
+        if not (len(up) and len(down)):
+            continue
+        overall = rankdata(values[np.r_[up, down]])
+        placements[up] = (overall[: len(up)] - rankdata(values[up])) / len(down)
+        placements[down] = 1 - (overall[len(up) :] - rankdata(values[down])) / len(up)
+    up, down = (placements[rows & ~np.isnan(placements)] for rows in (positive, ~positive))
+    spread = [np.var(part, ddof=1) / len(part) if len(part) > 1 else 0.25 for part in (up, down)]
+    return float(up.mean()), float(np.sqrt(sum(spread)))
+
+
+def _interval(auc: float, error: float, confidence: float) -> tuple[float, float]:
+    """Symmetric on the scale of log odds, so that it stays within 0 and 1."""
+    if not 0 < auc < 1:
+        return auc, auc
+    half = float(ndtri(0.5 + confidence / 2)) * error / (auc * (1 - auc))
+    return float(expit(logit(auc) - half)), float(expit(logit(auc) + half))

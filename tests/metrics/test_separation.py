@@ -1,0 +1,87 @@
+"""What moments tell about the group, against the definitions on rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.data import make_groups
+from scipy.linalg import sqrtm
+from scipy.stats import norm
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import roc_auc_score
+
+from fairpca import BlindPCA, GroupMoments
+from fairpca.metrics import group_separation
+
+
+def test_definitions_on_rows():
+    X, groups = make_groups((90, 60, 70), d=6)
+    pca = PCA(3).fit(X)
+    Z = pca.transform(X)
+    found = group_separation(pca, X, groups)
+    labels = np.unique(groups)
+    parts = [Z[groups == g] for g in labels]
+    means = np.array([part.mean(axis=0) for part in parts])
+    own = [np.cov(part.T, bias=True) for part in parts]
+    p = np.array([len(part) for part in parts]) / len(Z)
+    between = p @ np.sum((means - Z.mean(axis=0)) ** 2, axis=1)
+    assert found.centroid_share == pytest.approx(between / Z.var(axis=0).sum(), rel=1e-9)
+    within = np.tensordot(p, own, axes=1)
+    d = means[0] - means[2]
+    distance = np.sqrt(d @ np.linalg.solve(within, d))
+    assert found.mahalanobis[0, 2] == pytest.approx(distance, rel=1e-9)
+    assert found.discriminant_auc[2, 0] == pytest.approx(norm.cdf(distance / 2**0.5), rel=1e-9)
+    shared = np.trace(np.real(sqrtm(sqrtm(own[0]) @ own[2] @ sqrtm(own[0]))))
+    w2 = d @ d + np.trace(own[0]) + np.trace(own[2]) - 2 * shared
+    assert found.wasserstein[0, 2] == pytest.approx(np.sqrt(w2), rel=1e-6)
+    kernels = [[np.mean((a @ b.T + 1.0) ** 2) for b in parts] for a in parts]
+    mmd2 = kernels[0][0] + kernels[2][2] - 2 * kernels[0][2]
+    assert found.second_order_mmd2[0, 2] == pytest.approx(mmd2, rel=1e-9)
+    assert (np.diagonal(found.mahalanobis) == 0).all()
+    assert found.largest()["mahalanobis"] == found.mahalanobis.max()
+
+
+def test_auc_of_the_discriminant_of_gaussians():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 4)) @ rng.normal(size=(4, 4))
+    groups = rng.random(len(X)) < 0.3
+    X[groups] += [1.0, 0.5, 0.0, -0.5]
+    pca = PCA(2).fit(X)
+    linear = LinearDiscriminantAnalysis().fit(pca.transform(X), groups)
+    auc = roc_auc_score(groups, linear.decision_function(pca.transform(X)))
+    found = group_separation(pca, GroupMoments.from_data(X, groups))
+    assert found.discriminant_auc[0, 1] == pytest.approx(auc, abs=0.01)
+
+
+def test_blind_scores_are_not_told_apart_by_their_means():
+    X, groups = make_groups((90, 60), d=6)
+    found = group_separation(BlindPCA(2).fit(X, sensitive_features=groups), X, groups)
+    assert found.centroid_share == pytest.approx(0, abs=1e-20)
+    assert found.discriminant_auc[0, 1] == pytest.approx(0.5)
+    assert found.wasserstein[0, 1] > 0.1
+
+
+def test_scores_that_do_not_vary_within_groups():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    groups = np.repeat(["a", "b", "c", "d"], 10)
+    X[:, 0] = np.where(groups == "d", 9.0, 3.0)
+    with pytest.warns(RuntimeWarning, match="do not vary within groups in 1 of 3 directions"):
+        found = group_separation(PCA(3).fit(X), X, groups)
+    assert np.isinf(found.mahalanobis[3, :3]).all()
+    assert np.isfinite(found.mahalanobis[:3, :3]).all()
+    assert (found.discriminant_auc[3, :3] == 1).all()
+    assert not np.isnan(found.wasserstein).any()
+
+
+def test_refusals():
+    X, groups = make_groups((30, 20), d=4)
+    pca = PCA(2).fit(X)
+    with pytest.raises(TypeError, match=r"group_separation\(estimator, X, groups\)"):
+        group_separation(pca, X)
+    with pytest.raises(ValueError, match="moments know their groups"):
+        group_separation(pca, GroupMoments.from_data(X, groups), groups)
+    with pytest.raises(ValueError, match="one group only"):
+        group_separation(pca, X, np.zeros(50))
+    with pytest.raises(ValueError, match="3 features, but PCA was fitted to 4"):
+        group_separation(pca, X[:, :3], groups)
