@@ -19,7 +19,9 @@ from sklearn.decomposition import PCA
 
 import fairpca
 from fairpca import (
+    BlindPCA,
     FairPCA,
+    FairPLS,
     GroupMoments,
     MinMaxPCA,
     SubsetFairPCA,
@@ -36,7 +38,8 @@ from fairpca.__main__ import main
 
 #: Whatever the extras install.
 OPTIONAL = [
-    *("altair", "array_api_strict", "cvxpy", "dask", "distributed", "hypothesis", "jinja2"),
+    *("altair", "array_api_strict", "cvxpy", "dask", "distributed", "fairlearn"),
+    *("hypothesis", "jinja2"),
     *("matplotlib", "onnx", "onnxruntime", "pandas", "playwright", "polars", "pooch", "pyarrow"),
     *("pymoo", "pyspark", "rich", "safetensors", "torch", "typer", "vl_convert"),
 ]
@@ -87,7 +90,10 @@ TWO_GROUPS = [
     MinMaxPCA(2, solver="multiplicative_weights"),
     SubsetFairPCA(2),
 ]
-ANY_GROUPS = [FairPCA(2), FairPCA(2, constraint=None), FairPCA(0.8), MinMaxPCA(2), WelfarePCA(2)]
+ANY_GROUPS = [
+    *(FairPCA(2), FairPCA(2, constraint=None), FairPCA(0.8)),
+    *(MinMaxPCA(2), WelfarePCA(2), BlindPCA(2)),
+]
 
 
 @pytest.mark.parametrize(
@@ -186,6 +192,16 @@ def test_search_for_subsets():
     X, groups = make_groups(d=30)
     with pytest.raises(ImportError, match=r'pymoo.*pip install "fairpca\[subset\]"'):
         SubsetFairPCA(9, solver="spea2").fit(X, sensitive_features=groups)
+
+
+@missing("fairlearn")
+def test_outcomes(data):
+    X, groups = data
+    y = X[:, 0] > X[:, 0].mean()
+    pls = FairPLS(2, notion="equalized_odds").fit(X, y, sensitive_features=groups)
+    result = metrics.classifier_outcomes(pls, X, y, groups, n_boot=2)[0]
+    with pytest.raises(ImportError, match=r"fairlearn.*pip install 'fairpca\[outcomes\]'"):
+        result.to_metric_frame()
 
 
 @missing("jinja2")

@@ -119,7 +119,9 @@ def probe_groups(
     with threadpool_limits(
         1
     ):  # trees of few rows wait for each other's threads longer than they work
-        return [_run(name, probe, Z, codes, folds, confidence) for name, probe in probes.items()]
+        return [
+            _cross_fit(name, probe, Z, codes, folds, confidence) for name, probe in probes.items()
+        ]
 
 
 def rbf_mmd(
@@ -213,7 +215,7 @@ def _sampled(codes: Codes, max_rows: int | None, rng: np.random.RandomState) -> 
     return np.sort(rng.choice(len(codes), max_rows, replace=False))
 
 
-def _run(
+def _cross_fit(
     name: str,
     probe: Any,
     Z: Array,

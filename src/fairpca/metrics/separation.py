@@ -137,8 +137,8 @@ def group_separation(
         centroid_share=between / float(total) if total > 0 else 0.0,
         mahalanobis=distances,
         discriminant_auc=np.asarray(ndtr(distances / np.sqrt(2))),
-        wasserstein=_pairs(len(means), lambda g, h: _gaussian_distance(means, own, g, h)),
-        second_order_mmd2=_pairs(len(means), second_order),
+        wasserstein=_of_pairs(len(means), lambda g, h: _gaussian_distance(means, own, g, h)),
+        second_order_mmd2=_of_pairs(len(means), second_order),
     )
 
 
@@ -171,7 +171,7 @@ def _mahalanobis(means: Array, within: Array) -> Array:
     varying = values > _SINGULAR * max(float(values.max(initial=0.0)), float(np.sum(means**2)))
     along = means @ vectors
     scaled = along[:, varying] / np.sqrt(values[varying])
-    distances = _pairs(len(means), lambda g, h: float(np.linalg.norm(scaled[g] - scaled[h])))
+    distances = _of_pairs(len(means), lambda g, h: float(np.linalg.norm(scaled[g] - scaled[h])))
     if not varying.all():
         warnings.warn(
             f"the scores do not vary within groups in {int(np.sum(~varying))} of "
@@ -196,7 +196,7 @@ def _gaussian_distance(means: Array, own: Array, g: int, h: int) -> float:
     return float(np.sqrt(max(apart + np.trace(own[g]) + np.trace(own[h]) - 2 * shared, 0.0)))
 
 
-def _pairs(k: int, measure: Callable[[int, int], float]) -> Array:
+def _of_pairs(k: int, measure: Callable[[int, int], float]) -> Array:
     """A symmetric matrix with zeros on its diagonal."""
     matrix = np.zeros((k, k))
     for g in range(k):
