@@ -229,6 +229,60 @@ def test_search_that_does_not_converge_says_so(monkeypatch):
     assert 0 < excess <= fair.duality_gap_
 
 
+@pytest.mark.usefixtures("no_matrices")
+@pytest.mark.parametrize("make", [sp.csr_array, np.asarray])
+def test_features_lost_in_rounding_are_warned_of(make, data):
+    X, groups = data
+    X[:, 7] *= 1e9
+    with pytest.warns(RuntimeWarning, match="feature 7 varies so much more"):
+        FairPCA(2, alpha=1.0).fit(make(X), sensitive_features=groups)
+
+
+@pytest.mark.usefixtures("no_matrices")
+@pytest.mark.parametrize("make", [sp.csr_array, np.asarray])
+def test_variances_are_those_of_the_matrices(make, data):
+    X, groups = data
+    weights = np.arange(len(X)) % 3 * 0.5
+    expected = GroupMoments.from_data(X, groups, weights).variances()
+    found = ImplicitMoments(as_rows(make(X)), groups, weights).variances()
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def nearly_equal_eigenvalues():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 300)) * np.linspace(1, 1.05, 300)
+    groups = np.arange(800) % 3 == 0
+    X[groups, :100] *= 1.02
+    return X, groups
+
+
+@pytest.mark.usefixtures("no_matrices")
+def test_a_budget_counts_from_the_best_projection():
+    """Even where PCA is hard to find."""
+    X, groups = nearly_equal_eigenvalues()
+    budgeted = FairPCA(8, max_error_increase=1e-5, constraint=None)
+    fair = clone(budgeted).fit(X, sensitive_features=groups)
+    exact = clone(budgeted).fit_moments(GroupMoments.from_data(X, groups))
+    least = exact.pca_reconstruction_error_
+    assert fair.pca_reconstruction_error_ == pytest.approx(least, rel=1e-10)
+    assert fair.reconstruction_error_ <= least * (1 + 1e-5 * (1 + 1e-6))
+    assert fair.disparity_ == pytest.approx(exact.disparity_, rel=1e-6)
+    assert fair.harmed_group_ == exact.harmed_group_
+
+
+@pytest.mark.usefixtures("no_matrices")
+def test_a_budget_that_is_not_certain_is_warned_of(monkeypatch):
+    monkeypatch.setattr(_eigensolver, "_BASIS_PER_RANK", 20)
+    X, groups = nearly_equal_eigenvalues()
+    least = FairPCA(8, alpha=1.0).fit_moments(GroupMoments.from_data(X, groups))
+    with pytest.warns(ConvergenceWarning, match=r"PCA itself .* max_error_increase=1e-05 counts"):
+        fair = FairPCA(8, max_error_increase=1e-5, constraint=None).fit(
+            X, sensitive_features=groups
+        )
+    assert fair.pca_reconstruction_error_ > least.pca_reconstruction_error_ * (1 + 1e-5)
+
+
 @pytest.mark.parametrize(("mean", "spread"), [(2020.0, 1.0), (1e6, 1e3), (1e8, 1.0), (7.0, 0.0)])
 @pytest.mark.usefixtures("no_matrices")
 def test_sparse_columns_far_from_zero(mean, spread):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.solution import Solution
@@ -51,9 +53,10 @@ def warn_of_result(
             f"least possible, {disparity:.6g}. Pass more components.",
             ParityInfeasibleWarning,
         )
-    R = float(measured.shares @ solution.errors)
-    if measured.compact.matrices is None and len(measured.shares) == 2:
-        if gap > _GAP_WORTH_A_WARNING * R:
+    R, rounding = float(measured.shares @ solution.errors), rounding_of(measured.n_features)
+    implicit = measured.compact.matrices is None
+    if implicit and len(measured.shares) == 2:
+        if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
             warn(
                 f"with {measured.n_features} features the search ended before it had converged: "
                 f"the least error may be lower by up to {gap:.3g} than {R:.6g}, that of the "
@@ -70,6 +73,8 @@ def warn_of_result(
             "Another n_components may close the gap; a larger tol accepts it.",
             DualityGapWarning,
         )
+    if isinstance(problem, FairProblem) and problem.alpha != 1.0 and implicit:
+        _warn_of_pca(problem, solution, measured)
     by_folds = solution.status is Status.CROSS_VALIDATED  # judged by held-out errors
     if isinstance(problem, FairProblem) and problem.alpha is None and not by_folds:
         _warn_of_people(problem, solution, measured, disparity)
@@ -88,6 +93,28 @@ def largest_gap(solution: Solution, measured: Operand, tol: float) -> float:
     error = float(measured.shares @ solution.errors)
     scale = error if solution.objective == "disparity" else abs(solution.value)
     return max(tol * scale, _NOISE * rounding_of(measured.n_features) * largest)
+
+
+def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) -> None:
+    """Say that PCA is not known well enough for what rests on it."""
+    R = float(measured.shares @ solution.pca.errors)
+    unknown, budget = R - solution.pca.bound, R * problem.max_error_increase
+    apart = float(solution.pca.errors[solution.harmed] - solution.pca.errors[solution.privileged])
+    negligible = _NO_CHANGE * float(measured.traces.max())
+    if unknown <= max(_GAP_WORTH_A_WARNING * min(budget, apart), negligible):
+        return
+    warn(
+        f"with {measured.n_features} features PCA itself had not converged: its error may be lower "
+        f"by up to {unknown:.3g} than {R:.6g}. "
+        + (
+            f"max_error_increase={problem.max_error_increase:g} counts from the latter. "
+            if isfinite(budget)
+            else ""
+        )
+        + f"The harmed group has an error larger by {apart:.3g} under the PCA found; it might be "
+        "another group under the best one. Pass another n_components, or fewer features.",
+        ConvergenceWarning,
+    )
 
 
 def _warn_of_people(
@@ -136,7 +163,7 @@ def warn_of_held_out(problem: FairProblem, changes: Array, largest: float, D: fl
         )
 
 
-def warn_of_data(moments: GroupMoments) -> None:
+def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:
     """Say that some of the data are lost in the rounding of float64."""
     about_means, of_means = moments.variances()
     within, between = float(about_means.sum()), float(of_means.sum())

@@ -307,8 +307,7 @@ class FairProjection(StreamedProjection):
             **solution.extras,
         )
         warn_of_result(self._walk_from_pca(), solution, measured, float(D), self.tol)
-        if isinstance(settled.moments, GroupMoments):
-            warn_of_data(settled.moments)
+        warn_of_data(settled.moments)
         return self
 
     def _replace_state(self, moments: Learnt, **results: Any) -> None:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from fairpca._moments.accumulate import SAFE_TO_SQUARE, accumulate
 from fairpca._moments.memory import refuse_beyond_memory, refuse_large_matrices
 from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.sums import GroupSums, Sums
-from fairpca._threads import single_threaded_blas
+from fairpca._threads import computed_once, single_threaded_blas
 from fairpca._typing import Array, Center, Codes, Mask
 
 _MANY_COLUMNS = 512  # with fewer, matrices cost nothing
@@ -99,7 +98,7 @@ class FewRows(GroupSums):
         """How many rows ``F`` has."""
         return sum(len(codes) for _, codes in self.blocks)
 
-    @cached_property
+    @computed_once
     def factor(self) -> tuple[Array, Codes]:
         """``F``, and the group of each of its rows."""
         if len(self.blocks) == 1:

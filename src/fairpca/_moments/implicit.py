@@ -59,6 +59,13 @@ class ImplicitMoments:
         """Products of the second moments about the overall mean, or each group's own."""
         return ImplicitOperand(self._rows, self.weights, self._centers(center), compared)
 
+    def variances(self) -> tuple[Array, Array]:
+        """Of each feature about the groups' means, and of these about the overall mean."""
+        squares = self._rows.squares(self._centers("group")).sum(axis=0)
+        of_means = self.weights @ np.square(self._means - self._mean)
+        total = self.weights.sum()
+        return np.maximum(squares, 0.0) / total, of_means / total
+
     def relabel(self, names: Mapping[Any, Any]) -> ImplicitMoments:
         """The same rows with some groups renamed, as in :meth:`GroupMoments.relabel`."""
         rows, codes, sample_weight = self._origin
@@ -87,7 +94,7 @@ class ImplicitOperand(Operand):
         self.shares = weights / weights.sum()
         self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
         self.n_features = centers.shape[1]
-        self.traces = np.maximum(rows.squares(centers) / weights, 0.0)
+        self.traces = np.maximum(rows.squares(centers).sum(axis=1) / weights, 0.0)
 
     def relative(self) -> ImplicitOperand:
         """The same groups, with each error a share of the group's own total variance."""

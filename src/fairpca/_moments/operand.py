@@ -12,12 +12,12 @@ R_g(U)    ``tr C_g - tr U' C_g U``, the error of group g
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from fairpca._moments.memory import refuse_large_matrices
+from fairpca._threads import computed_once
 from fairpca._typing import Array, Mask
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -117,8 +117,8 @@ class RowSpaceOperand(Operand):
         """The same groups in the coordinates of ``frame``."""
         return self._compact
 
-    @cached_property
-    def matrices(self) -> Array:  # type: ignore[override]
+    @computed_once
+    def matrices(self) -> Array:
         """``C_g``, formed when they are asked for."""
         k, d = len(self.shares), self.n_features
         refuse_large_matrices(k, d)

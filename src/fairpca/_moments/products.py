@@ -52,9 +52,8 @@ class DenseProducts:
         return np.asarray(total + weights[:, None] * origin)
 
     def squares(self, centers: Array) -> Array:
-        """Weighted sum of squared distances to the centre, of each group."""
-        squares = self._reduce(lambda Z, w: np.einsum("ij,ij,i->j", Z, Z, w), centers, 1)
-        return np.asarray(squares.sum(axis=(1, 2)))
+        """Weighted sum of squared distances to the centre, by group and column."""
+        return self._reduce(lambda Z, w: np.einsum("ij,ij,i->j", Z, Z, w), centers, 1)[:, 0]
 
     def products(self, V: Array, centers: Array) -> Array:
         """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
@@ -112,9 +111,11 @@ class SparseProducts:
         return self._sums
 
     def squares(self, centers: Array) -> Array:
-        """Weighted sum of squared distances to the centre, of each group."""
-        raw = self._per_group(lambda part, root: sum(X.data @ X.data for X in part))
-        crossed = (centers * (self._totals[:, None] * centers - 2 * self._sums)).sum(axis=1)
+        """Weighted sum of squared distances to the centre, by group and column."""
+        raw = self._per_group(
+            lambda part, root: np.hstack([np.asarray(X.power(2).sum(axis=0)).ravel() for X in part])
+        )
+        crossed = centers * (self._totals[:, None] * centers - 2 * self._sums)
         return np.asarray(raw + crossed)
 
     def products(self, V: Array, centers: Array) -> Array:

@@ -101,13 +101,13 @@ class Solution:
     def lift(self, V: Array, slack: float) -> Solution:
         """The same solution after ``x -> V x``.
 
-        Outside of V there may be projections that are better by ``slack``.
+        Outside of V there may be projections that are better by ``slack``, PCA among them.
         """
         return replace(
             self,
             basis=V @ self.basis,
             bound=self.bound - slack,
-            pca=self.pca.lift(V),
+            pca=replace(self.pca.lift(V), bound=self.pca.bound - slack),
             rests_on=(),
         )
 

@@ -19,7 +19,9 @@ from fairpca._solvers.eigenspaces.snapshots import SnapshotBasis
 # What is fastest from how many features on, and from how many for each component.
 _SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK = 300, 15
 _GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
-_BASIS_PER_RANK = 20  # a growing basis ends with about half as many columns per component
+# Columns per component, of which a growing basis needs about ten; many more where eigenvalues are
+# close to each other, and there is no other way to the answer.
+_BASIS_PER_RANK = 80
 _BASIS_BYTES = 1 << 29  # of a growing basis without matrices to fall back on
 
 
