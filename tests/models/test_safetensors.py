@@ -167,34 +167,107 @@ def test_other_versions_and_classes_are_refused(fair, tmp_path):
         load_model(tmp_path / "absent")
 
 
-@pytest.mark.parametrize(
-    ("part", "content", "expected"),
-    [
-        ("class", None, "lacks class"),
-        ("params", [1], "lacks params"),
-        ("attributes", None, "lacks attributes"),
-        ("extra", None, "lacks extra"),
-        ("class", "GroupMoments", "holds a 'GroupMoments'"),
-        ("params", {"n_components": 3, "depth": 2}, "parameters that this fairpca"),
-        ("attributes", {}, "lacks duality_gap_, groups_"),
-        ("attributes", {"transform": 1}, "holds 'transform'"),
-        ("attributes", {"groups_": ["one"]}, "do not fit together"),
-    ],
-)
-def test_incomplete_and_unknown_headers_are_refused(fair, tmp_path, part, content, expected):
-    path = tmp_path / "m.safetensors"
-    fair.save(path)
+def rewrite(path, change):
+    """Write a model file again, with a right checksum, after ``change(header, arrays)``."""
     with safetensors.safe_open(path, framework="numpy") as file:
         header = json.loads(file.metadata()["fairpca"])
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    if part == "attributes" and content:
-        content = header["attributes"] | content
-    header[part] = content
-    text = json.dumps(header)
+    text = change(header, arrays) or json.dumps(header)
     metadata = {"fairpca": text, "sha256": _checksum(text, arrays)}
     safetensors_numpy.save_file(arrays, path, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "expected"),
+    [
+        ("class", None, "'class' must be str, but is None"),
+        ("params", [1], r"'params' must be dict, but is \[1\]"),
+        ("attributes", None, "'attributes' must be dict"),
+        ("extra", None, "'extra' must be dict"),
+        ("extra", {"columns": [1, 2]}, "'columns' must be a list of texts"),
+        ("extra", {"categories": {"a": "b"}}, "'categories' must be a list of texts"),
+        ("surprise", 1, "'surprise' is not known"),
+        ("format_version", True, "'format_version' must be int, but is True"),
+        ("class", "GroupMoments", "holds a 'GroupMoments'"),
+        ("params", {"n_components": 3, "depth": 2}, "parameters that this fairpca"),
+        ("params", {"n_components": "three"}, "parameters that this fairpca"),
+        ("params", {"n_components": {"class": "FairPCA"}}, "parameters that this fairpca"),
+        ("attributes", {}, "n_components_ is missing|noise_variance_ is missing"),
+    ],
+)
+def test_wrong_headers_are_refused(fair, tmp_path, part, content, expected):
+    fair.save(tmp_path / "m")
+    rewrite(tmp_path / "m", lambda header, _: header.update({part: content}))
     with pytest.raises(ValueError, match=expected):
-        load_model(path)
+        load_model(tmp_path / "m")
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("components_", lambda U: U * np.nan, "holds NaN or infinity"),
+        ("components_", lambda U: U + np.inf, "holds NaN or infinity"),
+        ("components_", lambda U: 1.001 * U, "not orthonormal"),
+        ("components_", lambda U: U[[0, 0, 1]], "not orthonormal"),
+        ("components_", lambda U: U.astype(int), "array of floats, but is int64"),
+        ("components_", lambda U: U[0], "two dimensions"),
+        ("components_", lambda U: U[:, 1:], "not orthonormal|shape"),
+        ("components_", lambda U: U[:2], "shape 2, but is|must be 2, but is"),
+        ("mean_", lambda m: m[1:], r"mean_ must be of shape 9, but is \(8,\)"),
+        ("mean_", lambda m: m[None], "mean_ must be of shape"),
+        ("mean_", lambda m: m * np.nan, "mean_ holds NaN"),
+        ("explained_variance_", lambda v: v[1:], "explained_variance_ must be of shape 3"),
+        ("group_sizes_", lambda n: n[:1], "group_sizes_ must be of shape 2"),
+        ("group_sizes_", lambda n: n.astype(float), "group_sizes_ must be an array of integers"),
+        ("group_sizes_", lambda n: -n, "group_sizes_ holds a negative count"),
+        ("group_errors_", lambda e: np.append(e, 1.0), "group_errors_ must be of shape 2"),
+        ("scale", lambda _: np.ones(3), "scale must be of shape 9"),
+        ("scale", lambda _: np.zeros(9), "scale must be positive"),
+        ("moments_", lambda _: np.ones(3), "'moments_' is not an attribute"),
+        ("strange_", lambda _: np.ones(3), "'strange_' is not an attribute"),
+        ("transform", 1, "'transform' is not an attribute"),
+        ("mean_", [0.0] * 9, "mean_ must be an array of floats, but is"),
+        ("groups_", ["one"], "shape 1|not one of groups_"),
+        ("groups_", ["male", "male"], "names a group twice|not one of groups_"),
+        ("groups_", ["male", None], "groups_ must be a list of labels"),
+        ("groups_", "male", "groups_ a list"),
+        ("harmed_group_", "nobody", "harmed_group_ is not one of groups_"),
+        ("harmed_group_", ["male"], "harmed_group_ must be a label"),
+        ("n_components_", 2, "n_components_ must be 3, but is 2"),
+        ("n_components_", True, "n_components_ must be 3, but is True"),
+        ("n_features_in_", 9.0, "n_features_in_ must be 9, but is 9.0"),
+        ("noise_variance_", "much", "noise_variance_ must be a number, but is 'much'"),
+        ("noise_variance_", NAN, "noise_variance_ holds NaN"),
+        ("status_", None, "status_ must be text, but is None"),
+        ("error_gap_", {"a": 1}, "error_gap_ must be an array, a number"),
+        ("feature_names_in_", [1] * 9, "feature_names_in_ must be a list of texts"),
+        ("feature_names_in_", ["a"], "feature_names_in_ must be of shape 9"),
+    ],
+)
+def test_bad_content_with_a_right_checksum_is_refused(fair, tmp_path, name, content, expected):
+    fair.save(tmp_path / "m")
+
+    def change(header, arrays):
+        if callable(content):
+            arrays[name] = np.ascontiguousarray(content(arrays.get(name)))
+        else:
+            arrays.pop(name, None)
+            header["attributes"][name] = content
+
+    rewrite(tmp_path / "m", change)
+    with pytest.raises(ValueError, match=f"does not hold a model: .*({expected})"):
+        load_model(tmp_path / "m")
+
+
+def test_a_deeply_nested_header_is_refused_in_words(fair, tmp_path):
+    for nested in ("[" * 100_000 + "]" * 100_000, '{"a":' * 50_000 + "1" + "}" * 50_000):
+        fair.save(tmp_path / "m")
+        rewrite(tmp_path / "m", lambda header, arrays, text=nested: text)
+        with pytest.raises(ValueError, match="nested too deeply"):
+            load_model(tmp_path / "m")
 
 
 def test_unknown_class_is_refused(fair, tmp_path):

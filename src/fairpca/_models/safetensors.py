@@ -30,20 +30,12 @@ from sklearn.utils.validation import check_is_fitted
 import fairpca
 from fairpca._estimators.base import FairProjection
 from fairpca._input.labels import label_vector
+from fairpca._models.schema import attribute_fault, header_fault
 from fairpca._models.standardized import StandardizedModel
 from fairpca._tables.atomic import FileName, replacing
 
 FORMAT_VERSION = 1
 _LABELS = ("groups_", "feature_names_in_")
-_HEADER = {"class": str, "params": dict, "attributes": dict, "extra": dict}
-#: The attributes that no model can do without, by their shape: r components, d features, k groups.
-_NEEDED = {
-    "rd": ["components_"],
-    "d": ["mean_"],
-    "r": ["explained_variance_", "explained_variance_ratio_"],
-    "k": ["groups_", "group_sizes_", "group_errors_", "pca_group_errors_"],
-    "": ["n_components_", "n_features_in_", "noise_variance_", "status_", "duality_gap_"],
-}
 
 
 def save_model(
@@ -142,10 +134,12 @@ def load_model(path: str | os.PathLike[str]) -> FairProjection | StandardizedMod
     FairPCA(n_components=2)
     """
     header, arrays = _read(path)
-    scale = arrays.pop("scale", None)
     attributes = header["attributes"] | arrays
     model = _empty_model(header, path)
-    _check_attributes(attributes, scale, model, path)
+    fault = attribute_fault(attributes, model._results)
+    if fault is not None:
+        raise ValueError(f"{path} does not hold a model: {fault}; save the model again.")
+    scale = attributes.pop("scale", None)
     for name, value in attributes.items():
         setattr(model, name, label_vector(value) if name in _LABELS else value)
     return model if scale is None else StandardizedModel.of(model, scale)
@@ -197,6 +191,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArr
             version = header["format_version"] if isinstance(header, dict) else None
             if version == FORMAT_VERSION:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except RecursionError as error:
+        raise ValueError(f"{path} is not a model: its header is nested too deeply.") from error
     except (safetensors.SafetensorError, KeyError, ValueError, OSError) as error:
         raise ValueError(
             f"{path} is damaged or not a fairpca model file ({error}); write it again with "
@@ -211,58 +207,32 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArr
         )
     if metadata.get("sha256") != _checksum(metadata["fairpca"], arrays):
         raise ValueError(f"{path} is damaged: its checksum does not match; save the model again.")
-    wrong = [name for name, kind in _HEADER.items() if not isinstance(header.get(name), kind)]
-    if wrong:
-        raise ValueError(f"the header of {path} lacks {', '.join(wrong)}; save the model again.")
+    fault = header_fault(header)
+    if fault is not None:
+        raise ValueError(f"the header of {path} is wrong: {fault}; save the model again.")
     return header, arrays
 
 
 def _empty_model(header: dict[str, Any], path: str | os.PathLike[str]) -> FairProjection:
-    name = header["class"]
+    name = header.get("class")
     known = getattr(fairpca, name) if name in fairpca.__all__ else None
     if not (isinstance(known, type) and issubclass(known, FairProjection)):
         raise ValueError(
             f"{path} holds a {name!r}, which this fairpca ({fairpca.__version__}) lacks."
         )
-    params = {
-        name: _empty_model(value, path) if isinstance(value, dict) else value
-        for name, value in header["params"].items()
-    }
     try:
-        return known(**params)
-    except TypeError as error:
+        params = {
+            name: _empty_model(value, path) if isinstance(value, dict) else value
+            for name, value in header["params"].items()
+        }
+        model = known(**params)
+        model._check_params()
+        return model
+    except (KeyError, AttributeError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{path} has parameters that this fairpca ({fairpca.__version__}) does not know: "
+            f"{path} has parameters that this fairpca ({fairpca.__version__}) does not take: "
             f"{error}; install the fairpca that wrote it, or save the model again."
         ) from error
-
-
-def _check_attributes(
-    attributes: dict[str, Any],
-    scale: NDArray[Any] | None,
-    model: FairProjection,
-    path: str | os.PathLike[str],
-) -> None:
-    """Refuse a model that lacks an attribute, has an unknown one, or one of a wrong shape."""
-    shapes = {name: letters for letters, names in _NEEDED.items() for name in names}
-    missing = sorted(shapes.keys() - attributes.keys())
-    if missing:
-        raise ValueError(f"{path} lacks {', '.join(missing)}; save the model again.")
-    fitted = filter(_is_fitted_attribute, attributes)
-    unknown = attributes.keys() - {name for name in fitted if not hasattr(model, name)}
-    if unknown:
-        raise ValueError(
-            f"{path} holds {', '.join(map(repr, sorted(unknown)))}, which are not attributes of a "
-            f"model of this fairpca ({fairpca.__version__}); save the model again."
-        )
-    measured = {"r": "explained_variance_", "d": "mean_", "k": "groups_"}
-    sizes = {letter: np.size(attributes[name]) for letter, name in measured.items()}
-    expected = {name: tuple(map(sizes.get, letters)) for name, letters in shapes.items()}
-    found = {name: np.shape(attributes[name]) for name in expected}
-    if scale is not None:
-        expected["scale"], found["scale"] = (sizes["d"],), scale.shape
-    if found != expected:
-        raise ValueError(f"the arrays of {path} do not fit together: {found}; save it again.")
 
 
 def _is_fitted_attribute(name: str) -> bool:

@@ -128,6 +128,11 @@ def _fitted_roles(model: Any, extra: dict[str, Any], table: FileTable, keep: lis
     else:
         columns = tuple(map(str, names))
     roles = Roles(columns, keep=tuple(kept), categories=extra.get("categories", {}))
+    if len(roles.feature_names) != model.n_features_in_:
+        raise ValueError(
+            f"the model has {model.n_features_in_} features, but its file names "
+            f"{len(roles.feature_names)} columns; fit it again."
+        )
     table.check(roles)
     return roles
 
