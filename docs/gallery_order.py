@@ -6,6 +6,7 @@ ORDER = [
     "audit_a_pca.py",
     "choose_a_tradeoff.py",
     "how_many_components.py",
+    "what_scores_reveal.py",
     "pipelines.py",
     "read_big_files.py",
 ]
