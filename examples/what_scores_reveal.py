@@ -42,10 +42,10 @@ for name, model in models.items():
 
 # %%
 # ``FairPCA`` describes black participants better and hides nothing. ``BlindPCA`` makes mean scores
-# equal, and the group is harder to guess. But it leaves out the direction in which the groups differ
-# most, and black participants are described much worse for that. Other differences remain: income is
-# skewed, so groups of equal means can have unequal medians. Hiding covariances as well stops the
-# linear rule, at a high price.
+# equal, and the group is harder to guess. But it leaves out the direction in which the groups
+# differ most, and black participants are described much worse for that. Other differences remain:
+# income is skewed, so groups of equal means can have unequal medians. Hiding covariances as well
+# stops the linear rule, at a high price.
 
 _, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 for i, kind in enumerate(["logistic", "boosted"]):
@@ -55,5 +55,5 @@ for i, kind in enumerate(["logistic", "boosted"]):
 ax.axvline(0.5, color="black", linewidth=1)
 ax.invert_yaxis()
 ax.set(xlabel="AUC of guessing the group of new people from their scores")
-ax.legend()
+ax.legend(loc="upper left")
 plt.show()
