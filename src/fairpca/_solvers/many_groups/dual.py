@@ -184,14 +184,14 @@ def _nearby(
     prices = problem.start if start.prices is None else start.prices
     for _ in range(_MAX_ROUNDS):
         found = descend(basis, work, problem, prices)
-        proof = _priced(work, problem, found.prices)
+        proof = _priced(work, problem, found.prices, certain=False)
         if proof.reach is None or _proven(work, problem, found, proof, tol):
             break
         if not work.grow(proof.reach):
             break
         new = work.basis.shape[1] - len(found.basis)
         basis, prices = np.pad(found.basis, ((0, new), (0, 0))), found.prices
-    return found, proof
+    return found, proof if proof.certain else _priced(work, problem, found.prices)
 
 
 def _anywhere(
@@ -208,7 +208,7 @@ def _anywhere(
     if proof.bound > ceiling:
         return nearby, proof
     target = proof.bound + _allowed(work, problem, nearby.value, tol)
-    found = recover(work, problem, end.centre, end.prices, target)
+    found = recover(work, problem, end.centre, end.prices, target, nearby.value)
     if found.value - proof.bound > _allowed(work, problem, found.value, tol):
         # Multipliers are exact, zeros included, where the path only tends to its end slowly: at a
         # row that is active at no price.
@@ -218,9 +218,11 @@ def _anywhere(
     return found.better(nearby, KEPT * work.noise), proof
 
 
-def _priced(work: Workspace, problem: LinearProblem, prices: Array) -> Proof:
+def _priced(
+    work: Workspace, problem: LinearProblem, prices: Array, *, certain: bool = True
+) -> Proof:
     """What multipliers prove, made feasible as prices."""
     prices = balanced(problem, np.where(problem.equal, prices, np.maximum(prices, 0.0)))
     if (prices < 0.0)[~problem.equal].any():
         return Proof(problem.start, -inf)
-    return work.prove(problem, prices)
+    return work.prove(problem, prices, certain=certain)

@@ -38,7 +38,7 @@ from fairpca._typing import Array
 
 _LOOKS = 8  # at the spread, on the way from PCA to the end
 _NARROWINGS = 30
-_HIGH_PRICES = np.array([0.1, 1.0, 10.0])  # of the largest error, for one of the overall error
+_HIGH_PRICES = np.array([1.0, 0.1, 10.0])  # of the largest error, for one of the overall error
 
 
 def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
@@ -119,7 +119,7 @@ class EfficientFrontier:
         unknown = max((lowest.value - lowest.bound) / unit, self.work.noise)
         proofs = (
             self.work.prove(problem, prices + high * lowest.weights[self.compared])
-            for high in _HIGH_PRICES / np.sqrt(unknown)
+            for high in (_HIGH_PRICES if self.work.closed else _HIGH_PRICES[:1]) / np.sqrt(unknown)
         )
         return max(proof.bound for proof in proofs) * unit
 

@@ -37,7 +37,12 @@ _FOUND_AGAIN = 2  # as often from other starts it is the best: of 496 open gaps 
 
 
 def recover(
-    work: Workspace, problem: LinearProblem, centre: Centre, prices: Array, target: float
+    work: Workspace,
+    problem: LinearProblem,
+    centre: Centre,
+    prices: Array,
+    target: float,
+    known: float = np.inf,
 ) -> Candidate:
     """Find a rank-r projection near the relaxed solution.
 
@@ -52,6 +57,8 @@ def recover(
         The prices it leads to.
     target : float
         Objective at which to stop trying other starts.
+    known : float
+        Objective that descent from elsewhere has led to.
 
     Returns
     -------
@@ -66,7 +73,7 @@ def recover(
 
     S = _purify(centre, block, work.matrices, problem, active)
     best = descend(eigen(S)[1][:, -rank:], work, problem, prices)
-    rng, found_again = np.random.default_rng(0), 0
+    rng, found_again = np.random.default_rng(0), int(abs(best.value - known) <= 1e-8)
     for _ in range(_RESTARTS if block.shape[1] > 1 else 0):
         if best.violation <= kept and (best.value <= target or found_again == _FOUND_AGAIN):
             break

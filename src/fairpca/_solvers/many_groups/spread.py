@@ -138,6 +138,8 @@ def _nearest(work: Workspace, limits: _Limits, tol: float, first: Minimum | None
     least = minimise(work, problem, tol, start=Start(None if first is None else first.basis))
     assert least is not None  # without a ceiling there is always an answer
     least = replace(least, bound=max(least.bound, 0.0))
+    if least.value - least.bound > tol * work.unit:
+        return least  # it is not known which projections have the least spread
     return _least_error_in_face(work, limits, least, tol)
 
 

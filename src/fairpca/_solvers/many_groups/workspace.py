@@ -19,7 +19,7 @@ import numpy as np
 from fairpca._problems.linear import LinearProblem
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, rounding_of
-from fairpca._solvers.eigenspaces.growing import Spaces, bordered
+from fairpca._solvers.eigenspaces.growing import Spaces, ThinSpaces, bordered
 from fairpca._typing import Array
 
 _WHOLE_SPACE = 64  # up to this many features the span is everything from the start
@@ -30,14 +30,16 @@ _TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
 @dataclass(frozen=True)
 class Proof:
-    """Prices, and the bound that they prove, rounding allowed for; ``reach`` solves their problem.
+    """Prices, and the bound that they prove, rounding allowed for.
 
-    ``reach`` is None where the span is everything.
+    ``reach`` is the projection that attains it, None where the span is everything. A bound that is
+    not ``certain`` takes eigenvectors for the first ones that were not proven to be.
     """
 
     prices: Array
     bound: float
     reach: Array | None = None
+    certain: bool = True
 
 
 class Workspace:
@@ -100,20 +102,24 @@ class Workspace:
             self.basis = np.hstack([self.basis, block])
         return bool(block.shape[1])
 
-    def prove(self, problem: LinearProblem, prices: Array) -> Proof:
+    def prove(self, problem: LinearProblem, prices: Array, *, certain: bool = True) -> Proof:
         """The bound of these prices: one eigenproblem, of all features."""
         weights = problem.weights(prices)
         if self.closed:
             self.spaces.n_eigensolves += 1
             kept = eigen(np.tensordot(weights, self.matrices, 1))[0][-self.rank :].sum()
-            least, reach = float(weights @ self.traces - kept), None
+            least, reach, certain = float(weights @ self.traces - kept), None, True
         else:
-            point = self.spaces.top(weights)
+            if isinstance(self.spaces, ThinSpaces) and not certain:
+                point = self.spaces.top_unproven(weights)
+            else:
+                point, certain = self.spaces.top(weights), True
             least, reach = point.bound / self.unit, point.basis
         # The terms can be far larger than their sum.
         terms = np.abs(weights) @ self.traces + np.abs(problem.limits) @ np.abs(prices)
         rounding = rounding_of(self.basis.shape[0]) * float(terms)
-        return Proof(prices, least - float(problem.limits @ prices) - rounding, reach)
+        bound = least - float(problem.limits @ prices) - rounding
+        return Proof(prices, bound, reach, certain)
 
     def principal(self) -> Array:
         """PCA, in the span."""
