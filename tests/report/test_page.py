@@ -99,7 +99,7 @@ def hostile():
 def test_every_chart_is_drawn(visit, page_source, diabetes):
     page = visit(page_source)
     charts = page.query_selector_all(".chart")
-    assert len(charts) == 9
+    assert len(charts) == 11
     for chart in charts:
         marks = chart.query_selector_all("svg .mark-symbol path, svg .mark-line path")
         assert len(marks) >= 2, chart.get_attribute("id")
@@ -153,6 +153,8 @@ def test_a_group_chosen_in_one_legend_stands_out_everywhere(visit, page_source):
     page = visit(page_source)
     keys = page.locator("button.key:has-text('male')").filter(has_not_text="female")
     assert keys.count() == 3
+    assert page.locator("th:not([scope])").count() == 0
+    assert page.locator(".chart:not([aria-label])").count() == 0
     keys.nth(0).click()
     pale = """(id) => [...document.querySelectorAll(`#${id} .mark-symbol.role-mark path`)]
       .filter((mark) => Number(mark.getAttribute("opacity") ?? 1) < 0.5).length"""
@@ -175,6 +177,7 @@ def test_every_group_is_named_beside_the_charts_on_a_phone(visit, hostile):
 def test_nothing_to_choose_where_nothing_is_lost(visit):
     bunch = load_diabetes_by_sex(prepare=False)
     page = visit(render(audit(bunch.data, bunch.sensitive_features, FairPCA(9), **QUICK)))
+    assert "Nothing was compressed" in page.text_content("#verdict")
     assert "9 components lose nothing" in page.text_content("main")
     assert page.query_selector("#position, #features, #frontier") is None
     assert "e-" not in page.text_content("#errors") + page.text_content("#statistics")
@@ -271,13 +274,14 @@ def test_small_groups_are_named_on_the_page(visit):
     assert said == "Too small to be compared, counted in the overall error only: “west”."
     assert "west (not compared)" in page.locator("#errors").inner_text()
     text = page.locator("main").inner_text()
-    assert "Share of its variance that each group loses with 3 of 9 dimensions" in text
+    assert "With 3 of 9 dimensions" in text
+    assert "equalise the shares" in text
     assert "rows weighted" in text
 
 
 def test_one_component_and_tiny_group(visit):
     made = make_two_groups((30, 1), 3, random_state=0)
     page = visit(render(audit(made.data, made.sensitive_features, FairPCA(1), **QUICK)))
-    assert "too few rows" in page.text_content("#evidence")
+    assert "too few rows" in page.text_content("#verdict")
     assert page.query_selector("#intervals") is None
     assert page.query_selector("#component") is None

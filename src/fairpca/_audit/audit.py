@@ -15,13 +15,12 @@ from fairpca._audit.held_out import FoldFit
 from fairpca._audit.intervals import Resampling
 from fairpca._audit.new_rows import FAIR, PCA, NewRows
 from fairpca._audit.rank_curve import rank_curve
+from fairpca._audit.readings import other_reading
 from fairpca._audit.result import (
     Audit,
     Bootstrap,
-    Changes,
     CrossValidation,
     FeatureErrors,
-    Influence,
     Loadings,
     RowInfluence,
     Scores,
@@ -156,10 +155,6 @@ class AuditSettings:
         # Fewer resamples do not have a quantile at this level.
         check_integer("n_resamples", self.n_resamples, ceil(1 / (1 - self.level)))
 
-    def resampling(self, rng: np.random.Generator) -> Resampling:
-        """How intervals are made."""
-        return Resampling(self.level, self.n_resamples, rng)
-
 
 def run_audit(
     rows: AuditedRows,
@@ -177,8 +172,11 @@ def run_audit(
     progress("following the trade-off")
     path = _trace_path(fits, settings.n_points)
     curve = rank_curve(moments, fits.fair, settings.ranks, progress)
-    new_rows = _held_out(rows, fits, scale, settings, rng, progress)
-    cross_validation, bootstrap, changes, influence = new_rows
+    n_folds = _possible_folds(fits.settled, settings.n_folds, fits.fair.n_components_)
+    judged = dict.fromkeys(("cross_validation", "bootstrap", "changes", "influence"))
+    new = _new_rows(rows, fits, scale, n_folds, rng, progress) if n_folds else None
+    if new is not None:
+        judged = _judged(new, n_folds, settings, rng, progress)
     sample = rows.sample(fits.settled, settings.n_scores, rng, progress)
     fair, settled, R = fits.fair, fits.settled, fits.fair.pca_reconstruction_error_
     return Audit(
@@ -207,10 +205,8 @@ def run_audit(
         loadings=Loadings(fits.pca.components_ * fits.signs[:, None], fair.components_),
         scores=_score_sample(fits, sample, scale),
         feature_errors=FeatureErrors(fits.feature_errors(fits.pca), fits.feature_errors(fair)),
-        cross_validation=cross_validation,
-        bootstrap=bootstrap,
-        changes=changes,
-        influence=influence,
+        other_reading=other_reading(fits, new),
+        **judged,
         random_state=settings.random_state,
     )
 
@@ -228,33 +224,40 @@ def _trace_path(fits: Fits, n_points: int) -> TradeoffPath:
         )
 
 
-def _held_out(
+def _new_rows(
     rows: AuditedRows,
     fits: Fits,
     scale: Array | None,
-    settings: AuditSettings,
+    n_folds: int,
     rng: np.random.Generator,
     progress: Progress,
-) -> tuple[CrossValidation, Bootstrap, Changes, Influence] | tuple[None, None, None, None]:
-    """Errors on held-out rows and intervals, if there are rows enough."""
-    n_folds = _possible_folds(fits.settled, settings.n_folds, fits.fair.n_components_)
-    if not n_folds:
-        return None, None, None, None
+) -> NewRows:
+    """Errors under projections fitted without the row."""
     whole = FoldFit.of([fits.pca, fits.fair], fits.pca.mean_, scale)
     estimators = clone(fits.pca), clone(fits.fair)
     held_out = rows.cross_fit(fits.settled, n_folds, estimators, whole, rng, progress)
-    new, how = NewRows(fits, held_out, fits.fair.normalize), settings.resampling(rng)
-    intervals = []
+    return NewRows(fits, held_out, fits.fair.normalize)
+
+
+def _judged(
+    new: NewRows,
+    n_folds: int,
+    settings: AuditSettings,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> dict[str, Any]:
+    """The figures about new rows, by their names in :class:`Audit`."""
+    how, intervals = Resampling(settings.level, settings.n_resamples, rng), []
     for method in (PCA, FAIR):
         progress("resampling", method / 3)
         intervals.append(new.disparity_interval(method, how))
     progress("resampling", 2 / 3)
-    return (
-        CrossValidation(n_folds, new.errors(PCA), new.errors(FAIR)),
-        Bootstrap(settings.level, settings.n_resamples, *intervals),
-        new.changes(how),
-        new.influence(),
-    )
+    return {
+        "cross_validation": CrossValidation(n_folds, new.errors(PCA), new.errors(FAIR)),
+        "bootstrap": Bootstrap(settings.level, settings.n_resamples, *intervals),
+        "changes": new.changes(how),
+        "influence": new.influence(),
+    }
 
 
 def _possible_folds(settled: SettledGroups, n_folds: int, r: int) -> int:

@@ -179,6 +179,24 @@ class Bootstrap:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """Errors by the other reading: relative ones where the audit has absolute ones, and vice versa.
+
+    Attributes
+    ----------
+    pca, fair : Errors
+        On held-out rows; on the rows fitted to where there is no cross-validation.
+    privileged_group, harmed_group : label
+        The groups that PCA treats best and worst by this reading, on the rows fitted to.
+    """
+
+    pca: Errors
+    fair: Errors
+    privileged_group: Any
+    harmed_group: Any
+
+
+@dataclass(frozen=True)
 class RowInfluence:
     """How far the disparity between the harmed and the privileged group hangs on a few rows.
 
@@ -226,7 +244,7 @@ class Influence:
     fair: RowInfluence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """What plain PCA does to the groups, and what a fair projection changes.
 
@@ -278,6 +296,8 @@ class Audit:
         Intervals of the disparity; None with ``cross_validation``.
     changes : Changes or None
         What changes for each group on new rows; None with ``cross_validation``.
+    other_reading : Reading
+        The same projections by shares of variance lost; by absolute errors where ``normalized``.
     influence : Influence or None
         Which rows the disparity hangs on; None with ``cross_validation``.
     random_state : int
@@ -312,6 +332,7 @@ class Audit:
     cross_validation: CrossValidation | None
     bootstrap: Bootstrap | None
     changes: Changes | None
+    other_reading: Reading
     influence: Influence | None
     random_state: int
 
@@ -320,13 +341,29 @@ class Audit:
         plain: dict[str, Any] = _as_json(self)
         return plain
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the page that ``fairpca report`` makes; needs ``pip install "fairpca[cli]"``."""
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write the page that ``fairpca report`` makes; needs ``pip install "fairpca[cli]"``.
+
+        Without a path the page is returned as text.
+        """
         from fairpca._tables.atomic import replacing
         from fairpca.report import render
 
+        if path is None:
+            return render(self)
         with replacing(path) as page:
             page.write_text(render(self), encoding="utf-8")
+        return None
+
+    def __repr__(self) -> str:
+        from fairpca.report._notebook import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from fairpca.report._notebook import as_html
+
+        return as_html(self)
 
 
 def _as_json(value: Any) -> Any:

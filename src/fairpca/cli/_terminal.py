@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairpca.report._tables import by_group
 from fairpca.report._text import display_names, gap, printable, zero_if_rounding
+from fairpca.report._words import components, verdict
 
 if TYPE_CHECKING:
     from fairpca._audit.result import Audit
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _NAME_WIDTH = 28
 _MOST_GROUPS_ABREAST = 6
+_STYLES = {"good": "bold green", "bad": "bold red", "open": "bold"}
 
 
 class _Console(Console):
@@ -52,29 +55,24 @@ def print_notes(prepared: Prepared, small: list[Any], model: FairProjection) -> 
 
 
 def print_audit(result: Audit, group_name: str) -> None:
-    """Errors by group and overall, disparities with their intervals, status and certificate."""
-    r, unit = result.n_components, float(result.group_variances.max())
-    error = (
-        "share of variance lost" if result.normalized else "average squared reconstruction error"
-    )
-    name = display_names([group_name], 40)[0]
-    print_line(f"{error}, {r} component{'s' if r > 1 else ''}, groups by {name}")
-    pca, fair = result.pca, result.fair
-    table = _error_table(
-        result.groups, result.group_sizes, pca.group_errors, fair.group_errors, unit
-    )
-    size, change = str(sum(result.group_sizes)), _change(fair.overall, pca.overall, unit)
-    table.add_row("overall", size, *_figures((pca.overall, fair.overall), unit), change)
-    table.add_row("disparity", "", *_figures((pca.disparity, fair.disparity), unit))
-    if result.cross_validation is not None and result.bootstrap is not None:
-        held_out, interval = result.cross_validation, result.bootstrap
-        unseen = (held_out.pca.disparity, held_out.fair.disparity)
-        table.add_row("  held out", "", *_figures(unseen, unit))
-        ends = (" to ".join(_figures(pair, unit, 3)) for pair in (interval.pca, interval.fair))
-        table.add_row(f"  {interval.level:.0%} interval", "", *ends)
+    """The verdict, errors by group on new rows, and how the fit ended on the rows fitted to."""
+    said, name = verdict(result), display_names([group_name], 40)[0]
+    print_line(said.headline, style=_STYLES[said.tone])
+    for line in (said.before, said.after, *(f"! {notice}" for notice in said.notices)):
+        print_line(line)
+    where = "on the rows fitted to" if result.changes is None else "on new rows"
+    print_line(f"{where}, {components(result)}, groups by {name}", style="dim")
+    table = _new_table("group", "PCA", "fair PCA", "change", "variance lost", "rows")
+    for row in by_group(result):
+        lost = f"{row['pca_share'].removesuffix(' %')} to {row['fair_share']}"
+        label = display_names([row["label"]], _NAME_WIDTH)[0]
+        table.add_row(Text(label), row["pca"], row["fair"], row["change"], lost, row["size"])
     print_table(table)
-    cost = f"cost of fairness {change or '0 %'}"
-    print_table(f"{result.status}; {cost}; {_certificate(result.duality_gap, unit)}")
+    unit = float(result.group_variances.max())
+    before, after = _figures((result.pca.disparity, result.fair.disparity), unit)
+    cost = f"cost of fairness {_change(result.fair.overall, result.pca.overall, unit) or '0 %'}"
+    ended = f"{result.status}; disparity {before} to {after}; {cost}"
+    print_line(f"on the rows fitted to: {ended}; {_certificate(result.duality_gap, unit)}")
 
 
 def print_ranks(result: dict[str, Any], limit: float) -> None:

@@ -15,7 +15,8 @@ import vl_convert
 from fairpca._audit.result import Audit
 from fairpca.report import _marks
 from fairpca.report._marks import MOST_FEATURES, Marks
-from fairpca.report._slider import Stops, lossless
+from fairpca.report._size import lossless
+from fairpca.report._slider import Stops
 from fairpca.report._text import display_names
 
 _METHODS = ["PCA", "fair PCA"]
@@ -47,9 +48,19 @@ def charts(audit: Audit) -> dict[str, Any]:
     if not lossless(audit):
         made["features"] = _features(audit)
     if audit.bootstrap is not None:
-        made["intervals"] = _intervals(audit)
+        made |= {
+            "intervals": _intervals(audit),
+            "changes": _changes(audit),
+            "left-out": _left_out(audit),
+        }
     by_feature = 24 * min(len(audit.feature_names), MOST_FEATURES)
-    heights = {"intervals": 90, "loadings": by_feature, "features": by_feature}
+    heights = {
+        "intervals": 90,
+        "changes": 34 * len(audit.groups),
+        "left-out": 180,
+        "loadings": by_feature,
+        "features": by_feature,
+    }
     return {name: _finished(chart, heights.get(name, 280)) for name, chart in made.items()}
 
 
@@ -96,7 +107,17 @@ def _frontier(audit: Audit) -> Any:
         ],
     )
     stop = base.mark_point(filled=True, size=160, opacity=1).transform_filter("datum.i == position")
-    return alt.layer(base.mark_line(strokeWidth=2.5), stop).add_params(_position(audit))
+    named = _data(_marks.named_points(audit)).encode(
+        x=_disparity_axis(), y=alt.Y(**_quantity("cost", "overall error, % above PCA"))
+    )
+    labels = named.mark_text(align="right", baseline="bottom", dx=-6, dy=-3, fontSize=12)
+    layers = (
+        base.mark_line(strokeWidth=2.5),
+        named.mark_point(filled=False, size=80, strokeWidth=2),
+        labels.encode(text=alt.Text(field="name", type="nominal")),
+        stop,
+    )
+    return alt.layer(*layers).add_params(_position(audit))
 
 
 def _convergence(audit: Audit) -> Any:
@@ -279,6 +300,48 @@ def _dumbbells(marks: Marks, field: str, title: str) -> Any:
         ],
     )
     return alt.layer(between, points)
+
+
+def _changes(audit: Audit) -> Any:
+    """Of each group's error on new rows, with intervals."""
+    title = "change on new rows, % of the group’s error under PCA"
+    axis = alt.Axis(labelExpr="labels[datum.value]")
+    base = _grouped_data(_marks.changes(audit)).encode(
+        y=alt.Y(field="g", type="nominal", title=None, axis=axis),
+        **_by_group(audit),
+        tooltip=[
+            alt.Tooltip(field="group", type="nominal"),
+            *(alt.Tooltip(**_quantity(k, k, format=".3g")) for k in ("low", "estimate", "high")),
+        ],
+    )
+    zero = alt.Chart(alt.InlineData(values=[{"x": 0}])).mark_rule(strokeDash=[3, 3])
+    return alt.layer(
+        zero.encode(x=alt.X(**_quantity("x", title))),
+        base.mark_rule(strokeWidth=3).encode(x=alt.X(**_quantity("low", title)), x2="high"),
+        base.mark_point(filled=True, size=110).encode(x=alt.X(**_quantity("estimate", title))),
+    ).add_params(*_group_params(audit))
+
+
+def _left_out(audit: Audit) -> Any:
+    """The disparity without the rows that have the largest shares in it."""
+    title = "disparity on new rows"
+    axis = alt.Axis(tickMinStep=1, format="d")
+    lines = (
+        _data(_marks.left_out(audit))
+        .mark_line(point=alt.OverlayMarkDef(size=40, filled=True), strokeWidth=2)
+        .encode(
+            x=alt.X(**_quantity("rows", "rows left out", axis=axis)),
+            y=alt.Y(**_quantity("disparity", title)),
+            color=_method_color(),
+            tooltip=[
+                alt.Tooltip(field="method", type="nominal"),
+                alt.Tooltip(**_quantity("rows", "rows left out")),
+                alt.Tooltip(**_quantity("disparity", "disparity", format=".4g")),
+            ],
+        )
+    )
+    zero = alt.Chart(alt.InlineData(values=[{"y": 0}])).mark_rule(strokeDash=[3, 3])
+    return alt.layer(zero.encode(y=alt.Y(**_quantity("y", title))), lines)
 
 
 def _intervals(audit: Audit) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairpca._audit.result import Audit
 from fairpca._typing import Array
+from fairpca.report._size import unit
 from fairpca.report._slider import Stops
 from fairpca.report._text import display_names, zero_if_rounding
 from fairpca.report._view import MOST_COMPONENTS
@@ -43,6 +44,22 @@ def path_by_group(audit: Audit) -> Marks:
         {"i": row["i"], "disparity": row["disparity"], "g": g, "error": float(error)}
         for row in path(audit)
         for g, error in enumerate(errors[row["i"]])
+    ]
+
+
+def named_points(audit: Audit) -> Marks:
+    """Where methods with a name end on the frontier; one point for those that end together."""
+    path, size = audit.path, Stops.of(audit).unit
+    R, places = float(path.reconstruction_error[0]), dict[tuple[float, float], list[str]]()
+    visible = max(5e-3 * float(np.ptp(path.disparity)), 1e-9 * size)
+    for name, point in path.marks.items():
+        cost = point.reconstruction_error / R - 1 if R > 0 else 0.0
+        at = zero_if_rounding(point.disparity, size), 100 * zero_if_rounding(cost, 1.0)
+        near = next((p for p in places if abs(p[0] - at[0]) <= visible), at)
+        places.setdefault(near, []).append(name)
+    return [
+        {"name": ", ".join(names), "disparity": at[0], "cost": at[1]}
+        for at, names in places.items()
     ]
 
 
@@ -123,6 +140,32 @@ def _pairs(audit: Audit, order: NDArray[np.intp], before: Array, after: Array) -
         }
         for place, j in enumerate(order[:MOST_FEATURES].tolist())
         for method, values in (("PCA", before), ("fair PCA", after))
+    ]
+
+
+def changes(audit: Audit) -> Marks:
+    """Changes of groups on new rows, in percent of their errors under PCA."""
+    held_out, found, size = audit.cross_validation, audit.changes, unit(audit)
+    if held_out is None or found is None:
+        return []
+    bases = np.maximum(held_out.pca.group_errors, 1e-3 * size)
+    return [
+        {
+            "g": g,
+            **{k: 100 * float(getattr(change, k) / base) for k in ("low", "estimate", "high")},
+        }
+        for g, (change, base) in enumerate(zip(found.groups, bases, strict=True))
+    ]
+
+
+def left_out(audit: Audit) -> Marks:
+    """The disparity on new rows without those that have the largest shares in it."""
+    if audit.influence is None:
+        return []
+    return [
+        {"method": method, "rows": int(n), "disparity": float(D)}
+        for method, found in (("PCA", audit.influence.pca), ("fair PCA", audit.influence.fair))
+        for n, D in zip(found.left_out, found.disparity, strict=True)
     ]
 
 

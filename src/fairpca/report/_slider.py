@@ -13,20 +13,11 @@ import numpy as np
 
 from fairpca._audit.result import Audit
 from fairpca._typing import Array
+from fairpca.report._size import unit
 from fairpca.report._text import figure, percent, zero_if_rounding
 
 _VISIBLE = 1e-4  # of the way from PCA to the least disparity: the page shows four figures
 _NEGLIGIBLE_SHARE = 1e-9  # of the size of errors: rounding
-
-
-def unit(audit: Audit) -> float:
-    """The size of errors: that of a projection that keeps nothing."""
-    return float(audit.group_variances.max())
-
-
-def lossless(audit: Audit) -> bool:
-    """Whether there are so many components that nothing is lost."""
-    return audit.pca.overall <= 1e-12 * unit(audit)
 
 
 @dataclass(frozen=True)
@@ -62,13 +53,35 @@ class Stops:
             path.reconstruction_error[i - 1] < fair.overall < path.reconstruction_error[i]
         )
         if not (apart and between and audit.certified):
-            return cls(*points, int(distances.argmin()), size)
+            return cls(*points, int(distances.argmin()), size)._distinct()
         chosen: tuple[Any, ...] = (audit.alpha, fair.disparity, fair.overall, fair.group_errors)
         alpha, disparity, overall, errors = (
             np.insert(values, i, value, axis=0)
             for values, value in zip(points, chosen, strict=True)
         )
-        return cls(alpha, disparity, overall, errors, i, size)
+        return cls(alpha, disparity, overall, errors, i, size)._distinct()
+
+    def _distinct(self) -> Stops:
+        """Without stops that show the same numbers as the one before; the start always stays."""
+        shown = np.column_stack([self.disparity, self.overall])
+        least = np.maximum(_VISIBLE * np.ptp(shown, axis=0), _NEGLIGIBLE_SHARE * self.unit)
+        kept = [0]
+        for i in range(1, len(shown)):
+            if (np.abs(shown[i] - shown[kept[-1]]) > least).any():
+                kept.append(i)
+            elif i == self.start:
+                kept[-1] = i
+        if len(kept) == 1:
+            return self  # they do not differ at all
+        at = kept.index(self.start)
+        return Stops(
+            self.alpha[kept],
+            self.disparity[kept],
+            self.overall[kept],
+            self.group_errors[kept],
+            at,
+            self.unit,
+        )
 
     @property
     def cost(self) -> Array:

@@ -57,6 +57,29 @@ def percent(share: float) -> str:
     return f"{share * 100:.1f} %" if abs(share) < 0.995 else f"{share * 100:.0f} %"
 
 
+def signed_percent(share: float) -> str:
+    """A change in percent, with its sign.
+
+    Examples
+    --------
+    >>> signed_percent(-0.1234), signed_percent(0.05), signed_percent(0.0)
+    ('−12.3 %', '+5.0 %', '0 %')
+    """
+    shown = f"{share * 100:+.1f}" if abs(share) < 0.995 else f"{share * 100:+.0f}"
+    return "0 %" if float(shown) == 0 else f"{shown.replace('-', '−')} %"
+
+
+def listed(items: Sequence[str]) -> str:
+    """Items in a row, with "and" before the last.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a"])
+    ('a, b and c', 'a')
+    """
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
 def change(after: float, before: float, unit: float) -> str:
     """A relative change with its sign; empty where the value was zero before.
 

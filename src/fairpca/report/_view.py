@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from fairpca._audit.result import Audit
+from fairpca.report import _tables, _words
 from fairpca.report._provenance import Provenance
-from fairpca.report._slider import Stops, lossless, unit
-from fairpca.report._text import change, display_names, figure, gap, percent
-from fairpca.report._words import all_groups, evidence, small_groups, verdict
+from fairpca.report._size import lossless, unit
+from fairpca.report._slider import Stops
+from fairpca.report._text import display_names, figure, gap, signed_percent
 
 MOST_COMPONENTS = 10
 
@@ -20,7 +20,10 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         **_data_view(audit, provenance),
         **_group_view(audit),
         **_fit_view(audit),
-        "statistics": _statistics(audit),
+        "rows": _tables.by_group(audit),
+        "fitted": _tables.fitted(audit),
+        "statistics": _tables.disparities(audit),
+        "cards": cards(audit),
     }
 
 
@@ -45,7 +48,7 @@ def _data_view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
 
 def _group_view(audit: Audit) -> dict[str, Any]:
     """What happens to the groups."""
-    labels, size, stops = display_names(audit.groups), unit(audit), Stops.of(audit)
+    labels, stops = display_names(audit.groups), Stops.of(audit)
     g = audit.groups.index(audit.harmed_group)
     harmed, privileged = labels[g], labels[audit.groups.index(audit.privileged_group)]
     return {
@@ -53,11 +56,10 @@ def _group_view(audit: Audit) -> dict[str, Any]:
         "harmed": harmed,
         "privileged": privileged,
         "two": len(labels) == 2,
-        "all": all_groups(audit),
-        "small_groups": small_groups(display_names(audit.small_groups), audit.compared),
-        "verdict": verdict(audit, harmed, privileged),
-        "evidence": evidence(audit, size),
-        "rows": _group_rows(audit, labels),
+        "all": _words.all_groups(audit),
+        "small_groups": _words.small_groups(display_names(audit.small_groups), audit.compared),
+        "verdict": _words.verdict(audit),
+        "influence": _words.influence(audit),
         "slider": stops.to_dict(),
         "best": stops.best_for(g, harmed),
         "parity": audit.path.parity_reached,
@@ -65,73 +67,54 @@ def _group_view(audit: Audit) -> dict[str, Any]:
 
 
 def _fit_view(audit: Audit) -> dict[str, Any]:
-    """How the fair fit ended, and what it costs."""
-    size = unit(audit)
-    shown = partial(figure, unit=size)
+    """How the fair fit ended, on the rows fitted to."""
     return {
         "n_components": audit.n_components,
         "components_shown": list(range(1, min(audit.n_components, MOST_COMPONENTS) + 1)),
-        "overall": {
-            "size": sum(audit.group_sizes),
-            "pca": shown(audit.pca.overall),
-            "fair": shown(audit.fair.overall),
-            "change": change(audit.fair.overall, audit.pca.overall, size),
-        },
-        "disparity": {"pca": shown(audit.pca.disparity), "fair": shown(audit.fair.disparity)},
-        "cost": percent(audit.cost),
         "status": audit.status,
         "alpha": f"{audit.alpha:.4g}",
-        "gap": gap(audit.duality_gap, size),
+        "gap": gap(audit.duality_gap, unit(audit)),
         "certified": audit.certified,
-        "proof": "optimal" if abs(audit.duality_gap) <= 1e-6 * audit.pca.overall else "gap",
         "lossless": lossless(audit),
         "estimator": audit.estimator,
     }
 
 
-def _name_list(names: list[str], most: int = 20) -> str:
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(display_names(names[:most])) + rest
-
-
-def _group_rows(audit: Audit, labels: list[str]) -> list[dict[str, Any]]:
-    rows, size = [], unit(audit)
-    for g, label in enumerate(labels):
-        before, after = float(audit.pca.group_errors[g]), float(audit.fair.group_errors[g])
-        variance = float(audit.group_variances[g])
-        rows.append(
+def cards(audit: Audit) -> list[dict[str, str]]:
+    """Key figures on new rows: the two groups, their difference, and all rows together."""
+    held_out, changes, size = audit.cross_validation, audit.changes, unit(audit)
+    if held_out is None or changes is None:
+        return []
+    made = []
+    for label in (audit.harmed_group, audit.privileged_group):
+        g = audit.groups.index(label)
+        base, found = float(held_out.pca.group_errors[g]), changes.groups[g]
+        beyond = {-1: "a gain beyond chance", 0: "chance can explain it", 1: "a loss beyond chance"}
+        made.append(
             {
-                "label": label if audit.compared[g] else f"{label} (not compared)",
-                "size": audit.group_sizes[g],
-                "pca": figure(before, unit=size),
-                "fair": figure(after, unit=size),
-                "change": change(after, before, size),
-                "kept": percent(1 - after / variance) if variance > 0 else "",
+                "name": f"Error of “{display_names([label])[0]}”",
+                "value": signed_percent(found.estimate / base) if base > 1e-3 * size else "0 %",
+                "note": beyond[found.direction],
+                "tone": {-1: "gain", 0: "", 1: "loss"}[found.direction],
             }
         )
-    return rows
+    D = [figure(errors.disparity, 3, size) for errors in (held_out.pca, held_out.fair)]
+    R = held_out.pca.overall
+    cost = signed_percent(changes.overall.estimate / R) if 1e-3 * size < R else "0 %"
+    return [
+        *made,
+        {"name": "Disparity", "value": " → ".join(D), "note": "PCA → fair PCA", "tone": "pair"},
+        {"name": "Overall error", "value": cost, "note": "the price of fairness", "tone": ""},
+    ]
 
 
-def _statistics(audit: Audit) -> dict[str, Any] | None:
-    """The disparities on held-out rows; None without them."""
-    held_out, interval, size = audit.cross_validation, audit.bootstrap, unit(audit)
-    if held_out is None or interval is None:
-        return None
-
-    def row(name: str, fitted: float, unseen: float, ends: tuple[float, float]) -> dict[str, str]:
-        return {
-            "name": name,
-            "fitted": figure(fitted, unit=size),
-            "held_out": figure(unseen, unit=size),
-            "interval": " to ".join(figure(end, 3, size) for end in ends),
-        }
-
+def _name_list(names: list[str], most: int = 20) -> dict[str, str]:
+    """The first names, and the others, which the page shows when asked to."""
+    shown = display_names(names[:1000])
+    most = most if len(names) > most + 1 else len(names)  # one more name is no longer than a word
+    n_others = len(names) - most
     return {
-        "n_folds": held_out.n_folds,
-        "n_resamples": interval.n_resamples,
-        "level": f"{interval.level * 100:.0f} %",
-        "rows": [
-            row("PCA", audit.pca.disparity, held_out.pca.disparity, interval.pca),
-            row("fair PCA", audit.fair.disparity, held_out.fair.disparity, interval.fair),
-        ],
+        "first": ", ".join(shown[:most]),
+        "others": ", ".join(shown[most:]),
+        "n_others": str(n_others) if n_others > 0 else "",
     }

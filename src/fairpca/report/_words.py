@@ -1,94 +1,151 @@
-"""What the page says in sentences: the verdict, who pays for it, and whether it holds elsewhere."""
+"""What the page and the terminal say in sentences: who gains and who pays, and what to heed."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-from fairpca._audit.result import Audit
-from fairpca._problems.status import Status
-from fairpca.report._text import figure, percent
+import numpy as np
 
+from fairpca._audit.result import Audit, RowInfluence
+from fairpca.report._changes import changed_groups, relative_change
+from fairpca.report._notices import levelled_down, notices
+from fairpca.report._size import lossless, nearly_equal, unit
+from fairpca.report._text import display_names, figure, listed, percent
 
-def verdict(audit: Audit, harmed: str, privileged: str) -> dict[str, str]:
-    """What PCA does, what fair PCA changes, and whether the harmed group gains by it."""
-    under = f"Under PCA with {_components(audit)}"
-    if audit.status == Status.ALREADY_FAIR and audit.pca.disparity <= 1e-9 * audit.pca.overall:
-        return {
-            "before": f"{under} {all_groups(audit)} groups are reconstructed equally well.",
-            "after": "There is nothing for fair PCA to repair.",
-            "note": "",
-        }
-    k = sum(audit.compared)
-    before = (
-        f"{under} the rows of “{harmed}” are reconstructed "
-        f"{_worse(audit, audit.pca.disparity, audit.pca.group_errors)} worse than those of "
-        f"“{privileged}”{f', the worst and the best served of {k} groups' if k > 2 else ''}."
-    )
-    return {
-        "before": before,
-        "after": _after(audit, harmed),
-        "note": _note(audit, harmed, privileged),
-    }
+_MOST_NAMED = 3
 
 
-def _after(audit: Audit, harmed: str) -> str:
-    cost = f"at a cost of {percent(audit.cost)} in overall error"
-    remaining = _worse(audit, audit.fair.disparity, audit.fair.group_errors)
-    if audit.status == Status.PARITY:
-        return f"For these rows, fair PCA removes the difference {cost}."
-    if audit.status == Status.CAPPED:
-        return (
-            f"Fair PCA narrows this to {remaining} {cost}: as far as is possible without making "
-            f"any group worse off than “{harmed}” was."
+@dataclass(frozen=True)
+class Verdict:
+    """The first thing a reader sees.
+
+    Attributes
+    ----------
+    headline : str
+        Who gains and who pays, on new rows.
+    before : str
+        What PCA does.
+    after : str
+        What becomes of the difference between the groups.
+    tone : {"good", "bad", "open"}
+        Good only if somebody gains beyond chance and nothing was levelled down.
+    notices : list of str
+        What must not be overlooked.
+    """
+
+    headline: str
+    before: str
+    after: str
+    tone: str
+    notices: list[str]
+
+
+def verdict(audit: Audit) -> Verdict:
+    """What an audit found, in words."""
+    if lossless(audit):
+        r, d = audit.n_components, len(audit.feature_names)
+        headline = f"Nothing was compressed: there are as many components as columns, {r}."
+        if r < d:
+            headline = f"Nothing is lost: the {d} columns vary in no more than {r} directions."
+        return Verdict(
+            headline,
+            "Every group is reconstructed without loss, whatever the projection.",
+            "That is no proof of fairness; choose fewer components to compare the groups.",
+            "open",
+            [],
         )
-    if audit.status == Status.INFEASIBLE:
+    headline, tone = _headline(audit)
+    return Verdict(headline, _before(audit), _after(audit), tone, notices(audit))
+
+
+def _headline(audit: Audit) -> tuple[str, str]:
+    if audit.changes is None:
         return (
-            f"No projection onto {_components(audit)} treats the groups alike; the fairest one "
-            f"leaves {remaining}, {cost}."
+            "Nothing can be said about new rows: a group has too few rows to leave some out.",
+            "open",
         )
-    return f"Fair PCA leaves {remaining} {cost} ({audit.status})."
+    gain = {g: relative_change(audit, g) for g in changed_groups(audit, -1)}
+    pay = {g: relative_change(audit, g) for g in changed_groups(audit, 1)}
+    names = display_names(audit.groups)
+    if not gain and not pay:
+        if nearly_equal(audit, *audit.pca.group_errors[audit.compared]):
+            return "PCA reconstructs the groups equally well; there is nothing to repair.", "open"
+        return "On new rows, fair PCA changes no group’s error beyond chance.", "open"
+    better, worse = _named(gain, names, "better"), _named(pay, names, "worse")
+    if not gain:
+        return f"On new rows, fair PCA reconstructs {worse} and no group better.", "bad"
+    price = f" and {worse}" if pay else "; no group is worse off beyond chance"
+    tone = "open" if levelled_down(audit) else "good"
+    return f"On new rows, fair PCA reconstructs {better}{price}.", tone
 
 
-def _note(audit: Audit, harmed: str, privileged: str) -> str:
-    """Say so where fairness does not help the harmed group but only makes others worse off."""
-    g = audit.groups.index(audit.harmed_group)
-    before, after = audit.pca.group_errors[g], audit.fair.group_errors[g]
-    closed = audit.pca.disparity - audit.fair.disparity
-    if closed <= 0 or before - after > 0.05 * closed:
-        return ""
-    others = f"“{privileged}” is" if sum(audit.compared) == 2 else "the others are"
-    if after - before <= 0.05 * closed:
-        effect = f"“{harmed}” gains nothing by this"
-    else:
-        effect = f"“{harmed}” is reconstructed {percent(after / before - 1)} worse than under PCA"
-    return f"{effect}: the difference shrinks because {others} reconstructed worse."
+def _before(audit: Audit) -> str:
+    """What PCA does to the groups: on new rows if there are any."""
+    k, under = sum(audit.compared), f"Under PCA with {components(audit)}"
+    held_out = audit.cross_validation
+    errors = audit.pca if held_out is None else held_out.pca
+    where = "" if held_out is None else ", on new rows,"
+    of = np.flatnonzero(audit.compared)
+    order = of[np.argsort(errors.group_errors[of], kind="stable")]
+    best, worst = int(order[0]), int(order[-1])
+    names, low, high = display_names(audit.groups), *errors.group_errors[[best, worst]]
+    if nearly_equal(audit, low, high):
+        return f"{under}{where} {all_groups(audit)} groups are reconstructed equally well."
+    ends = ", the worst and the best served" + f" of {k} groups" if k > 2 else ""
+    how = f"an error of {figure(high, 3, unit(audit))} against {figure(low, 3, unit(audit))}"
+    if low > 0.01 * unit(audit):  # a ratio of what is hardly lost says nothing
+        how = f"{percent(high / low - 1)} worse than"
+        return f"{under}{where} “{names[worst]}” is reconstructed {how} “{names[best]}”{ends}."
+    return f"{under}{where} “{names[worst]}” has {how} of “{names[best]}”{ends}."
 
 
-def evidence(audit: Audit, unit: float) -> str:
-    """What can be said about rows that were not fitted to."""
-    if audit.cross_validation is None or audit.bootstrap is None:
-        return (
-            "A group has too few rows to leave some out, so nothing can be said about rows other "
-            "than these."
-        )
-    held_out, interval = audit.cross_validation, audit.bootstrap
+def _after(audit: Audit) -> str:
+    """What becomes of the difference between the two groups, and whether that is chance."""
+    held_out, changes = audit.cross_validation, audit.changes
+    if held_out is None or changes is None or audit.bootstrap is None:
+        return f"On the rows fitted to, the search ended with “{audit.status}”."
+    size, interval = unit(audit), audit.bootstrap
 
-    def measured(name: str, disparity: float, ends: tuple[float, float]) -> str:
-        shown, low, high = (figure(value, 3, unit) for value in (disparity, *ends))
-        return f"{shown} under {name} ({low} to {high})"
+    def measured(disparity: float, ends: tuple[float, float]) -> str:
+        low, high = (figure(end, 3, size) for end in ends)
+        return f"{figure(disparity, 3, size)} ({low} to {high})"
 
-    before, after = (low > 0 or high < 0 for low, high in (interval.pca, interval.fair))
-    conclusion = {
-        (True, False): "The first is more than chance can explain, the second is not.",
-        (True, True): "Both are more than chance can explain.",
-        (False, False): "With this many rows, chance can explain both.",
-        (False, True): "The second is more than chance can explain, the first is not.",
-    }[before, after]
+    before = measured(held_out.pca.disparity, interval.pca)
+    after = measured(held_out.fair.disparity, interval.fair)
+    what = {
+        -1: "That is less, beyond chance",
+        0: "Chance can explain the change",
+        1: "That is more, beyond chance",
+    }[changes.disparity.direction]
     return (
-        "On rows not used for fitting, the disparity is "
-        f"{measured('PCA', held_out.pca.disparity, interval.pca)} and "
-        f"{measured('fair PCA', held_out.fair.disparity, interval.fair)}; "
-        f"{interval.level * 100:.0f} % intervals are in brackets. {conclusion}"
+        f"The disparity on new rows is {before} under PCA and {after} under fair PCA, with "
+        f"{interval.level:.0%} intervals. {what}."
+    ).replace("%", " %", 1)
+
+
+def influence(audit: Audit) -> str:
+    """One sentence on how many rows the disparity hangs on; empty without held-out rows."""
+    if audit.influence is None:
+        return ""
+    found, size = audit.influence.pca, unit(audit)
+    n, share = found.n_half, 0 if found.n_half is None else found.n_half / found.n_rows
+    if n is None:
+        start = "No few rows make up half of PCA’s disparity on new rows"
+    else:
+        start = (
+            f"{n:,} row{'s' if n > 1 else ''} ({percent(share)} of both groups) make"
+            f"{'s' if n == 1 else ''} up half of PCA’s disparity on new rows"
+        )
+
+    def left(rows: RowInfluence) -> list[str]:
+        values = rows.disparity[0], rows.without(0.001), rows.without(0.01)
+        return [figure(value, 3, size) for value in values]
+
+    whole, thousandth, hundredth = left(found)
+    return (
+        f"{start}. It is {whole}; without the 0.1 % of the rows with the largest shares in it "
+        f"{thousandth}, without 1 % {hundredth}. "
+        f"Under fair PCA it is {', '.join(left(audit.influence.fair))}."
     )
 
 
@@ -101,19 +158,21 @@ def small_groups(names: list[str], compared: list[bool]) -> str:
     """A sentence about groups that were too small to compare; empty if there are none."""
     if not names:
         return ""
-    listed = ", ".join(f"“{name}”" for name in names)
+    quoted = ", ".join(f"“{name}”" for name in names)
     if all(compared):
-        return f"Merged into “rest” for having too few rows: {listed}."
-    return f"Too small to be compared, counted in the overall error only: {listed}."
+        return f"Merged into “rest” for having too few rows: {quoted}."
+    return f"Too small to be compared, counted in the overall error only: {quoted}."
 
 
-def _components(audit: Audit) -> str:
+def components(audit: Audit) -> str:
+    """Their number, in words."""
     r = audit.n_components
     return f"{r} component{'s' if r > 1 else ''}"
 
 
-def _worse(audit: Audit, disparity: float, errors: Any) -> str:
-    """How much worse the harmed group is, relative to the privileged one: the worst to the best."""
-    least = float(errors[audit.groups.index(audit.privileged_group)])
-    least = least if sum(audit.compared) == 2 else float(errors[audit.compared].min())
-    return percent(disparity / least) if least > 0 else figure(disparity)
+def _named(shares: dict[int, float], names: list[str], how: str) -> str:
+    """Groups and what changes for them, largest changes first; the table names them all."""
+    order = sorted(shares, key=lambda g: -abs(shares[g]))
+    most = _MOST_NAMED if len(order) > _MOST_NAMED + 1 else len(order)
+    said = [f"“{names[g]}” {percent(abs(shares[g]))} {how}" for g in order[:most]]
+    return listed([*said, *([f"{len(order) - most} more groups {how}"] if order[most:] else [])])

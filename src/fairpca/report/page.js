@@ -41,7 +41,8 @@ function follow() {
   for (const cell of document.querySelectorAll("[data-group]")) {
     cell.textContent = shown(path.group_errors[i][Number(cell.dataset.group)]);
   }
-  slider.setAttribute("aria-valuetext", `disparity ${shown(path.disparity[i])}`);
+  const said = [`disparity ${shown(path.disparity[i])}`, `overall error ${(100 * path.cost[i]).toFixed(2)} percent above PCA`];
+  slider.setAttribute("aria-valuetext", said.join(", "));
   for (const id of ["frontier", "convergence"]) views[id]?.signal("position", i).runAsync();
 }
 
@@ -66,7 +67,7 @@ function pick(event) {
   const g = event.currentTarget.dataset.key;
   const on = event.currentTarget.getAttribute("aria-pressed") !== "true";
   for (const key of keys) key.setAttribute("aria-pressed", String(on && key.dataset.key === g));
-  for (const id of ["convergence", "ranks", "scores-pca", "scores-fair"]) {
+  for (const id of ["changes", "convergence", "ranks", "scores-pca", "scores-fair"]) {
     views[id]?.signal("only", on ? Number(g) : null).runAsync();
   }
 }

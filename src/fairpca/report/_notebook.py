@@ -1,0 +1,72 @@
+"""An audit in a few lines: as text, and as HTML for a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+
+from fairpca._audit.result import Audit
+from fairpca.report import _tables
+from fairpca.report._words import components, verdict
+
+_COLORS = {"good": "#00795a", "bad": "#b3261e", "open": "inherit"}
+_COLUMNS = {
+    "label": "Group",
+    "pca": "Error, PCA",
+    "fair": "Fair PCA",
+    "change": "Change",
+    "pca_share": "Variance lost, PCA",
+    "fair_share": "Fair PCA",
+    "size": "Rows",
+}
+
+
+def as_text(audit: Audit) -> str:
+    """The verdict, what must not be overlooked, and how to see more."""
+    said = verdict(audit)
+    k, n = len(audit.groups), sum(audit.group_sizes)
+    head = f"Audit of {audit.estimator}: {components(audit)}, {n:,} rows, {k} groups"
+    lines = [head, said.headline, said.before, said.after, *said.notices]
+    return "\n".join([*lines, "See to_html(path) for the page and to_dict() for all figures."])
+
+
+def as_html(audit: Audit) -> str:
+    """The verdict, the table, and the intervals of the groups' changes as a small chart."""
+    said, rows = verdict(audit), _tables.by_group(audit)
+    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS.values())
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(row[column])}</td>' for column in _COLUMNS)}</tr>"
+        for row in rows
+    )
+    notices = "".join(f"<li>{escape(notice)}</li>" for notice in said.notices)
+    return (
+        f'<div><p style="color:{_COLORS[said.tone]};font-weight:600">{escape(said.headline)}</p>'
+        f"<p>{escape(said.before)} {escape(said.after)}</p><ul>{notices}</ul>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{_chart(audit)}</div>"
+    )
+
+
+def _chart(audit: Audit) -> str:
+    """Change of each group on new rows with its interval, as SVG; empty without held-out rows."""
+    if audit.changes is None:
+        return ""
+    changes, names = audit.changes.groups, [row["label"] for row in _tables.by_group(audit)]
+    reach = max(max(abs(c.low), abs(c.high)) for c in changes) or 1.0
+    marks = []
+    for g, (change, name) in enumerate(zip(changes, names[:-1], strict=True)):
+        low, middle, high = (
+            350 + 180 * value / reach for value in (change.low, change.estimate, change.high)
+        )
+        y = 16 + 22 * g
+        color = {-1: _COLORS["good"], 0: "currentColor", 1: _COLORS["bad"]}[change.direction]
+        marks.append(
+            f'<text x="160" y="{y + 4}" text-anchor="end">{escape(name[:24])}</text>'
+            f'<path d="M{low:.1f} {y}H{high:.1f}" stroke="{color}" stroke-width="2"/>'
+            f'<circle cx="{middle:.1f}" cy="{y}" r="4" fill="{color}"/>'
+        )
+    height = 22 * len(changes) + 10
+    return (
+        f'<svg width="540" height="{height}" role="img" font-size="12" fill="currentColor" '
+        'aria-label="Change of each group’s error on new rows, with intervals">'
+        f'<path d="M350 0V{height}" stroke="currentColor" stroke-dasharray="3 3" opacity="0.5"/>'
+        f"{''.join(marks)}</svg>"
+    )

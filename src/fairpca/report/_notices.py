@@ -1,0 +1,128 @@
+"""What must not be overlooked about an audit, a sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairpca._audit.result import Audit, Errors
+from fairpca.report._changes import changed_groups, relative_change
+from fairpca.report._size import nearly_equal, unit
+from fairpca.report._text import display_names, figure, percent
+
+_FEW_ROWS = 30  # below, a group that decides the result is worth a warning
+_FEW_PAID_FOR = 100, 0.1  # and so is one of fewer rows for which others pay more than this
+_ALIKE = 0.02  # of the largest error: groups that differ by less are alike
+
+
+def notices(audit: Audit) -> list[str]:
+    """What must not be overlooked, a sentence each."""
+    found = [
+        *_reversals(audit),
+        _levelling(audit),
+        _readings(audit),
+        *_small_groups_that_steer(audit),
+        _few_rows(audit),
+    ]
+    return [notice for notice in found if notice]
+
+
+def _reversals(audit: Audit) -> list[str]:
+    """Where another group than the harmed one is worse off on new rows."""
+    held_out, interval = audit.cross_validation, audit.bootstrap
+    if held_out is None or interval is None or sum(audit.compared) != 2:
+        return []
+    names = display_names([audit.privileged_group, audit.harmed_group])
+    said = []
+    for method, errors, (_, high) in (
+        ("PCA", held_out.pca, interval.pca),
+        ("fair PCA", held_out.fair, interval.fair),
+    ):
+        if errors.disparity < 0 and not nearly_equal(audit, *errors.group_errors):
+            chance = "beyond chance" if high < 0 else "though chance can explain it"
+            said.append(
+                f"The direction is reversed on new rows under {method}: “{names[0]}” has the "
+                f"larger error there, {chance}, not “{names[1]}” as on the rows fitted to."
+            )
+    return said
+
+
+def levelled_down(audit: Audit) -> bool:
+    """Whether stopping earlier would leave every group better off, on the rows fitted to."""
+    efficient = audit.path.marks["efficient"].group_errors
+    worse = (audit.fair.group_errors - efficient)[audit.compared]
+    return bool((worse > 1e-3 * unit(audit)).all())
+
+
+def _levelling(audit: Audit) -> str:
+    if not levelled_down(audit):
+        return ""
+    return (
+        "This is levelling down: a projection on the way here is better for every group. "
+        'constraint="pareto" stops there.'
+    )
+
+
+def _readings(audit: Audit) -> str:
+    """Where absolute and relative errors disagree on who is harmed, or on what is fair."""
+    other, held_out = audit.other_reading, audit.cross_validation
+    errors = audit.pca if held_out is None else held_out.pca
+    kinds = "absolute errors", "shares of variance lost"
+    this, that = reversed(kinds) if audit.normalized else kinds
+    worst = _worst(audit, errors), _worst(audit, other.pca)
+    if None not in worst and worst[0] != worst[1]:
+        first, second = display_names(worst)
+        return (
+            f"The two readings disagree on who is harmed by PCA: by {this} it is “{first}”, by "
+            f"{that} “{second}”. What is fair by one may be unfair by the other."
+        )
+    before, after = (
+        float(np.ptp(errors.group_errors[audit.compared])) for errors in (other.pca, other.fair)
+    )
+    if after > 1.1 * before and after - before > 0.01 * max(other.pca.group_errors):
+        shown = [figure(v, 3) if audit.normalized else percent(v) for v in (before, after)]
+        return (
+            f"By the other reading fair PCA drives the groups apart: measured by {that}, the "
+            f"largest difference between groups grows from {shown[0]} to {shown[1]}."
+        )
+    return ""
+
+
+def _worst(audit: Audit, errors: Errors) -> Any:
+    """The group with the largest error; None if all errors are about the same."""
+    among = np.where(audit.compared, errors.group_errors, -np.inf)
+    spread = float(np.ptp(errors.group_errors[audit.compared]))
+    return audit.groups[int(among.argmax())] if spread > _ALIKE * among.max() else None
+
+
+def _small_groups_that_steer(audit: Audit) -> list[str]:
+    """Groups of few rows for whose sake, or in comparison with which, others are changed."""
+    names, said = display_names(audit.groups), []
+    most_rows, most_paid = _FEW_PAID_FOR
+    paid = max((relative_change(audit, g) for g in changed_groups(audit, 1)), default=0.0)
+    for label in (audit.harmed_group, audit.privileged_group):
+        g = audit.groups.index(label)
+        n = audit.group_sizes[g]
+        if n < _FEW_ROWS or (n < most_rows and paid > most_paid and label == audit.harmed_group):
+            role = "worst" if label == audit.harmed_group else "best"
+            price = f", and others get up to {percent(paid)} worse" if paid > 0 else ""
+            said.append(
+                f"“{names[g]}” has only {n} row{'s' if n > 1 else ''} and steers the result: it is "
+                f"the group that PCA serves {role}{price}. Merge small groups or leave them out "
+                "(min_group_size, small_groups)."
+            )
+    return said
+
+
+def _few_rows(audit: Audit) -> str:
+    """What the page says about rows that decide the sign."""
+    if audit.influence is None or not audit.influence.pca.sign_hangs_on_few:
+        return ""
+    found, size = audit.influence.pca, unit(audit)
+    n = found.n_left_out(0.001)
+    before, after = (figure(D, 3, size) for D in (found.disparity[0], found.without(0.001)))
+    return (
+        f"Very few rows decide who is worse off under PCA: without {n} of {found.n_rows} rows the "
+        f"disparity turns from {before} to {after}."
+    )
