@@ -84,7 +84,8 @@ def test_several_groups(diabetes_files, tmp_path):
     numbers = json.loads((tmp_path / "out.json").read_text("utf-8"))
     assert numbers["groups"][:2] == ["female & east", "female & north"]
     assert numbers["fair"]["disparity"] == pytest.approx(np.ptp(numbers["fair"]["group_errors"]))
-    assert numbers["fair"]["disparity"] < 0.01 * numbers["pca"]["disparity"]
+    worst = max(numbers["pca"]["group_errors"])
+    assert max(numbers["fair"]["group_errors"]) < worst
     assert "female & south" in done.stdout
     run("fit", path, *crossed, *options, "--out", "m.safetensors", cwd=tmp_path)
     done = run("inspect", "m.safetensors", "--json", cwd=tmp_path)
@@ -118,7 +119,7 @@ def test_small_groups_and_relative_errors(diabetes_files, tmp_path):
 
     options = [*small, "-r", 3, "--json", "out.json"]
     done = run("report", *data, *options, cwd=tmp_path)
-    assert "share of variance lost" in done.stdout
+    assert "variance lost" in done.stdout
     assert "Merged into “rest”" in (tmp_path / "report.html").read_text("utf-8")
     numbers = json.loads((tmp_path / "out.json").read_text("utf-8"))
     assert numbers["fair"]["group_errors"] == pytest.approx(fair.group_errors_)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairpca.report._tables import by_group
+from fairpca.report._tables import rows_by_group
 from fairpca.report._text import display_names, gap, printable, zero_if_rounding
 from fairpca.report._words import components, verdict
 
@@ -63,7 +63,7 @@ def print_audit(result: Audit, group_name: str) -> None:
     where = "on the rows fitted to" if result.changes is None else "on new rows"
     print_line(f"{where}, {components(result)}, groups by {name}", style="dim")
     table = _new_table("group", "PCA", "fair PCA", "change", "variance lost", "rows")
-    for row in by_group(result):
+    for row in rows_by_group(result):
         lost = f"{row['pca_share'].removesuffix(' %')} to {row['fair_share']}"
         label = display_names([row["label"]], _NAME_WIDTH)[0]
         table.add_row(Text(label), row["pca"], row["fair"], row["change"], lost, row["size"])

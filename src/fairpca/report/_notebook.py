@@ -31,7 +31,7 @@ def as_text(audit: Audit) -> str:
 
 def as_html(audit: Audit) -> str:
     """The verdict, the table, and the intervals of the groups' changes as a small chart."""
-    said, rows = verdict(audit), _tables.by_group(audit)
+    said, rows = verdict(audit), _tables.rows_by_group(audit)
     head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS.values())
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(row[column])}</td>' for column in _COLUMNS)}</tr>"
@@ -49,7 +49,7 @@ def _chart(audit: Audit) -> str:
     """Change of each group on new rows with its interval, as SVG; empty without held-out rows."""
     if audit.changes is None:
         return ""
-    changes, names = audit.changes.groups, [row["label"] for row in _tables.by_group(audit)]
+    changes, names = audit.changes.groups, [row["label"] for row in _tables.rows_by_group(audit)]
     reach = max(max(abs(c.low), abs(c.high)) for c in changes) or 1.0
     marks = []
     for g, (change, name) in enumerate(zip(changes, names[:-1], strict=True)):

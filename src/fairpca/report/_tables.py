@@ -12,7 +12,7 @@ from fairpca.report._text import change, display_names, figure, percent, zero_if
 _TONES = {-1: "gain", 0: "", 1: "loss"}
 
 
-def by_group(audit: Audit) -> list[dict[str, str]]:
+def rows_by_group(audit: Audit) -> list[dict[str, str]]:
     """Both readings of each group and of all rows, and what changes on new rows.
 
     On held-out rows if there are any, otherwise on the rows fitted to.
@@ -33,7 +33,7 @@ def by_group(audit: Audit) -> list[dict[str, str]]:
             **_changed(audit, g, _all(before)[g], _all(after)[g]),
         }
         for g, (label, n, R_pca, R_fair, share_pca, share_fair) in enumerate(
-            zip(_labels(audit), _sizes(audit), *errors, strict=True)
+            zip(_row_labels(audit), _sizes(audit), *errors, strict=True)
         )
     ]
 
@@ -49,7 +49,7 @@ def fitted(audit: Audit) -> list[dict[str, str]]:
             "change": change(after, before, size),
         }
         for label, before, after in zip(
-            _labels(audit), _all(audit.pca), _all(audit.fair), strict=True
+            _row_labels(audit), _all(audit.pca), _all(audit.fair), strict=True
         )
     ]
 
@@ -79,7 +79,7 @@ def disparities(audit: Audit) -> dict[str, Any] | None:
     }
 
 
-def _labels(audit: Audit) -> list[str]:
+def _row_labels(audit: Audit) -> list[str]:
     names = zip(display_names(audit.groups), audit.compared, strict=True)
     return [*(name if there else f"{name} (not compared)" for name, there in names), "Overall"]
 

@@ -69,12 +69,12 @@ def signed_percent(share: float) -> str:
     return "0 %" if float(shown) == 0 else f"{shown.replace('-', '−')} %"
 
 
-def listed(items: Sequence[str]) -> str:
+def in_a_row(items: Sequence[str]) -> str:
     """Items in a row, with "and" before the last.
 
     Examples
     --------
-    >>> listed(["a", "b", "c"]), listed(["a"])
+    >>> in_a_row(["a", "b", "c"]), in_a_row(["a"])
     ('a, b and c', 'a')
     """
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

@@ -20,7 +20,7 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         **_data_view(audit, provenance),
         **_group_view(audit),
         **_fit_view(audit),
-        "rows": _tables.by_group(audit),
+        "rows": _tables.rows_by_group(audit),
         "fitted": _tables.fitted(audit),
         "statistics": _tables.disparities(audit),
         "cards": cards(audit),

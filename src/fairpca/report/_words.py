@@ -10,7 +10,7 @@ from fairpca._audit.result import Audit, RowInfluence
 from fairpca.report._changes import changed_groups, relative_change
 from fairpca.report._notices import levelled_down, notices
 from fairpca.report._size import lossless, nearly_equal, unit
-from fairpca.report._text import display_names, figure, listed, percent
+from fairpca.report._text import display_names, figure, in_a_row, percent
 
 _MOST_NAMED = 3
 
@@ -133,7 +133,7 @@ def influence(audit: Audit) -> str:
         start = "No few rows make up half of PCA’s disparity on new rows"
     else:
         start = (
-            f"{n:,} row{'s' if n > 1 else ''} ({percent(share)} of both groups) make"
+            f"{n:,} row{'s' if n > 1 else ''} ({percent(share)} of the rows compared) make"
             f"{'s' if n == 1 else ''} up half of PCA’s disparity on new rows"
         )
 
@@ -175,4 +175,4 @@ def _named(shares: dict[int, float], names: list[str], how: str) -> str:
     order = sorted(shares, key=lambda g: -abs(shares[g]))
     most = _MOST_NAMED if len(order) > _MOST_NAMED + 1 else len(order)
     said = [f"“{names[g]}” {percent(abs(shares[g]))} {how}" for g in order[:most]]
-    return listed([*said, *([f"{len(order) - most} more groups {how}"] if order[most:] else [])])
+    return in_a_row([*said, *([f"{len(order) - most} more groups {how}"] if order[most:] else [])])

@@ -12,7 +12,7 @@ const config = {
   font: "system-ui, sans-serif",
   view: { stroke: null },
   axis: { ...text, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: 500, labelLimit: 200, labelFlush: false, labelSeparation: 8 },
-  line: ink, rule: ink, tick: ink, point: ink,
+  line: ink, rule: ink, text: ink, tick: ink, point: ink,
 };
 
 async function draw() {
