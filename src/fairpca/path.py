@@ -223,7 +223,9 @@ def tradeoff_path(
         efficient=np.array([True, *(_is_efficient(s.weights) for s in solutions)]),
         marks=_marks(operand, fairest, tol),
         duality_gap=gaps,
-        held_out=None if cv is None else _held_out_path(settled, operand, solutions, normalize, tol),
+        held_out=None
+        if cv is None
+        else _held_out_path(settled, operand, solutions, normalize, tol),
     )
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,11 @@ from fairpca._moments.folds import Fold, Folds
 from fairpca._moments.operand import TINY
 from fairpca._problems.solution import disparity
 from fairpca._solvers.walk import Walk
-from fairpca._threads import computed_once, ordered_map
+from fairpca._threads import computed_once, ordered_map, single_threaded_blas
 from fairpca._typing import Array
 
 INTERVAL_LEVEL = 0.95
+_FEW_FEATURES = 200
 
 
 class CrossFit:
@@ -55,7 +57,12 @@ class CrossFit:
     def at(self, stops: Iterable[float]) -> HeldOutErrors:
         """Held-out errors at PCA, at these stops, and at those asked for before."""
         new = sorted({0.0, *map(float, stops)} - self._sums.keys())
-        parts = list(ordered_map(lambda fold: self._measure(fold, new), self._folds))
+        measure = partial(self._measure, stops=new)
+        if self._folds.n_features <= _FEW_FEATURES:  # threads would cost more than they save
+            with single_threaded_blas():
+                parts = list(map(measure, self._folds))
+        else:
+            parts = list(ordered_map(measure, self._folds))
         measured, totals, counts = map(np.array, zip(*parts, strict=True))
         self._sums |= {stop: measured[:, i] for i, stop in enumerate(new)}
         self.n_eigensolves += int(counts.sum())

@@ -31,7 +31,7 @@ from fairpca._solvers import solve
 from fairpca._solvers.walk import Walk
 from fairpca._typing import Array, Mask
 
-_STOPS = np.linspace(0.0, 1.0, 5)
+_STOPS = np.linspace(0.0, 1.0, 4)
 _HALVINGS = 10
 _BEYOND_CHANCE = 0.8  # level of the interval of its change; one-sided, nine to one
 

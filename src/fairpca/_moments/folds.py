@@ -99,6 +99,11 @@ class Folds:
             yield Fold(operand, left_out.moved(fitted.mean).grams, left_out.weights)
 
     @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self._whole.sums.shape[1])
+
+    @property
     def odds(self) -> float:
         """How many rows are left out for each row that is fitted to, on average over the folds."""
         parts = [self._parts.weights[[i for i, _ in m]].sum() for m in self._members.values()]

@@ -20,8 +20,10 @@ from fairpca._problems.fair import PLAIN_PCA, Constraint, FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._solvers import solve_fractions
 from fairpca._solvers.eigenspaces.choose import eigenspaces
+from fairpca._solvers.eigenspaces.dense import top_eigenvectors
 from fairpca._typing import Array, Mask
 
+_FEW_FEATURES = 200
 _ROUGHLY = 1e-4  # gap that is good enough where errors are those of a few rows left out
 
 
@@ -70,7 +72,13 @@ class Walk:
         towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
         spaces = eigenspaces(operand, rank)
         for alpha in map(self._alpha, stops):
-            yield spaces.top(alpha * operand.shares + (1 - alpha) * towards_parity).basis, 1
+            weights = alpha * operand.shares + (1 - alpha) * towards_parity
+            if operand.n_features <= _FEW_FEATURES:  # nothing but the basis is worth its time
+                assert operand.matrices is not None
+                M = np.tensordot(weights, operand.matrices, axes=1)
+                yield top_eigenvectors(M, rank)[1], 1
+            else:
+                yield spaces.top(weights).basis, 1
 
     @property
     def _constraint(self) -> Constraint:
