@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from fairpca._moments.folds import Fold, Folds
 from fairpca._moments.operand import TINY
@@ -173,7 +173,7 @@ class HeldOutErrors:
         """By the corrected standard error."""
         n_folds = len(self.sums)
         variances = self._variances(departures) * (1 / n_folds + self.odds)
-        return np.asarray(student.ppf(0.5 + level / 2, n_folds - 1) * np.sqrt(variances))
+        return np.asarray(stdtrit(n_folds - 1, 0.5 + level / 2) * np.sqrt(variances))
 
     def published(self, stop: int) -> dict[str, Any]:
         """Fitted attributes of an estimator that ends at this stop."""

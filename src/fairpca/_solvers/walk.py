@@ -75,8 +75,8 @@ class Walk:
             weights = alpha * operand.shares + (1 - alpha) * towards_parity
             if operand.n_features <= _FEW_FEATURES:  # nothing but the basis is worth its time
                 assert operand.matrices is not None
-                M = np.tensordot(weights, operand.matrices, axes=1)
-                yield top_eigenvectors(M, rank)[1], 1
+                A, B = operand.matrices
+                yield top_eigenvectors(weights[0] * A + weights[1] * B, rank)[1], 1
             else:
                 yield spaces.top(weights).basis, 1
 
