@@ -17,8 +17,8 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import is_dataclass
+from numbers import Integral
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -79,14 +79,14 @@ def write_model(
 def _described(estimator: FairProjection) -> dict[str, Any]:
     """Class and parameters; one of these may be an estimator itself.
 
-    Of objects that deal rows to folds only the text is kept: nothing is fitted again.
+    Objects that deal rows to folds are not kept, only what was held out with them.
     """
 
     def plain(name: str, value: Any) -> Any:
         if isinstance(value, FairProjection):
             return _described(value)
-        dealing = name in ("cv", "random_state") and not isinstance(value, (int, NoneType))
-        return str(value) if dealing else _to_json(name, value)
+        dealing = name in ("cv", "random_state") and not isinstance(value, Integral)
+        return None if dealing else _to_json(name, value)
 
     params = estimator.get_params(deep=False)
     params = {name: plain(name, value) for name, value in params.items()}
