@@ -26,7 +26,8 @@ def fit(estimator, X, groups, **options):
         assert issubclass(heard.category, _OURS) or lost_digits, heard
     kinds = [heard.category for heard in caught]
     budget = getattr(estimator, "max_disparity", None) or 0.0
-    missed = estimator.status_ == "worst-off group at its best" and budget > 0
+    at_its_best = estimator.status_ == "worst-off group at its best"
+    missed = at_its_best and 0 < budget < estimator.disparity_ * (1 - 1e-6)
     infeasible = estimator.status_ == "parity infeasible at this rank"
     assert (ParityInfeasibleWarning in kinds) == (infeasible or missed)
     estimator.heard_ = kinds

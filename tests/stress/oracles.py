@@ -126,8 +126,15 @@ class TwoGroups:
         high = self.least(cost, limit, at_most - slack)[1]
         if np.isinf(high):
             ends = [self.moments.best(self.rank, limit, then=cost, tie=tie) for tie in _TIES]
-            high = max(float(cost @ errors) for errors in ends)
+            high = max(float(cost @ errors) for errors in ends) + self._rounding(cost, limit)
         return low, high
+
+    def _rounding(self, cost, limit):
+        """What rounding of the limit's matrix may cost: the more the closer its eigenvalues."""
+        values = np.linalg.eigvalsh(np.tensordot(limit, self.moments.matrices, 1))[::-1]
+        apart = np.abs(values - values[self.rank - 1]) / np.abs(values).max()
+        nearest = apart[apart > _TIES[1]].min(initial=1.0)
+        return 1e-14 / nearest * float(np.abs(cost) @ self.moments.traces)
 
 
 class Relaxation:

@@ -9,6 +9,7 @@ from stress.generators import KINDS, any_rank
 from stress.oracles import Moments, TwoGroups
 
 from fairpca import FairPCA
+from fairpca.exceptions import DualityGapWarning
 
 pytestmark = pytest.mark.stress
 
@@ -79,7 +80,10 @@ class Judge:
         self.within(f"{what}, above the least", value - high)
         self.within(f"{what}, below the least", low - value)
         self.within("bound above the least", value - gap - high)
-        self.within("gap", gap)
+        if DualityGapWarning in self.fair.heard_:  # a near-tie, whose rounding the bound allows for
+            self.within("gap that is warned of", gap, 1e-3)
+        else:
+            self.within("gap", gap, self.fair.tol if self.fair.status_ == "capped" else ROUNDING)
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
