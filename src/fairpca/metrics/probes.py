@@ -116,12 +116,9 @@ def probe_groups(
         cv = StratifiedKFold(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
     folds = list(check_cv(cv, codes, classifier=True).split(Z, codes))
     probes = _usual_probes(rng) if probes is None else probes
-    with threadpool_limits(
-        1
-    ):  # trees of few rows wait for each other's threads longer than they work
-        return [
-            _cross_fit(name, probe, Z, codes, folds, confidence) for name, probe in probes.items()
-        ]
+    settings = Z, codes, folds, confidence
+    with threadpool_limits(1):  # threads would wait for each other longer than they work
+        return [_cross_fit(name, probe, *settings) for name, probe in probes.items()]
 
 
 def rbf_mmd(
