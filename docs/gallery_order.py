@@ -7,6 +7,8 @@ ORDER = [
     "choose_a_tradeoff.py",
     "how_many_components.py",
     "what_scores_reveal.py",
+    "which_fairness.py",
+    "scores_for_a_target.py",
     "pipelines.py",
     "read_big_files.py",
 ]
