@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import competitors, core, coverage, gaps, growth, many_groups, scale
+from benchmarks import competitors, core, coverage, gaps, growth, many_groups, outcomes, scale
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes, nothing is stored")
     arguments = ["--quick"] if parser.parse_args().quick else []
-    for module in (core, competitors, many_groups, gaps, growth, scale, coverage):
+    for module in (core, competitors, many_groups, gaps, growth, scale, coverage, outcomes):
         module.main(arguments)
 
 
