@@ -10,6 +10,7 @@ import numpy as np
 from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst
 
@@ -105,6 +106,7 @@ CALLS = {
         fam, FairProblem(max_disparity=0.5 * float(np.ptp(pca.errors)))
     ),
     "max_error": lambda fam, pca: solve_spread(fam, FairProblem(max_error_increase=0.05)),
+    "pareto": lambda fam, pca: solve_pareto(fam, FairProblem(constraint="pareto")),
     "error": lambda fam, pca: solve_worst(fam, "error"),
     "loss": lambda fam, pca: solve_worst(fam, "loss"),
     "variance": lambda fam, pca: least_share(fam),

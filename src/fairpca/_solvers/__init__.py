@@ -18,8 +18,8 @@ from fairpca._problems.welfare import WelfareProblem
 from fairpca._problems.worst_off import WorstOffProblem
 from fairpca._solvers.eigenspaces.choose import eigenspaces, search_in_basis, search_whole
 from fairpca._solvers.many_groups.frank_wolfe import solve_frank_wolfe
-from fairpca._solvers.many_groups.pareto import pareto_path, solve_pareto
-from fairpca._solvers.many_groups.spread import solve_spread, spread_path
+from fairpca._solvers.many_groups.pareto import EfficientFrontier, solve_pareto
+from fairpca._solvers.many_groups.spread import SpreadFrontier, solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.mean_gap import solve_mean_gap
 from fairpca._solvers.multiplicative_weights import solve_multiplicative_weights
@@ -121,13 +121,16 @@ def solve_fractions(
     """The solutions at several fractions of the way from PCA, for more than two groups.
 
     As :func:`solve` with ``fraction`` set to each of them, but the ends of the way are found once
-    and each search starts where the one before it ended: pass the fractions in order. The last
-    solution counts the eigendecompositions of all.
+    and each search starts where the one before it ended: pass the fractions in order. Each counts
+    the eigendecompositions that it took, the first those of the ends as well.
     """
+    solutions, before = [], 0
     with single_threaded_blas():
         spaces = eigenspaces(operand, rank)
-        if problem.constraint == "pareto":
-            found = pareto_path(spaces, fractions, tol)
-        else:
-            found = spread_path(spaces, problem, fractions, tol)
-    return [*found[:-1], replace(found[-1], n_eigensolves=spaces.n_eigensolves)]
+        efficient = problem.constraint == "pareto"
+        way = EfficientFrontier(spaces, tol) if efficient else SpreadFrontier(spaces, problem, tol)
+        for fraction in fractions:
+            found = way.part(fraction)
+            solutions.append(replace(found, n_eigensolves=spaces.n_eigensolves - before))
+            before = spaces.n_eigensolves
+    return solutions

@@ -12,10 +12,11 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.linear import least_error
 from fairpca._problems.status import Status
+from fairpca._solvers import solve_fractions
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.many_groups.dual import minimise
-from fairpca._solvers.many_groups.pareto import pareto_path, solve_pareto
-from fairpca._solvers.many_groups.spread import solve_spread, spread_path
+from fairpca._solvers.many_groups.pareto import solve_pareto
+from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.two_groups.exact import solve_exact
@@ -30,6 +31,12 @@ FAMILIES = {
 
 def pareto(fam, **limits):
     return solve_pareto(fam, FairProblem(constraint="pareto", **limits), 1e-6)
+
+
+def path(fam, fractions, constraint="pareto", tol=1e-6):
+    operand = Operand(fam.matrices, fam.shares)
+    problem = FairProblem(constraint=constraint)
+    return solve_fractions(problem, operand, fam.rank, fractions, tol)
 
 
 @pytest.fixture(params=FAMILIES)
@@ -103,32 +110,32 @@ def test_pca_that_cannot_be_improved_on_is_the_answer():
 
 def test_a_way_from_pca_to_the_end(fam):
     fractions = np.linspace(0, 1, 6)
-    path = pareto_path(fam, fractions, 1e-6)
-    largest = np.array([found.errors.max() for found in path])
-    overall = np.array([fam.shares @ found.errors for found in path])
+    found = path(fam, fractions)
+    largest = np.array([point.errors.max() for point in found])
+    overall = np.array([fam.shares @ point.errors for point in found])
     unit = float(fam.traces.max())
     assert (np.diff(overall) >= -1e-9 * unit).all()
     expected = largest[0] + fractions * (largest[-1] - largest[0])
     assert (largest <= expected + 1e-9 * unit).all()
-    np.testing.assert_allclose(path[0].errors, fam.top(fam.shares).errors)
-    np.testing.assert_allclose(path[-1].errors, pareto(fam).errors, atol=1e-6 * unit)
+    np.testing.assert_allclose(found[0].errors, fam.top(fam.shares).errors)
+    np.testing.assert_allclose(found[-1].errors, pareto(fam).errors, atol=1e-6 * unit)
     single = pareto(fam, fraction=0.4)
     assert single.status is Status.STOPPED
     assert fam.shares @ single.errors == pytest.approx(overall[2], rel=1e-6)
-    assert all(found.bound <= found.value for found in path[1:-1])
+    assert all(point.bound <= point.value for point in found[1:-1])
+    assert all(point.n_eigensolves > 0 for point in found[1:-1])
 
 
 @pytest.mark.parametrize("constraint", [None, "no_worse"])
 def test_a_way_from_pca_to_the_least_spread(constraint):
-    fam, problem = sampled(4, 3, 9, 3), FairProblem(constraint=constraint)
-    fractions = [0.0, 0.5, 1.0]
-    path = spread_path(fam, problem, fractions)
-    spreads = np.array([np.ptp(found.errors) for found in path])
+    fam, fractions = sampled(4, 3, 9, 3), [0.0, 0.5, 1.0]
+    found = path(fam, fractions, constraint, 1e-9)
+    spreads = np.array([np.ptp(point.errors) for point in found])
     np.testing.assert_allclose(
         spreads, spreads[0] + np.array(fractions) * (spreads[-1] - spreads[0]), atol=1e-9
     )
     half = solve_spread(fam, FairProblem(constraint=constraint, max_disparity=float(spreads[1])))
-    np.testing.assert_allclose(path[1].errors, half.errors, atol=1e-7)
+    np.testing.assert_allclose(found[1].errors, half.errors, atol=1e-7)
 
 
 def test_a_disparity_budget_is_met_at_the_first_chance(fam):
@@ -140,7 +147,7 @@ def test_a_disparity_budget_is_met_at_the_first_chance(fam):
     if found.status is Status.DISPARITY_BUDGET:
         assert np.ptp(found.errors) <= budget + rounding
         assert found.objective == "error"
-        earlier = pareto_path(fam, np.linspace(0, 1, 9)[1:-1])
+        earlier = path(fam, np.linspace(0, 1, 9)[1:-1])
         met = [point for point in earlier if np.ptp(point.errors) <= budget]
         lowest = min((fam.shares @ point.errors for point in met), default=np.inf)
         assert fam.shares @ found.errors <= lowest * (1 + 1e-8)

@@ -85,6 +85,16 @@ class Minimum:
         """The projection, without what is proven of it."""
         return {"basis": self.basis, "errors": self.errors, "violation": self.violation}
 
+    def or_instead(self, known: Solution, work: Workspace) -> Minimum:
+        """The projection of a known solution, where the one found does not keep to the limits.
+
+        The objective is the overall error.
+        """
+        if self.violation <= work.rounding:
+            return self
+        value = float(work.spaces.shares @ known.errors)
+        return replace(self, basis=known.basis, errors=known.errors, violation=0.0, value=value)
+
     def solution(self, work: Workspace, objective: Objective, status: Status) -> Solution:
         """The same as what every solver returns."""
         privileged, harmed = best_and_worst(work.pca.errors, work.spaces.compared)

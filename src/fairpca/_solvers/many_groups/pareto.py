@@ -18,7 +18,6 @@ known at the end as well, as ``error_gap_``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import isinf, nan
 from typing import Any
@@ -53,12 +52,6 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
     if problem.max_disparity > 0:
         return frontier.first_within(problem.max_disparity)
     return frontier.end
-
-
-def pareto_path(spaces: Spaces, fractions: Sequence[float], tol: float = 1e-9) -> list[Solution]:
-    """The solutions at several fractions of the way, for little more than one of them."""
-    frontier = EfficientFrontier(spaces, tol)
-    return [frontier.part(fraction) for fraction in fractions]
 
 
 class EfficientFrontier:
@@ -181,7 +174,7 @@ class EfficientFrontier:
         found = minimise(self.work, problem, self.tol, start=self._near)
         assert found is not None  # without a ceiling there is always an answer
         self._near = Start(found.basis, found.prices)
-        return found
+        return found if found.violation <= self.rounding else found.or_instead(self.end, self.work)
 
     def first_within(self, max_spread: float) -> Solution:
         """The first projection seen from PCA whose spread is at most ``max_spread``."""

@@ -11,8 +11,8 @@ asked for turn up there after all, it is the first bound that proves how good th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import inf, isinf, nan
 
 import numpy as np
@@ -30,58 +30,51 @@ from fairpca._typing import Array
 
 def solve_spread(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
     """Least spread, then least overall error, within the limits of the problem."""
-    fractions = () if problem.fraction is None else (problem.fraction,)
-    return _search(spaces, problem, tol, fractions)[-1]
+    frontier = SpreadFrontier(spaces, problem, tol)
+    return frontier.end if problem.fraction is None else frontier.part(problem.fraction)
 
 
-def spread_path(
-    spaces: Spaces, problem: FairProblem, fractions: Sequence[float], tol: float = 1e-9
-) -> list[Solution]:
-    """The solutions at several fractions of the way, for little more than one of them."""
-    return _search(spaces, problem, tol, fractions)[1:]
+class SpreadFrontier:
+    """Least overall error at falling spread, from PCA to where the limits of a problem end it."""
 
+    def __init__(self, spaces: Spaces, problem: FairProblem, tol: float) -> None:
+        self.pca = replace(solve_pca(spaces), alpha=nan)
+        self.work = Workspace(spaces, self.pca.pca)
+        self.limits = _Limits(self.work, problem)
+        self.tol = tol
+        self._near = Start()
 
-def _search(
-    spaces: Spaces, problem: FairProblem, tol: float, fractions: Sequence[float]
-) -> list[Solution]:
-    """The end of the way, then the points at these fractions of it."""
-    pca = replace(solve_pca(spaces), alpha=nan)
-    work = Workspace(spaces, pca.pca)
-    limits = _Limits(work, problem)
-    end = _end(work, limits, pca, tol)
-    first, last = limits.spread(pca.errors), limits.spread(end.errors)
-    solutions, near = [end], Start()
-    for fraction in fractions:
+    @cached_property
+    def end(self) -> Solution:
+        """At the spread asked for, or as near to it as the limits allow."""
+        pca, work, limits, tol = self.pca, self.work, self.limits, self.tol
+        if limits.spread(pca.errors) <= limits.max_spread + limits.rounding:
+            return replace(pca, status=Status.ALREADY_FAIR)
+        if limits.max_error is not None and limits.max_error <= pca.value + limits.rounding:
+            return _at_no_cost(work, limits, tol)
+        first = minimise(work, limits.least_error(limits.max_spread), tol, limits.ceiling)
+        if first is not None and limits.kept_by(first):
+            return first.solution(work, "error", limits.status(first.errors))
+        nearest = _nearest(work, limits, tol, first)
+        status = limits.status(nearest.errors, nearest.bound)
+        if first is not None and status in (Status.PARITY, Status.DISPARITY_BUDGET):
+            value = float(limits.shares @ nearest.errors)
+            return replace(first, **nearest.found, value=value).solution(work, "error", status)
+        return nearest.solution(work, "disparity", status)
+
+    def part(self, fraction: float) -> Solution:
+        """The projection at a fraction of the way from PCA to the end, in the spread."""
+        first, last = self.limits.spread(self.pca.errors), self.limits.spread(self.end.errors)
         max_spread = first + fraction * (last - first)
         if fraction == 1.0:
-            solutions.append(end)
-        elif max_spread >= first - limits.rounding:
-            solutions.append(replace(pca, status=Status.STOPPED))
-        else:
-            part = limits.least_error(max_spread)
-            found = minimise(work, part, tol, start=near)
-            assert found is not None  # without a ceiling there is always an answer
-            near = Start(found.basis, found.prices)
-            solutions.append(found.solution(work, "error", Status.STOPPED))
-    return solutions
-
-
-def _end(work: Workspace, limits: _Limits, pca: Solution, tol: float) -> Solution:
-    """Where the way ends: at the spread asked for, or as near to it as the limits allow."""
-    if limits.spread(pca.errors) <= limits.max_spread + limits.rounding:
-        return replace(pca, status=Status.ALREADY_FAIR)
-    if limits.max_error is not None and limits.max_error <= pca.value + limits.rounding:
-        return _at_no_cost(work, limits, tol)
-    wanted = limits.least_error(limits.max_spread)
-    first = minimise(work, wanted, tol, limits.ceiling)
-    if first is not None and limits.kept_by(first):
-        return first.solution(work, "error", limits.status(first.errors))
-    nearest = _nearest(work, limits, tol, first)
-    status = limits.status(nearest.errors, nearest.bound)
-    if first is not None and status in (Status.PARITY, Status.DISPARITY_BUDGET):
-        value = float(limits.shares @ nearest.errors)
-        return replace(first, **nearest.found, value=value).solution(work, "error", status)
-    return nearest.solution(work, "disparity", status)
+            return self.end
+        if max_spread >= first - self.limits.rounding:
+            return replace(self.pca, status=Status.STOPPED)
+        problem = self.limits.least_error(max_spread)
+        found = minimise(self.work, problem, self.tol, start=self._near)
+        assert found is not None  # without a ceiling there is always an answer
+        self._near = Start(found.basis, found.prices)
+        return found.or_instead(self.end, self.work).solution(self.work, "error", Status.STOPPED)
 
 
 class _Limits:
