@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from fairpca._tables.arrow import is_text_like
+from fairpca._tables.identifiers import identifiers
 from fairpca._tables.roles import Roles, refuse_unknown_columns
 from fairpca._tables.table import FileTable
 
@@ -21,6 +22,7 @@ class Choices:
     encode: bool = False
     drop_missing: bool = False
     positive: str | None = None
+    keep_ids: bool = False
 
     def roles(self, table: FileTable) -> Roles:
         """The roles of the columns of a table."""
@@ -33,6 +35,10 @@ class Choices:
         roles = table.choose(
             wanted if columns else None, self.groups, drop=drop, encode=self.encode
         )
+        ids = [] if columns or self.keep_ids else identifiers(table, roles.numbers)
+        if len(ids) < len(roles.columns):
+            kept = tuple(name for name in roles.columns if name not in set(ids))
+            roles = replace(roles, columns=kept, identifiers=tuple(ids))
         return replace(roles, positive=self.positive)
 
     def dropped(self, table: FileTable) -> list[str]:

@@ -31,6 +31,8 @@ class Roles:
         ``column=value`` of zeros and ones. Empty while the values are not known yet.
     positive : str or None
         The group to compare with all others together, which get the label "not ...".
+    identifiers : tuple of str
+        Columns without a role, because they only tell rows apart.
     """
 
     columns: tuple[str, ...]
@@ -39,6 +41,7 @@ class Roles:
     keep: tuple[str, ...] = ()
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     positive: str | None = None
+    identifiers: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> list[str]:

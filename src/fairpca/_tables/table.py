@@ -111,7 +111,7 @@ class FileTable:
 
     def left_out(self, roles: Roles, drop: Sequence[str] = ()) -> list[str]:
         """The columns that are neither used nor in ``drop``, because they do not hold numbers."""
-        used = {*roles.all, *drop}
+        used = {*roles.all, *roles.identifiers, *drop}
         return [name for name in self._usual if name not in used]
 
     def check(self, roles: Roles, file: TableFile | None = None) -> None:

@@ -27,6 +27,7 @@ def fit_command(
     label: opt.Label = None,
     positive: opt.Positive = None,
     encode: opt.Encode = False,
+    keep_ids: opt.KeepIds = False,
     drop_missing: opt.DropMissing = False,
     standardize: opt.Standardize = True,
     parity: opt.Parity = False,
@@ -46,7 +47,7 @@ def fit_command(
         from fairpca.exceptions import quietly
 
         choices = Choices(
-            group, columns, drop, label, encode=encode, drop_missing=drop_missing, positive=positive
+            group, columns, drop, label, encode, drop_missing, positive, keep_ids=keep_ids
         )
         model = FairPCA(
             components,

@@ -68,6 +68,12 @@ Encode = Annotated[
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
 ]
+KeepIds = Annotated[
+    bool,
+    typer.Option(
+        "--keep-ids", help="Use columns that look like row numbers or ids; else they are left out."
+    ),
+]
 Encoding = Annotated[
     str, typer.Option("--encoding", metavar="NAME", help="Encoding of text files.")
 ]

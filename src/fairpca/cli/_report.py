@@ -24,6 +24,7 @@ def report_command(
     label: opt.Label = None,
     positive: opt.Positive = None,
     encode: opt.Encode = False,
+    keep_ids: opt.KeepIds = False,
     drop_missing: opt.DropMissing = False,
     standardize: opt.Standardize = True,
     parity: opt.Parity = False,
@@ -51,7 +52,7 @@ def report_command(
         from fairpca.report._reading import prepare_data, report_code
 
         choices = Choices(
-            group, columns, drop, label, encode=encode, drop_missing=drop_missing, positive=positive
+            group, columns, drop, label, encode, drop_missing, positive, keep_ids=keep_ids
         )
         model = FairPCA(
             components,

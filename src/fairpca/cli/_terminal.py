@@ -43,6 +43,9 @@ def print_notes(prepared: Prepared, small: list[Any], model: FairProjection) -> 
     if prepared.not_numbers:
         names = _some_names(prepared.not_numbers)
         print_line(f"left out, not numbers: {names} (--encode)")
+    if prepared.roles.identifiers:
+        names = _some_names(list(prepared.roles.identifiers))
+        print_line(f"left out, looks like row numbers or ids: {names} (--keep-ids)")
     if prepared.constant:
         print_line(f"does not vary: {_some_names(prepared.constant)}")
     if prepared.n_dropped:

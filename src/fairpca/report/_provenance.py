@@ -41,8 +41,9 @@ class Provenance:
         Rows in the source, and rows left out for missing values.
     streamed : bool
         Whether the rows were too many to be kept in memory.
-    not_numbers, constant : list of str
-        Columns left out, and columns that do not vary.
+    not_numbers, identifiers, constant : list of str
+        Columns left out, because they are not numbers or only tell rows apart, and columns that do
+        not vary.
     command, code : str
         The command, and Python code, that give the same numbers.
     versions : dict of str to str
@@ -55,6 +56,7 @@ class Provenance:
     n_dropped: int = 0
     streamed: bool = False
     not_numbers: list[str] = field(default_factory=list)
+    identifiers: list[str] = field(default_factory=list)
     constant: list[str] = field(default_factory=list)
     command: str = ""
     code: str = ""
@@ -71,6 +73,7 @@ class Provenance:
             n_dropped=prepared.n_dropped,
             streamed=prepared.streamed,
             not_numbers=prepared.not_numbers,
+            identifiers=list(prepared.roles.identifiers),
             constant=prepared.constant,
             command=command,
             code="\n".join(code),

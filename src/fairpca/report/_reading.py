@@ -26,6 +26,7 @@ def read_table(
     encode: bool = False,
     drop_missing: bool = False,
     positive: str | None = None,
+    keep_ids: bool = False,
     encoding: str = "utf-8",
 ) -> Bunch:
     """Read features and groups from files; the arguments are options of ``fairpca report``.
@@ -48,6 +49,8 @@ def read_table(
         Leave out rows with missing values; otherwise they are an error.
     positive : str, optional
         Compare this group with all others.
+    keep_ids : bool, default=False
+        Use columns that look like row numbers or ids; otherwise they are left out, with a warning.
     encoding : str, default="utf-8"
         The encoding of text files.
 
@@ -65,10 +68,18 @@ def read_table(
     >>> people.data.num_rows
     5827
     """
+    from fairpca._estimators.advice import warn
     from fairpca._tables.choices import Choices
 
-    choices = Choices(groups, columns, drop, label, encode, drop_missing, positive)
+    choices = Choices(groups, columns, drop, label, encode, drop_missing, positive, keep_ids)
     prepared = prepare_data(data, choices, encoding, rows_up_to=float("inf"))
+    ids = list(prepared.roles.identifiers)
+    if ids:
+        warn(
+            f"{prepared.source}: columns {ids} are left out, because they look like row numbers or "
+            f"ids; pass keep_ids=True to use them, or drop={ids} to say that you agree.",
+            UserWarning,
+        )
     return Bunch(
         data=prepared.X,
         sensitive_features=prepared.groups,

@@ -38,6 +38,7 @@ def _data_view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "n_features": len(audit.feature_names),
         "features": _name_list(audit.feature_names),
         "left_out": _name_list(origin["not_numbers"]),
+        "identifiers": _name_list(origin["identifiers"]),
         "constant": _name_list(origin["constant"]),
         "standardized": audit.standardized,
         "normalized": audit.normalized,

@@ -1,0 +1,81 @@
+"""Row numbers and ids are no features, unless they are asked for."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers.command import run
+
+from fairpca._tables.identifiers import identifiers
+from fairpca._tables.table import FileTable
+from fairpca.report import read_table
+
+N = 40
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A table with row numbers, ids, shuffled distinct numbers, and honest features."""
+    rng = np.random.default_rng(0)
+    columns = {
+        "": range(N),
+        "rownames": range(1, N + 1),
+        "ticket": rng.permutation(N) + 1000,
+        "person_id": rng.integers(0, 9, N),
+        "patientID": rng.integers(0, 9, N),
+        "age": rng.integers(20, 60, N),
+        "income": rng.normal(size=N).round(6),
+        "grid": rng.integers(0, 5, N),
+        "sex": rng.choice(["f", "m"], N),
+        "y": rng.permutation(N),
+    }
+    rows = zip(*columns.values(), strict=True)
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "people.csv").write_text("\n".join(lines))
+    return tmp_path
+
+
+IDS = ["rownames", "ticket", "person_id", "patientID"]
+
+
+def test_which_columns_are_identifiers(people):
+    table = FileTable(people / "people.csv")
+    names = ["rownames", "ticket", "person_id", "patientID", "age", "income", "grid"]
+    assert identifiers(table, names) == IDS
+    assert identifiers(table, ["income"]) == []
+
+
+def test_few_rows_are_not_judged_by_their_values(tmp_path):
+    (tmp_path / "few.csv").write_text("a,g\n1,x\n2,y\n3,x\n")
+    assert identifiers(FileTable(tmp_path / "few.csv"), ["a"]) == []
+
+
+def test_the_command_leaves_them_out_with_a_note(people):
+    options = ["-g", "sex", "--label", "y"]
+    done = run("audit", "people.csv", *options, cwd=people)
+    assert "left out, looks like row numbers or ids: rownames, ticket" in done.stdout
+    assert "--keep-ids" in done.stdout
+    plain = json.loads(run("audit", "people.csv", *options, "--json", "-", cwd=people).stdout)
+    by_hand = ["--drop", ",".join(IDS)]
+    dropped = run("audit", "people.csv", *options, *by_hand, "--json", "-", cwd=people)
+    assert plain["pca"] == json.loads(dropped.stdout)["pca"]
+    kept = run("audit", "people.csv", *options, "--keep-ids", "--json", "-", cwd=people)
+    assert len(json.loads(kept.stdout)["pca"]) == 3 + len(IDS)
+    chosen = run("audit", "people.csv", *options, "--columns", "ticket,age", "--json", "-",
+                 cwd=people)  # fmt: skip
+    assert len(json.loads(chosen.stdout)["pca"]) == 2
+
+
+def test_read_table_warns(people):
+    with pytest.warns(UserWarning, match=r"'rownames', 'ticket'.*keep_ids=True") as caught:
+        table = read_table(str(people / "people.csv"), ["sex"], label="y")
+    assert caught[0].filename == __file__
+    assert table.feature_names == ["age", "income", "grid"]
+    table = read_table(str(people / "people.csv"), ["sex"], label="y", keep_ids=True)
+    assert table.feature_names == [*IDS, "age", "income", "grid"]
+
+
+def test_the_target_is_never_a_feature(people):
+    columns = ["age", "income", "y"]
+    table = read_table(str(people / "people.csv"), ["sex"], label="y", columns=columns)
+    assert table.feature_names == ["age", "income"]
