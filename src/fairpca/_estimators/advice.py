@@ -29,7 +29,8 @@ _PACKAGE = str(Path(__file__).parent.parent)
 _LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
 _DROWNED = 10  # times rounding: variances that are smaller are lost in it
 _NOISE = 64  # times rounding: no smaller gap can be proven
-_NO_CHANGE = 1e-9  # of the largest trace
+_NO_CHANGE = 1e-9  # of the largest error
+_ROUNDED = 1e-13  # of the largest trace: what rounding can make of errors
 _GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
 
 
@@ -121,18 +122,25 @@ def _warn_of_people(
     problem: FairProblem, solution: Solution, measured: Operand, disparity: float
 ) -> None:
     """Say that nobody gains, or that only levelling down would give the disparity asked for."""
-    negligible = _NO_CHANGE * float(measured.traces.max())
+    negligible = max(
+        _NO_CHANGE * float(solution.pca.errors.max()), _ROUNDED * float(measured.traces.max())
+    )
     changes = solution.errors - solution.pca.errors
     if changes.max() > negligible and changes.min() >= -negligible:
         before, after = (
             errors[changes.argmax()] for errors in (solution.pca.errors, solution.errors)
         )
-        warn(
-            "no group is better off than under PCA, and one is worse off (its error rises from "
-            f"{max(before, 0.0):.4g} to {after:.4g}): the groups were made more alike by making "
-            'them worse. constraint="pareto", the default, stops before that.',
-            LevellingDownWarning,
-        )
+        paid = f"its error rises from {max(before, 0.0):.4g} to {after:.4g}"
+        if problem.constraint == "pareto":
+            message = (
+                f"the worst-off group gains next to nothing, and another pays for it: {paid}. "
+            )
+            message += "Pass max_error_increase to limit the price."
+        else:
+            message = "no group is better off than under PCA, and one is worse off "
+            message += f"({paid}): the groups were made more alike by making them worse. "
+            message += 'constraint="pareto", the default, stops before that.'
+        warn(message, LevellingDownWarning)
     over = disparity - problem.max_disparity
     if problem.constraint == "pareto" and problem.max_disparity > 0 and over > negligible:
         warn(
