@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA
 from fairpca.datasets import load_rand_health
-from fairpca.metrics import group_reconstruction_errors
+from fairpca.metrics import disparity_scorer, group_reconstruction_errors
 from fairpca.plotting import ScoresDisplay
 
 people = load_rand_health(prepare=False)
@@ -32,27 +32,31 @@ pipeline.fit(X, y, fairpca__sensitive_features=race)
 pipeline.predict(X[:3])  # needs no groups
 
 # %%
-# With routing, ``sensitive_features`` also passes through searches. This one asks how many
-# components suit the prediction best, and whether fairness costs accuracy. ``alpha=1`` is plain
-# PCA.
+# With routing, ``sensitive_features`` also passes through searches, and to
+# ``disparity_scorer``. This search asks how many components suit the prediction best, and what
+# fairness costs and gives on the folds held out. ``alpha=1`` is plain PCA.
 
 with sklearn.config_context(enable_metadata_routing=True):
     search = GridSearchCV(
         make_pipeline(StandardScaler(), FairPCA(), Ridge()),
         {"fairpca__n_components": [2, 4, 8], "fairpca__alpha": [1.0, None]},
+        scoring={"R2": "r2", "disparity": disparity_scorer},
+        refit="R2",
         cv=KFold(5, shuffle=True, random_state=0),
     ).fit(X, y, sensitive_features=race)
-for tried, score in zip(
-    search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+found = search.cv_results_
+for tried, R2, disparity in zip(
+    found["params"], found["mean_test_R2"], -found["mean_test_disparity"], strict=True
 ):
     kind = "PCA" if tried["fairpca__alpha"] else "fair PCA"
-    print(f"{kind:9} {tried['fairpca__n_components']} components: R2 {score:.3f}")
+    r = tried["fairpca__n_components"]
+    print(f"{kind:9} {r} components: R2 {R2:.3f}, disparity {disparity:.2f}")
 
 # %%
-# How the projection in the first pipeline treats each group.
+# How the first pipeline treats each group. The metrics find the projection in it.
 
-scaler, fair = pipeline[0], pipeline["fairpca"]
+fair = pipeline["fairpca"]
 print(fair.status_, fair.group_errors_.round(3), "under PCA", fair.pca_group_errors_.round(3))
-print(group_reconstruction_errors(fair, scaler.transform(X), race))
-ScoresDisplay.from_estimator(fair, scaler.transform(X), race).plot()
+print(group_reconstruction_errors(pipeline, X, race))
+ScoresDisplay.from_estimator(fair, pipeline[0].transform(X), race).plot()
 plt.show()

@@ -10,8 +10,13 @@ import pytest
 import scipy.sparse as sp
 from helpers.data import make_groups
 from sklearn.decomposition import PCA, FactorAnalysis, IncrementalPCA, TruncatedSVD
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, MinMaxPCA
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, load_model
+from fairpca._models.standardized import StandardizedModel
 from fairpca.metrics import (
     fairness_measure,
     group_reconstruction_errors,
@@ -20,7 +25,7 @@ from fairpca.metrics import (
 )
 
 
-@pytest.mark.parametrize("make", [PCA, IncrementalPCA])
+@pytest.mark.parametrize("make", [PCA, IncrementalPCA, TruncatedSVD])
 def test_scikit_learns_projections(make, two_groups):
     X, groups = two_groups
     pca = make(n_components=2).fit(X)
@@ -31,6 +36,36 @@ def test_scikit_learns_projections(make, two_groups):
     spread = abs(expected["g0"] - expected["g1"])
     assert reconstruction_disparity(pca, X, groups) == pytest.approx(spread, rel=1e-9)
     assert fairness_measure(pca, X, groups) == pytest.approx(spread**2, rel=1e-9)
+
+
+@pytest.mark.parametrize("last", [PCA(2), FairPCA(2)])
+def test_pipelines_are_judged_by_their_projection(two_groups, last):
+    X, groups = two_groups
+    wanted = {"fairpca__sensitive_features": groups} if isinstance(last, FairPCA) else {}
+    scaler = StandardScaler().fit(X)
+    steps = SelectKBest(k=5), StandardScaler(), last
+    pipeline = make_pipeline(*steps).fit(X, groups, **wanted)
+    judged = make_pipeline(*steps, LogisticRegression()).fit(X, groups, **wanted)
+    Z = pipeline[:-1].transform(X)
+    for normalize in (False, True):
+        options = {"sensitive_features": groups, "normalize": normalize}
+        errors = group_reconstruction_errors(pipeline[-1], Z, **options)
+        assert group_reconstruction_errors(pipeline, X, **options) == pytest.approx(errors)
+        assert group_reconstruction_errors(judged, X, **options) == pytest.approx(errors)
+    alone = make_pipeline(last).fit(scaler.transform(X), **wanted)
+    assert row_reconstruction_errors(alone, scaler.transform(X)) == pytest.approx(
+        row_reconstruction_errors(alone[0], scaler.transform(X))
+    )
+
+
+def test_loaded_models_of_standardised_columns(two_groups, tmp_path):
+    pytest.importorskip("safetensors")
+    X, groups = two_groups
+    moments, scale = GroupMoments.from_data(X, groups).standardize()
+    fair = FairPCA(2).fit_moments(moments)
+    StandardizedModel.of(fair, scale).save(tmp_path / "m.safetensors")
+    errors = group_reconstruction_errors(load_model(tmp_path / "m.safetensors"), X, groups)
+    assert list(errors.values()) == pytest.approx(fair.group_errors_, rel=1e-9)
 
 
 def test_held_out_data_and_more_groups():
@@ -149,8 +184,12 @@ def test_a_group_at_the_mean_loses_no_share():
 def test_refusals(two_groups):
     X, groups = two_groups
     pca = PCA(2).fit(X)
-    with pytest.raises(TypeError, match="no components_ and mean_"):
-        group_reconstruction_errors(TruncatedSVD(2).fit(X), X, groups)
+    with pytest.raises(TypeError, match="StandardScaler has no components_ and mean_"):
+        group_reconstruction_errors(StandardScaler().fit(X), X, groups)
+    with pytest.raises(
+        TypeError, match=r"no step of the pipeline \(StandardScaler, PCA\) is a fitted"
+    ):
+        group_reconstruction_errors(make_pipeline(StandardScaler(), PCA(2)), X, groups)
     with pytest.raises(ValueError, match="not orthonormal"):
         group_reconstruction_errors(FactorAnalysis(2).fit(X), X, groups)
     with pytest.raises(ValueError, match=r"3 features, but PCA was fitted to 6"):

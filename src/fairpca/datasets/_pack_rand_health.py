@@ -66,12 +66,12 @@ def first_years(years: Iterable[dict[str, str]]) -> list[list[str]]:
     for year in years:
         known = year["black"] in ("0", "1") and all(year[c.source] for c in COLUMNS.values())
         if year["zper"] not in seen and known:
-            rows.append([_short(year[c.source], c.decimals) for c in COLUMNS.values()])
+            rows.append([_with_decimals(year[c.source], c.decimals) for c in COLUMNS.values()])
         seen.add(year["zper"])
     return rows
 
 
-def _short(value: str, decimals: int) -> str:
+def _with_decimals(value: str, decimals: int) -> str:
     """``13.73189`` as 13.7, ``12.0`` as 12: no zeros at the end."""
     return f"{round(float(value), decimals):g}"
 

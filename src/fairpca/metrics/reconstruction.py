@@ -1,8 +1,9 @@
 """How well a linear projection reconstructs each group, on any data.
 
 All functions take any fitted object with orthonormal ``components_`` and a ``mean_``: the
-estimators of this library as well as scikit-learn's ``PCA`` and ``IncrementalPCA``. The data may be
-other rows than those fitted to.
+estimators of this library as well as scikit-learn's ``PCA``, ``IncrementalPCA`` and
+``TruncatedSVD``, or a pipeline with one of them. Errors are in the units of the rows as they arrive
+at the projection. The data may be other rows than those fitted to.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fairpca._input.checks import (
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
 from fairpca._typing import Array
+from fairpca.metrics.projection import projection_of, seen_by_projection
 
 __all__ = [
     "fairness_measure",
@@ -35,7 +37,7 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
     Parameters
     ----------
     estimator : object
-        Fitted, with ``components_`` and ``mean_``.
+        Fitted, with ``components_`` and ``mean_``; or a fitted pipeline with such a step.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
 
     Returns
@@ -51,6 +53,7 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
     >>> row_reconstruction_errors(PCA(1).fit(X), X)
     array([1., 1., 0., 0.])
     """
+    estimator, X = seen_by_projection(estimator, X)
     components, mean = projection_of(estimator)
     rows = as_rows(X)
     if rows.n_features != len(mean):
@@ -83,7 +86,7 @@ def group_reconstruction_errors(
     Parameters
     ----------
     estimator : object
-        Fitted, with ``components_`` and ``mean_``.
+        Fitted, with ``components_`` and ``mean_``; or a fitted pipeline with such a step.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row, any number of groups; several columns are crossed.
@@ -109,6 +112,7 @@ def group_reconstruction_errors(
     >>> group_reconstruction_errors(pca, X + [0.0, 1.0], ["a", "a", "b", "b"], normalize=True)
     {'a': 1.0, 'b': 0.2}
     """
+    estimator, X = seen_by_projection(estimator, X)
     squares = row_reconstruction_errors(estimator, X)
     codes, labels = encode_groups(sensitive_features, len(squares))
     weights = check_sample_weight(sample_weight, len(squares))
@@ -118,7 +122,8 @@ def group_reconstruction_errors(
     check_group_weights(labels, totals)
     averages: dict[Any, float] = dict(zip(labels.tolist(), (errors / totals).tolist(), strict=True))
     if normalize:
-        empty = SimpleNamespace(components_=estimator.components_[:0], mean_=estimator.mean_)
+        components, mean = projection_of(estimator)
+        empty = SimpleNamespace(components_=components[:0], mean_=mean)
         distances = group_reconstruction_errors(
             empty, X, sensitive_features, sample_weight=sample_weight
         )
@@ -190,22 +195,3 @@ def fairness_measure(
         estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
     )
     return disparity**2
-
-
-def projection_of(estimator: Any) -> tuple[Any, Any]:
-    """Components and mean of a fitted linear projection."""
-    components = getattr(estimator, "components_", None)
-    mean = getattr(estimator, "mean_", None)
-    if components is None or mean is None:
-        raise TypeError(
-            f"{type(estimator).__name__} has no components_ and mean_; pass a fitted linear "
-            "projection such as FairPCA or sklearn.decomposition.PCA."
-        )
-    components = np.asarray(components, dtype=np.float64)
-    departure = np.abs(components @ components.T - np.eye(len(components))).max(initial=0.0)
-    if departure > 1e-4:
-        raise ValueError(
-            f"the components_ of {type(estimator).__name__} are not orthonormal (off by "
-            f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
-        )
-    return components, np.asarray(mean, dtype=np.float64)

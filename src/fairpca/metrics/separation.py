@@ -27,7 +27,7 @@ from scipy.special import ndtr
 
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array, Labels
-from fairpca.metrics.reconstruction import projection_of
+from fairpca.metrics.projection import projection_of, seen_by_projection
 
 _SINGULAR = 1e-12  # of the largest variance within groups: none
 
@@ -83,7 +83,7 @@ def group_separation(
     Parameters
     ----------
     estimator : object
-        Fitted, with orthonormal ``components_`` and a ``mean_``.
+        Fitted, with orthonormal ``components_`` and a ``mean_``; with rows also a pipeline.
     X : GroupMoments, or array, sparse matrix or data frame of shape (n_samples, n_features)
         Moments are enough, of any rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
@@ -110,6 +110,8 @@ def group_separation(
     >>> round(group_separation(blind, X, groups).largest()["discriminant_auc"], 3)
     0.5
     """
+    if not isinstance(X, GroupMoments):
+        estimator, X = seen_by_projection(estimator, X)
     moments = _moments_of_rows(X, sensitive_features, sample_weight)
     components, _ = projection_of(estimator)
     if components.shape[1] != moments.n_features:

@@ -1,0 +1,51 @@
+"""Which linear projection a fitted object is, alone or inside a pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import TruncatedSVD
+from sklearn.pipeline import Pipeline
+
+from fairpca._typing import Array
+
+
+def seen_by_projection(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The projection of a fitted pipeline, and the rows as they arrive at it.
+
+    It is the last step that has ``components_``. What follows it, such as a classifier, does not
+    matter here.
+    """
+    if not isinstance(estimator, Pipeline):
+        return estimator, X
+    places = [i for i, (_, step) in enumerate(estimator.steps) if hasattr(step, "components_")]
+    if not places:
+        steps = ", ".join(type(step).__name__ for _, step in estimator.steps)
+        raise TypeError(
+            f"no step of the pipeline ({steps}) is a fitted linear projection; fit it, and let one "
+            "step be FairPCA or sklearn.decomposition.PCA."
+        )
+    last = places[-1]
+    return estimator[last], estimator[:last].transform(X) if last else X
+
+
+def projection_of(estimator: Any) -> tuple[Array, Array]:
+    """Components and mean of a fitted linear projection."""
+    components = getattr(estimator, "components_", None)
+    mean = getattr(estimator, "mean_", None)
+    if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre
+        mean = np.zeros(components.shape[1])
+    if components is None or mean is None:
+        raise TypeError(
+            f"{type(estimator).__name__} has no components_ and mean_; pass a fitted linear "
+            "projection such as FairPCA or sklearn.decomposition.PCA, or a pipeline with one."
+        )
+    components = np.asarray(components, dtype=np.float64)
+    departure = np.abs(components @ components.T - np.eye(len(components))).max(initial=0.0)
+    if departure > 1e-4:
+        raise ValueError(
+            f"the components_ of {type(estimator).__name__} are not orthonormal (off by "
+            f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
+        )
+    return components, np.asarray(mean, dtype=np.float64)
