@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.model_selection import KFold
 
 from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA, audit
 from fairpca._audit.audit import AuditSettings, run_audit
@@ -103,6 +104,34 @@ def test_other_estimators_can_be_audited(estimator):
     assert result.pca.group_errors == pytest.approx(diabetes_audit().pca.group_errors)
     assert abs(result.fair.disparity) < result.pca.disparity
     json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_the_recommended_stop_is_chosen_by_cross_validation():
+    X, groups = diabetes().data, diabetes().sensitive_features
+    result = audit(X, groups, **TWO_RANKS)
+    assert "cv=3" in result.estimator
+    assert result.status == "stopped by cross-validation"
+    Z = X / X.std(axis=0, ddof=1)
+    fixed = FairPCA(result.n_components, alpha=result.alpha).fit(Z, sensitive_features=groups)
+    assert result.fair.group_errors == pytest.approx(fixed.group_errors_)
+    assert len(result.path.held_out.disparity) == len(result.path.disparity)
+    given = audit(X, groups, FairPCA(result.n_components, cv=3), **TWO_RANKS)
+    assert given.fair.group_errors == pytest.approx(result.fair.group_errors)
+
+
+def test_folds_of_the_choice_see_merged_groups():
+    X, groups = unequal_groups()
+    model = FairPCA(3, cv=3, min_group_size=40, small_groups="merge")
+    merged = audit(X, groups, model, **TWO_RANKS)
+    rest = np.where(np.isin(groups, ["east", "west"]), "rest", groups)
+    expected = audit(X, rest, FairPCA(3, cv=3), **TWO_RANKS)
+    assert merged.small_groups == ["east", "west"]
+    assert merged.fair.group_errors == pytest.approx(expected.fair.group_errors, rel=1e-6)
+
+
+def test_splitters_are_refused():
+    with pytest.raises(ValueError, match=r"takes no splitter, .* FairPCA\(3, cv=10\)"):
+        audit(diabetes().data, diabetes().sensitive_features, FairPCA(3, cv=KFold(3)))
 
 
 def test_changes_are_those_of_the_held_out_errors():

@@ -26,6 +26,19 @@ def test_held_out_errors_come_from_fits_without_the_row():
         assert errors[fold == k] == pytest.approx(((Z - back) ** 2).sum(axis=1))
 
 
+def test_a_choice_by_cross_validation_is_made_without_the_row_too():
+    made = make_two_groups((60, 30), 4, random_state=3)
+    X, codes = made.data, (made.sensitive_features == "minority").astype(np.intp)
+    fold = assign_folds(codes, 4, np.random.default_rng(0))
+    errors = cross_fit(X, codes, fold, [FairPCA(2, cv=4)], standardize=False).errors[0]
+    for k in range(4):
+        rest = fold != k
+        moments = GroupMoments.from_data(X[rest], codes[rest], folds=fold[rest])
+        fit = FairPCA(2, cv=3).fit_moments(moments)
+        back = fit.inverse_transform(fit.transform(X[~rest]))
+        assert errors[~rest] == pytest.approx(((X[~rest] - back) ** 2).sum(axis=1))
+
+
 def test_folds_are_as_even_as_can_be_within_each_group_and_over_blocks():
     codes = np.repeat([0, 1, 2], [23, 11, 4])
     before = np.array([3, 0, 5])

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from fairpca._audit.fits import Fits, fit_both, small_group_parameters
+from fairpca._audit.fits import (
+    Fits,
+    chooses_by_folds,
+    fit_both,
+    recommended,
+    settle,
+    small_group_parameters,
+)
 from fairpca._audit.held_out import FoldFit
 from fairpca._audit.intervals import Resampling
 from fairpca._audit.new_rows import FAIR, PCA, NewRows
@@ -30,6 +38,7 @@ from fairpca._estimators.advice import warn
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
+from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
@@ -63,8 +72,9 @@ def audit(
     estimator : FairPCA or other estimator of this library, optional
         It is not modified; clones of it are fitted. Its ``normalize``, ``min_group_size`` and
         ``small_groups`` hold for the whole audit: all errors are then relative, and small groups
-        are merged or left out of all comparisons. By default ``FairPCA(n_components=0.7)``: as many
-        components as keep 70 % of each group's variance.
+        are merged or left out of all comparisons. By default ``FairPCA(n_components=0.7, cv=10)``:
+        as many components as keep 70 % of each group's variance, and as much fairness as helps rows
+        that were not fitted to. ``cv`` is a number of folds; the audit deals them itself.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights. All averages are weighted; folds and resamples are of rows, whatever
         their weight. Rows of weight zero are left out.
@@ -167,11 +177,14 @@ def run_audit(
     moments, scale = rows.moments, None
     if settings.standardize:
         moments, scale = moments.standardize()
+    if not isinstance(estimator, FairProjection):
+        estimator = recommended(estimator, rows.moments, settings.n_folds)
+    by_fold = _choice_folds(rows, estimator, settings, rng, progress)
     progress("fitting")
-    fits = fit_both(estimator, moments)
+    fits = fit_both(estimator, moments, by_fold)
     progress("following the trade-off")
     path = _trace_path(fits, settings.n_points)
-    curve = rank_curve(moments, fits.fair, settings.ranks, progress)
+    curve = rank_curve(moments, fits.fair, settings.ranks, progress, fits.settled)
     n_folds = _possible_folds(fits.settled, settings.n_folds, fits.fair.n_components_)
     judged = dict.fromkeys(("cross_validation", "bootstrap", "changes", "influence"))
     new = _new_rows(rows, fits, scale, n_folds, rng, progress) if n_folds else None
@@ -211,15 +224,36 @@ def run_audit(
     )
 
 
+def _choice_folds(
+    rows: AuditedRows,
+    estimator: FairProjection,
+    settings: AuditSettings,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> GroupMoments | None:
+    """Moments of folds for an estimator that chooses by cross-validation; None for others."""
+    if not chooses_by_folds(estimator):
+        return None
+    cv: Any = getattr(estimator, "cv", None)
+    if not isinstance(cv, Integral):
+        raise ValueError(
+            f"audit deals the folds itself and takes no splitter, got cv={cv}; pass how many there "
+            "are, for example FairPCA(3, cv=10)."
+        )
+    by_fold = rows.by_fold(settle(estimator, rows.moments), int(cv), rng, progress)
+    return by_fold.standardize()[0] if settings.standardize else by_fold
+
+
 def _trace_path(fits: Fits, n_points: int) -> TradeoffPath:
-    """The frontier at the rank of the audit."""
-    fair = fits.fair
+    """The frontier at the rank of the audit; on held-out rows too where there are folds."""
+    fair, by_fold = fits.fair, fits.settled.by_fold
     with quietly():
         return tradeoff_path(
-            fair.moments_,
+            fair.moments_ if by_fold is None else by_fold,
             n_components=fair.n_components_,
             n_points=n_points,
             normalize=fair.normalize,
+            cv=None if by_fold is None else getattr(fair, "cv", None),
             **small_group_parameters(fair),
         )
 

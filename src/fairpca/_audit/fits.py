@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.solution import disparity
 from fairpca._typing import Array
 from fairpca.exceptions import quietly
+
+_FEWEST_FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -57,22 +59,24 @@ class Fits:
         return np.asarray(errors / self.divisors[:, None])
 
 
-def fit_both(estimator: FairProjection | None, moments: GroupMoments) -> Fits:
-    """Fit the fair projection, and PCA with as many components."""
-    if not isinstance(estimator, FairProjection | None):
-        raise TypeError(
-            f"audit compares PCA with an estimator of fairpca, got {type(estimator).__name__}; "
-            "pass FairPCA(r), for example, and measure other projections with "
-            "fairpca.metrics.group_reconstruction_errors."
-        )
-    fair = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
-    settled = fair._settle(moments)
+def fit_both(
+    estimator: FairProjection, moments: GroupMoments, by_fold: GroupMoments | None = None
+) -> Fits:
+    """Fit the fair projection, and PCA with as many components.
+
+    ``by_fold`` are the moments of the settled groups in each fold, for an estimator that chooses
+    by cross-validation (:func:`chooses_by_folds`).
+    """
+    fair = clone(estimator)
+    settled = settle(fair, moments)
+    if by_fold is not None:
+        settled = replace(settled, by_fold=by_fold)
     with quietly():
         fair._fit_settled(moments, settled)
     r = fair.n_components_
     fair.set_params(n_components=r)
     pca = FairPCA(r, alpha=1.0, **small_group_parameters(fair))._fit_settled(moments, settled)
-    if fair.group_errors_.sum() == 0 and not settled.operand.traces.any():
+    if fair.group_errors_.sum() == 0 and not moments.second_moments().any():
         raise ValueError(
             "no column of X varies, so there is nothing to reconstruct; pass at least one column "
             "that varies."
@@ -80,6 +84,40 @@ def fit_both(estimator: FairProjection | None, moments: GroupMoments) -> Fits:
     labels = settled.moments.groups.tolist()
     sides = labels.index(fair.privileged_group_), labels.index(fair.harmed_group_)
     return Fits(settled, pca, fair, *sides)
+
+
+def settle(estimator: FairProjection, moments: GroupMoments) -> SettledGroups:
+    """The groups as the estimator sees them, without folds."""
+    if chooses_by_folds(estimator):
+        estimator = clone(estimator).set_params(cv=None)
+    return estimator._settle(moments)
+
+
+def chooses_by_folds(estimator: FairProjection) -> bool:
+    """Whether the estimator decides where to stop by cross-validation."""
+    return getattr(estimator, "cv", None) is not None
+
+
+def recommended(
+    estimator: FairProjection | None, moments: GroupMoments, n_folds: int
+) -> FairProjection:
+    """The estimator, or without one ``FairPCA(0.7)``; where to stop is chosen by cross-validation.
+
+    Only of an estimator that leaves this open, and where every group has three rows or more.
+    """
+    if not isinstance(estimator, FairProjection | None):
+        raise TypeError(
+            f"audit compares PCA with an estimator of fairpca, got {type(estimator).__name__}; "
+            "pass FairPCA(r), for example, and measure other projections with "
+            "fairpca.metrics.group_reconstruction_errors."
+        )
+    model: FairProjection = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
+    settled = settle(model, moments)
+    folds = int(min(n_folds, *settled.moments.counts[settled.compared]))
+    open_end = isinstance(model, FairPCA) and model.alpha is None and model.solver == "exact"
+    if folds >= _FEWEST_FOLDS and open_end and not chooses_by_folds(model):
+        model.set_params(cv=folds)
+    return model
 
 
 def small_group_parameters(estimator: FairProjection) -> dict[str, Any]:

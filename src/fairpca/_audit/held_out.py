@@ -21,9 +21,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fairpca._audit.fits import chooses_by_folds
 from fairpca._audit.influence import LargestErrors, n_kept
 from fairpca._audit.refits import refit_effects
 from fairpca._estimators.base import FairProjection
+from fairpca._moments.fold_labels import FoldLabel, have_folds
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._progress import Progress, silent
@@ -107,13 +109,19 @@ def fit_folds(
     """Fit to the moments of all folds but one, for each fold.
 
     ``parts`` are the moments of each fold, with codes for groups. The estimators are refitted in
-    place. All folds have the same groups ``compared`` (by default all groups), although a group
-    that is large enough may be too small in a fold.
+    place; one that chooses by cross-validation does so again, by the folds that are left. All folds
+    have the same groups ``compared`` (by default all groups), although a group that is large enough
+    may be too small in a fold.
     """
-    fits = []
+    fits, labelled = [], list(parts)
+    if any(map(chooses_by_folds, estimators)):
+        labelled = [
+            part.relabel({g: FoldLabel(0, k, g) for g in part.groups.tolist()})
+            for k, part in enumerate(parts)
+        ]
     for k in range(len(parts)):
         progress("cross-validation", k / len(parts))
-        rest = reduce(GroupMoments.merge, [*parts[:k], *parts[k + 1 :]])
+        rest = reduce(GroupMoments.merge, [*labelled[:k], *labelled[k + 1 :]])
         fits.append(fit_moments(rest, estimators, standardize, compared))
     return fits
 
@@ -125,14 +133,17 @@ def fit_moments(
     compared: Mask | None = None,
 ) -> FoldFit:
     """Fit the estimators, in place, to the same moments."""
-    scale = None
+    scale, by_fold = None, None
     if standardize:
         moments, scale = moments.standardize()
+    if have_folds(moments.groups.tolist()):
+        moments, by_fold = moments.without_folds(), moments
     codes = moments.groups
     present = np.ones(len(codes), bool) if compared is None else compared[codes]
     for estimator in estimators:
         with quietly():
-            estimator._fit_settled(moments, SettledGroups(moments, present, []))
+            settled = SettledGroups(moments, present, [], by_fold=by_fold)
+            estimator._fit_settled(moments, settled)
     return FoldFit.of(estimators, moments.mean, scale)
 
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from fairpca._audit.result import RankCurve
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
 from fairpca.exceptions import quietly
@@ -23,14 +24,20 @@ def rank_curve(
     estimator: FairProjection,
     ranks: Sequence[int] | None,
     progress: Progress = silent,
+    settled: SettledGroups | None = None,
 ) -> RankCurve:
-    """Fit the estimator at many ranks; see ``ranks`` of :func:`fairpca.audit` for the default."""
+    """Fit the estimator at many ranks; see ``ranks`` of :func:`fairpca.audit` for the default.
+
+    ``settled``: what the estimator made of the groups, with folds if it chooses by them.
+    """
+    settled = estimator._settle(moments) if settled is None else settled
     chosen = _chosen_ranks(moments, int(estimator.n_components or 1), ranks)
     fits = []
     for i, rank in enumerate(chosen):
         progress("errors against components", i / len(chosen))
         with quietly():
-            fits.append(clone(estimator).set_params(n_components=rank).fit_moments(moments))
+            model = clone(estimator).set_params(n_components=rank)
+            fits.append(model._fit_settled(moments, settled))
     return RankCurve(
         np.array(chosen),
         np.array([fit.pca_group_errors_ for fit in fits]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -61,6 +61,15 @@ class RowsInMemory:
         self._values = values if weights is None else values[self._kept]
         self._codes = codes[self._kept]
         self._weights = None if weights is None else weights[self._kept]
+
+    def by_fold(
+        self, settled: SettledGroups, n_folds: int, rng: np.random.Generator, progress: Progress
+    ) -> GroupMoments:
+        """Moments of the settled groups in each fold."""
+        codes = _settled_codes(self._labels.tolist(), settled)[self._codes]
+        fold, labels = assign_folds(codes, n_folds, rng), settled.moments.groups.tolist()
+        groups = CodedLabels(codes, labels)
+        return GroupMoments.from_data(self._values, groups, self._weights, folds=fold)
 
     def cross_fit(
         self,
@@ -130,6 +139,21 @@ class StreamedRows:
         self.moments, self.feature_names = moments, roles.feature_names
         self._table, self._roles, self._before, self._seed = table, roles, before, seed
         self._ordinals = {place: i for i, place in enumerate(before)}
+
+    def by_fold(
+        self, settled: SettledGroups, n_folds: int, rng: np.random.Generator, progress: Progress
+    ) -> GroupMoments:
+        """Moments of the settled groups in each fold, in one pass."""
+        labels = settled.moments.groups.tolist()
+
+        def fold_moments(block: TableBlock) -> GroupMoments:
+            X, codes, before = self._read(block, settled)
+            fold = assign_folds(codes, n_folds, self._random(block, "choice"), before)
+            return block_moments(X, CodedLabels(codes, labels), None, folds=fold)
+
+        parts = self._pass(fold_moments, "reading the folds of the choice", progress)
+        merged: GroupMoments = reduce(GroupMoments.merge, parts)
+        return merged
 
     def cross_fit(
         self,

@@ -45,6 +45,7 @@ def report_command(
     ):
         from fairpca import FairPCA
         from fairpca._audit.audit import AuditSettings, run_audit
+        from fairpca._audit.fits import recommended
         from fairpca._audit.rows import rows_of
         from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY
         from fairpca._tables.choices import Choices
@@ -63,6 +64,7 @@ def report_command(
         )
         prepared = prepare_data(data or None, choices, encoding, MOST_BYTES_IN_MEMORY, show)
         settings = AuditSettings(standardize, random_state=seed)
+        model = recommended(model, prepared.moments, settings.n_folds)
         result = run_audit(rows_of(prepared, seed), model, settings, show)
         command = shlex.join(["fairpca", *context.obj])
         code = report_code(data or None, choices, encoding, result, prepared.streamed)

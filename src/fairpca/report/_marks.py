@@ -47,14 +47,39 @@ def path_by_group(audit: Audit) -> Marks:
     ]
 
 
+def path_of_new_rows(audit: Audit) -> Marks:
+    """Overall error and disparity on held-out rows along the frontier, if folds were kept."""
+    held_out, size = audit.path.held_out, unit(audit)
+    if held_out is None or held_out.reconstruction_error[0] <= 1e-9 * size:
+        return []
+    cost = held_out.reconstruction_error / held_out.reconstruction_error[0] - 1
+    return [
+        {"i": i, "disparity": float(D), "cost": 100 * float(cost[i])}
+        for i, D in enumerate(held_out.disparity)
+    ]
+
+
+def new_rows_by_group(audit: Audit) -> Marks:
+    """Group errors on held-out rows along the frontier, against the disparity fitted to."""
+    if audit.path.held_out is None:
+        return []
+    return [
+        {"disparity": float(D), "g": g, "error": float(error)}
+        for D, errors in zip(audit.path.disparity, audit.path.held_out.group_errors, strict=True)
+        for g, error in enumerate(errors)
+    ]
+
+
 def named_points(audit: Audit) -> Marks:
     """Where methods with a name end on the frontier; one point for those that end together."""
     path, size = audit.path, Stops.of(audit).unit
     R, places = float(path.reconstruction_error[0]), dict[tuple[float, float], list[str]]()
     visible = max(5e-3 * float(np.ptp(path.disparity)), 1e-9 * size)
-    for name, point in path.marks.items():
-        cost = point.reconstruction_error / R - 1 if R > 0 else 0.0
-        at = zero_if_rounding(point.disparity, size), 100 * zero_if_rounding(cost, 1.0)
+    ends = {name: (p.disparity, p.reconstruction_error) for name, p in path.marks.items()}
+    ends["this report"] = audit.fair.disparity, audit.fair.overall
+    for name, (D, error) in ends.items():
+        cost = error / R - 1 if R > 0 else 0.0
+        at = zero_if_rounding(D, size), 100 * zero_if_rounding(cost, 1.0)
         near = next((p for p in places if abs(p[0] - at[0]) <= visible), at)
         places.setdefault(near, []).append(name)
     return [

@@ -76,6 +76,7 @@ def _fit_view(audit: Audit) -> dict[str, Any]:
         "alpha": f"{audit.alpha:.4g}",
         "gap": gap(audit.duality_gap, unit(audit)),
         "certified": audit.certified,
+        "chosen_by_folds": audit.path.held_out is not None,
         "lossless": lossless(audit),
         "estimator": audit.estimator,
     }
