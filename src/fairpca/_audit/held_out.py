@@ -113,17 +113,24 @@ def fit_folds(
     have the same groups ``compared`` (by default all groups), although a group that is large enough
     may be too small in a fold.
     """
-    fits, labelled = [], list(parts)
-    if any(map(chooses_by_folds, estimators)):
-        labelled = [
-            part.relabel({g: FoldLabel(0, k, g) for g in part.groups.tolist()})
-            for k, part in enumerate(parts)
-        ]
+    fits, parts = [], _kept_apart(parts, estimators)
     for k in range(len(parts)):
         progress("cross-validation", k / len(parts))
-        rest = reduce(GroupMoments.merge, [*labelled[:k], *labelled[k + 1 :]])
+        rest = reduce(GroupMoments.merge, [*parts[:k], *parts[k + 1 :]])
         fits.append(fit_moments(rest, estimators, standardize, compared))
     return fits
+
+
+def _kept_apart(
+    parts: Sequence[GroupMoments], estimators: Sequence[FairProjection]
+) -> list[GroupMoments]:
+    """The moments of folds, labelled by fold if an estimator chooses by cross-validation."""
+    if not any(map(chooses_by_folds, estimators)):
+        return list(parts)
+    return [
+        part.relabel({g: FoldLabel(0, k, g) for g in part.groups.tolist()})
+        for k, part in enumerate(parts)
+    ]
 
 
 def fit_moments(
@@ -173,7 +180,8 @@ def cross_fit(
     ]
     fits = fit_folds(parts, estimators, standardize, compared, progress)
     if whole is None:
-        whole = fit_moments(reduce(GroupMoments.merge, parts), estimators, standardize, compared)
+        everything = reduce(GroupMoments.merge, _kept_apart(parts, estimators))
+        whole = fit_moments(everything, estimators, standardize, compared)
     errors = np.empty((len(estimators) + 1, len(codes)))
     for k, fit in enumerate(fits):
         errors[:, fold == k] = fit.errors(X[fold == k])
