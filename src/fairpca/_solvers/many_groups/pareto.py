@@ -139,6 +139,8 @@ class EfficientFrontier:
         problem = least_maximum(nothing, self.compared, shares=self.shares, max_error=limit)
         found = minimise(self.work, problem, self.tol)
         assert found is not None  # without a ceiling there is always an answer
+        if found.violation > self.rounding:
+            found = replace(found, **self._as_pca())
         left, price = limit - float(self.shares @ found.errors), float(found.prices[-1])
         if left > self.rounding or price <= EQUAL:
             end = self.end
@@ -202,7 +204,8 @@ class EfficientFrontier:
         """
         (low, f_low, found), (high, f_high) = met, missed
         for _ in range(_NARROWINGS):
-            if f_low >= -self.rounding or high - low <= EQUAL * self.highest:
+            exact = self.spread(found.errors) >= max_spread - self.rounding
+            if exact or high - low <= EQUAL * self.highest:
                 break
             c = high - f_high * (high - low) / (f_high - f_low)
             trial = self.at(c)
