@@ -18,6 +18,7 @@ from fairpca import (
     ParityInfeasibleWarning,
     SubsetFairPCA,
     WelfarePCA,
+    load_model,
     tradeoff_path,
 )
 from fairpca._moments import learn as learning
@@ -298,3 +299,20 @@ def test_alpha_one_is_pca_and_less_needs_two_groups():
     ignoring = FairPCA(2, alpha=0.5, min_group_size=50, small_groups="ignore")
     with pytest.raises(ValueError, match="compares two groups, but sensitive_features holds 4"):
         ignoring.fit(X, sensitive_features=groups)
+
+
+def test_efficient_fairness_has_two_gaps(tmp_path):
+    X, groups = several(SIZES)
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    assert fair.status_ in ("parity reached", "worst-off group at its best")
+    assert fair.group_errors_.max() <= fair.pca_group_errors_.max()
+    for gap in (fair.duality_gap_, fair.error_gap_):
+        assert 0 <= gap <= 1e-4 * fair.reconstruction_error_
+    blocks = FairPCA(2)
+    for rows in np.array_split(np.arange(len(X)), 3):
+        blocks.partial_fit(X[rows], sensitive_features=groups[rows])
+    assert blocks.error_gap_ == pytest.approx(fair.error_gap_, abs=1e-5)
+    fair.save(tmp_path / "fair.safetensors")
+    assert load_model(tmp_path / "fair.safetensors").error_gap_ == fair.error_gap_
+    two = FairPCA(2).fit(X, sensitive_features=groups == groups[0])
+    assert not hasattr(two, "error_gap_")

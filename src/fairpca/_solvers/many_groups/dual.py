@@ -218,7 +218,7 @@ def _anywhere(
     if proof.bound > ceiling:
         return nearby, proof
     target = proof.bound + _allowed(work, problem, nearby.value, tol)
-    found = recover(work, problem, end.centre, end.prices, target, nearby.value)
+    found = recover(work, problem, end.centre, end.prices, target)
     if found.value - proof.bound > _allowed(work, problem, found.value, tol):
         # Multipliers are exact, zeros included, where the path only tends to its end slowly: at a
         # row that is active at no price.

@@ -42,7 +42,6 @@ def recover(
     centre: Centre,
     prices: Array,
     target: float,
-    known: float = np.inf,
 ) -> Candidate:
     """Find a rank-r projection near the relaxed solution.
 
@@ -57,8 +56,6 @@ def recover(
         The prices it leads to.
     target : float
         Objective at which to stop trying other starts.
-    known : float
-        Objective that descent from elsewhere has led to.
 
     Returns
     -------
@@ -73,7 +70,7 @@ def recover(
 
     S = _purify(centre, block, work.matrices, problem, active)
     best = descend(eigen(S)[1][:, -rank:], work, problem, prices)
-    rng, found_again = np.random.default_rng(0), int(abs(best.value - known) <= 1e-8)
+    rng, found_again = np.random.default_rng(0), 0
     for _ in range(_RESTARTS if block.shape[1] > 1 else 0):
         if best.violation <= kept and (best.value <= target or found_again == _FOUND_AGAIN):
             break
