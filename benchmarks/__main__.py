@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import competitors, core, coverage, gaps, growth, many_groups, outcomes, scale
+from benchmarks import (
+    competitors,
+    core,
+    coverage,
+    gaps,
+    growth,
+    many_groups,
+    outcomes,
+    scale,
+    welfare,
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes, nothing is stored")
     arguments = ["--quick"] if parser.parse_args().quick else []
-    for module in (core, competitors, many_groups, gaps, growth, scale, coverage, outcomes):
+    parts = (core, competitors, many_groups, welfare, gaps, growth, scale, coverage, outcomes)
+    for module in parts:
         module.main(arguments)
 
 

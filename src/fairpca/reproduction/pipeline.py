@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairpca._progress import Progress, silent
+from fairpca.datasets import load_lfw
 from fairpca.reproduction import tables
 from fairpca.reproduction.claims import Claim, check_claims
 from fairpca.reproduction.results import Result, writable_folder, write_text
@@ -62,7 +63,13 @@ def reproduce(
     results = run_jobs(jobs, folder / "results", progress)
     beyond = run_beyond(jobs, folder / "results", progress)
     progress("drawing figures")
-    return publish(results, folder, beyond)
+    report = publish(results, folder, beyond)
+    if not beyond:
+        return report
+    from fairpca.reproduction import faces
+
+    progress("rebuilding faces")
+    return replace(report, files=report.files + faces.draw_faces(load_lfw(), folder / "figures"))
 
 
 def run_beyond(jobs: Sequence[Job], folder: Path, progress: Progress = silent) -> list[GroupResult]:
