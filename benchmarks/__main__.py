@@ -15,6 +15,7 @@ from benchmarks import (
     gaps,
     growth,
     many_groups,
+    methods,
     outcomes,
     scale,
     welfare,
@@ -25,8 +26,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes, nothing is stored")
     arguments = ["--quick"] if parser.parse_args().quick else []
-    parts = (core, competitors, many_groups, welfare, gaps, growth, scale, coverage, outcomes)
-    for module in parts:
+    for module in (
+        core,
+        competitors,
+        many_groups,
+        welfare,
+        methods,
+        gaps,
+        growth,
+        scale,
+        coverage,
+        outcomes,
+    ):
         module.main(arguments)
 
 

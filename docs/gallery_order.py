@@ -9,6 +9,7 @@ ORDER = [
     "what_scores_reveal.py",
     "which_fairness.py",
     "scores_for_a_target.py",
+    "batches.py",
     "pipelines.py",
     "read_big_files.py",
 ]

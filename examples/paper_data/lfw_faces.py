@@ -17,6 +17,6 @@ for file in draw_faces(load_lfw(), Path("faces")):
 
 # %%
 # The faces shown are an easy, a typical and a hard one of each group, by PCA's error. On the left
-# are the mean errors of both groups. PCA loses more of women's faces (12.0 against 11.2). ``FairPCA``
-# makes both errors 11.6, and the women's faces come out better, the men's a little worse.
+# are the mean errors of both groups. PCA loses more of women's faces, 12.0 against 11.2.
+# ``FairPCA`` makes both errors 11.6: the women's faces come out better, the men's a little worse.
 # ``BlindPCA`` has another aim, to hide who is a woman, and pays for it with detail of all faces.

@@ -31,6 +31,11 @@ class WelfarePCA(CenteredProjection):
     * ``a = inf``: the least variance of a group is as large as possible; the same as
       ``MinMaxPCA(criterion="variance")``.
 
+    What counts is variance *kept*, not error. A group may keep little because it has little, and
+    then a large ``a`` favours it at the expense of a group that varies more and has the larger
+    error. Look at ``group_errors_`` too. ``normalize=True`` compares shares of variance,
+    ``MinMaxPCA(criterion="error")`` compares errors.
+
     No projection is better for one group and worse for none, whatever ``a`` above 0 is, up to
     ``duality_gap_``. Solved exactly for two groups. For more, ``duality_gap_`` says how far the
     projection can be from the best one: zero up to rounding on most data.

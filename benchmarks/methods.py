@@ -1,0 +1,92 @@
+"""Every estimator on one table, from the same moments: time, and what it does to each group.
+
+Run ``python -m benchmarks.methods``; it stores its rows in docs/benchmarks_methods.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import warnings
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+from benchmarks._harness import DOCS, race
+from fairpca import (
+    BlindPCA,
+    FairPCA,
+    GroupMoments,
+    MinMaxPCA,
+    RobustFairPCA,
+    SubsetFairPCA,
+    WelfarePCA,
+)
+from fairpca.datasets import load_rand_health
+from fairpca.metrics import group_reconstruction_errors, row_reconstruction_errors
+
+TABLE = DOCS / "benchmarks_methods.csv"
+RANK = 5
+METHODS = {
+    "FairPCA(5)": FairPCA(RANK),
+    'FairPCA(5, constraint="no_worse")': FairPCA(RANK, constraint="no_worse"),
+    "FairPCA(5, constraint=None)": FairPCA(RANK, constraint=None),
+    'FairPCA(5, constraint=None, solver="golden")': FairPCA(RANK, constraint=None, solver="golden"),
+    'MinMaxPCA(5, criterion="error")': MinMaxPCA(RANK, criterion="error"),
+    "MinMaxPCA(5)": MinMaxPCA(RANK),
+    'MinMaxPCA(5, solver="multiplicative_weights")': MinMaxPCA(
+        RANK, solver="multiplicative_weights"
+    ),
+    "WelfarePCA(5, inequality_aversion=0)": WelfarePCA(RANK, inequality_aversion=0),
+    "WelfarePCA(5, inequality_aversion=1)": WelfarePCA(RANK),
+    "WelfarePCA(5, inequality_aversion=inf)": WelfarePCA(RANK, inequality_aversion=math.inf),
+    "WelfarePCA(5, inequality_aversion=inf, normalize=True)": WelfarePCA(
+        RANK, inequality_aversion=math.inf, normalize=True
+    ),
+    "RobustFairPCA(5)": RobustFairPCA(RANK),
+    "SubsetFairPCA(5)": SubsetFairPCA(RANK, random_state=0),
+    "BlindPCA(5)": BlindPCA(RANK),
+    "BlindPCA(5, covariances=0.5)": BlindPCA(RANK, covariances=0.5),
+}
+
+
+def measured(name, fitted, seconds, rows):
+    errors = group_reconstruction_errors(fitted, rows.data, rows.sensitive_features)
+    scores = fitted.transform(rows.data)
+    means = [scores[rows.sensitive_features == group].mean(axis=0) for group in rows.groups]
+    gap = getattr(fitted, "duality_gap_", math.nan)
+    return {
+        "method": name,
+        "milliseconds": "" if math.isnan(seconds) else f"{1e3 * seconds:.2g}",
+        **{f"error, {group}": f"{errors[group]:.3f}" for group in rows.groups.tolist()},
+        "overall error": f"{row_reconstruction_errors(fitted, rows.data).mean():.3f}",
+        "distance of mean scores": f"{np.linalg.norm(means[0] - means[1]):.3f}",
+        "gap": "" if math.isnan(gap) else f"{gap:.0e}",
+        "status": getattr(fitted, "status_", ""),
+    }
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one round, nothing is stored")
+    quick = parser.parse_args(arguments).quick
+    rows = load_rand_health()
+    moments = GroupMoments.from_data(rows.data, rows.sensitive_features)
+    runs = {name: lambda fair=fair: fair.fit_moments(moments) for name, fair in METHODS.items()}
+    warnings.simplefilter("ignore")
+    timing = race(runs, 1 if quick else 10)
+    pca = PCA(RANK, svd_solver="covariance_eigh").fit(rows.data)
+    table = [measured("PCA(5)", pca, math.nan, rows)]
+    table += [measured(name, fair, timing.seconds[name], rows) for name, fair in METHODS.items()]
+    for line in table:
+        print("; ".join(line.values()), flush=True)
+    if not quick:
+        with TABLE.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, list(table[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(table)
+
+
+if __name__ == "__main__":
+    main()
