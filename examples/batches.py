@@ -8,6 +8,7 @@ its size: ``WelfarePCA`` without inequality aversion. The cells here are made up
 ``AnnData`` object if the package anndata is installed.
 """
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,10 +18,7 @@ from fairpca import GroupMoments, WelfarePCA
 try:
     from anndata import AnnData
 except ImportError:  # the fields that count here
-
-    def AnnData(X, obs):
-        return SimpleNamespace(X=X, obs=obs, obsm={})
-
+    AnnData = partial(SimpleNamespace, obsm={})
 
 # %%
 # Counts of 60 genes. In all laboratories five programs switch genes on and off together. The last
@@ -36,7 +34,7 @@ for lab, n_cells in sizes.items():
         activity = 0.6 * activity + rng.normal(size=(n_cells, 1)) @ own
     blocks.append(rng.poisson(np.exp(1.0 + activity)))
 batch = np.repeat(list(sizes), list(sizes.values()))
-cells = AnnData(np.log1p(np.vstack(blocks).astype(float)), {"batch": batch})
+cells = AnnData(X=np.log1p(np.vstack(blocks).astype(float)), obs={"batch": batch})
 
 # %%
 # Each batch is centred on its own mean, so that a shift between laboratories is not taken for
@@ -57,6 +55,7 @@ for name, shares in kept.items():
     print(f"{name:24}{''.join(f'{share:8.3f}' for share in shares)}")
 
 # %%
-# The scores are where scanpy looks for them: ``sc.pp.neighbors(cells, use_rep="X_multibatch_pca")``.
+# The scores are where scanpy looks for them:
+# ``sc.pp.neighbors(cells, use_rep="X_multibatch_pca")``.
 
 print(cells.obsm["X_multibatch_pca"].shape)
