@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from fairpca._input.crossing import name_cells
+from fairpca._input.labels import sort_labels
 from fairpca._moments.group_moments import GroupMoments, decoded_moments
 from fairpca._progress import Progress, silent
 from fairpca._tables.arrow import pa
 from fairpca._tables.choices import Choices
 from fairpca._tables.decode import TableBlock
+from fairpca._tables.missing import how_to_drop, refuse_missing, some_of, worst
 from fairpca._tables.roles import Roles
 from fairpca._tables.table import FileTable
 from fairpca._typing import Labels
@@ -42,6 +44,8 @@ class Prepared:
         Their labels are text.
     not_numbers, constant : list of str
         Columns left out because they are not numbers, and features that do not vary.
+    lost_groups : list of str
+        Labels that only rows with missing values have.
     before : dict of (str, int) to dict of str to int
         For each block, by its file and the number of its first row there: how many rows of each
         group came before it.
@@ -54,6 +58,7 @@ class Prepared:
     moments: GroupMoments
     not_numbers: list[str]
     constant: list[str]
+    lost_groups: list[str]
     before: dict[tuple[str, int], dict[str, int]]
     X: Any
     groups: Labels | None
@@ -114,12 +119,13 @@ def prepare_table(
         roles = _with_categories(table, roles, progress)
     reading = _Reading(table, roles, rows_up_to)
     reading.run(progress)
-    moments = reading.named_moments(choices.drop_missing)
+    moments = reading.named_moments(choices)
     constant = np.array(roles.feature_names)[~moments.varying].tolist()
     if len(constant) == moments.n_features:
         raise ValueError(f"no column of {table.name} varies, so there is nothing to analyse.")
     X, groups = reading.rows()
-    return Prepared(table, roles, moments, not_numbers, constant, reading.before, X, groups)
+    lost = reading.lost_groups()
+    return Prepared(table, roles, moments, not_numbers, constant, lost, reading.before, X, groups)
 
 
 class _Reading:
@@ -130,6 +136,7 @@ class _Reading:
         self._bytes_left = rows_up_to
         self._blocks: list[TableBlock] | None = [] if rows_up_to else None
         self._moments, self._missing = GroupMoments(), Counter[str]()
+        self._dropped_labels: dict[str, set[Any]] = {name: set() for name in roles.groups}
         self.before: dict[tuple[str, int], dict[str, int]] = {}
 
     def run(self, progress: Progress) -> None:
@@ -142,6 +149,8 @@ class _Reading:
             self._moments = self._moments.merge(part)
             self._refuse_many(self._moments.groups.tolist())
             self._missing += block.missing
+            for name, labels in block.dropped_labels.items():
+                self._dropped_labels[name] |= labels
             if self._blocks is not None:
                 self._bytes_left -= 8 * block.rows.n_rows * block.rows.n_features
                 self._blocks.append(block)
@@ -154,31 +163,40 @@ class _Reading:
         self._refuse_many({block.groups.labels[code] for code in present})
         return decoded_moments(block), block
 
-    def named_moments(self, drop_missing: bool) -> GroupMoments:
+    def named_moments(self, choices: Choices) -> GroupMoments:
         """The moments with text for labels, once they are known to be of use."""
         where, moments, group_name = self.table.name, self._moments, " & ".join(self.roles.groups)
         n_rows = int(moments.counts.sum()) + moments.n_dropped
         if n_rows == 0:
             raise ValueError(f"{where} has column names but no rows.")
-        if self._missing and not drop_missing:
-            raise _missing_values(where, self._missing, moments.n_dropped, n_rows)
-        if moments.n_dropped == n_rows:
-            raise ValueError(
-                f"every row of {where} has a missing value; leave columns out with --drop."
-            )
+        refuse_missing(where, self._missing, moments.n_dropped, n_rows, choices)
         named = moments.relabel(self._names())
         positive = self.roles.positive
         if positive is not None and positive not in named.groups:
             raise ValueError(
-                f"--positive {positive!r} is not a value of {group_name!r} in {where}; it holds "
-                f"{self._first_labels()}."
+                f"--positive {positive!r} (in Python positive=) is not a value of {group_name!r} "
+                f"in {where}; it holds {self._first_labels()}."
             )
         if len(named.groups) == 1:
+            label, lost = named.groups.tolist()[0], self.lost_groups()
             raise ValueError(
-                f"all rows of {where} are in one group, {named.groups.tolist()[0]!r}; choose "
-                "another column with --group."
+                f"all complete rows of {where} are in one group, {label!r}; every row of "
+                f"{some_of(lost)} has a missing value, in {worst(self._missing)}: "
+                f"{how_to_drop(list(self._missing))}."
+                if lost
+                else f"all rows of {where} are in one group, {label!r}; choose another column with "
+                "--group (in Python groups=)."
             )
         return named
+
+    def lost_groups(self) -> list[str]:
+        """Labels that only rows with missing values have, column by column."""
+        cells = [label if isinstance(label, tuple) else (label,) for label in self._moments.groups]
+        lost: list[str] = []
+        if self.roles.positive is None:
+            for j, labels in enumerate(self._dropped_labels.values()):
+                lost += map(str, sort_labels(list(labels - {cell[j] for cell in cells})))
+        return lost
 
     def rows(self) -> tuple[Any, Labels | None]:
         """All rows and their groups, if they were kept."""
@@ -203,7 +221,7 @@ class _Reading:
             raise ValueError(
                 f"{' & '.join(self.roles.groups)!r} holds more than {_MOST_GROUPS} groups, such as "
                 f"{self._first_labels()}; compare one with the rest, for example --positive "
-                f"{min(map(self.roles.label_text, labels))!r}."
+                f"{min(map(self.roles.label_text, labels))!r} (in Python positive=)."
             )
 
     def _first_labels(self) -> str:
@@ -231,22 +249,13 @@ def _with_categories(table: FileTable, roles: Roles, progress: Progress) -> Role
             if len(seen[name]) > _MOST_CATEGORIES:
                 raise ValueError(
                     f"column {name!r} of {table.name} has more than {_MOST_CATEGORIES} different "
-                    f"values, too many to encode; leave it out with --drop {name!r}."
+                    f"values, too many to encode; {how_to_drop([name])}."
                 )
     roles = replace(roles, categories={name: sorted(values) for name, values in seen.items()})
     twice = [name for name, count in Counter(roles.feature_names).items() if count > 1]
     if twice:
         raise ValueError(
             f"encoding {table.name} makes two columns named {twice[0]!r}; rename one, or leave one "
-            "out with --drop."
+            "out with --drop (in Python drop=)."
         )
     return roles
-
-
-def _missing_values(where: str, missing: Counter[str], n_missing: int, n_rows: int) -> ValueError:
-    columns = ", ".join(f"{name!r} ({count})" for name, count in missing.most_common(3))
-    return ValueError(
-        f"{n_missing} of {n_rows} rows of {where} have missing values, in {columns}"
-        f"{' and others' if len(missing) > 3 else ''}; leave these rows out with --drop-missing, "
-        "or the columns with --drop."
-    )

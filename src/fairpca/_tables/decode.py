@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -64,6 +64,8 @@ class TableBlock:
         Which rows of the batch these are; None if no row was left out.
     n_dropped : int
         How many rows were left out.
+    dropped_labels : dict of str to set
+        The labels in the group columns of these rows.
     """
 
     roles: Roles
@@ -74,6 +76,7 @@ class TableBlock:
     missing: Counter[str]
     complete: Codes | None = None
     n_dropped: int = 0
+    dropped_labels: dict[str, set[Any]] = field(default_factory=dict)
 
     @computed_once
     def rows(self) -> ColumnRows:
@@ -194,7 +197,13 @@ def decode(batch: RecordBatch, roles: Roles, drop_missing: bool, origin: Origin)
         missing,
         complete,
         batch.num_rows - len(complete),
+        {name: _labels_at(labels[name], ~has_all) for name in roles.groups},
     )
+
+
+def _labels_at(coded: CodedLabels, rows: Mask) -> set[Any]:
+    """The labels of some rows."""
+    return {coded.labels[code] for code in np.unique(coded.codes[rows])} - {None}
 
 
 def _missing_numbers(name: str, column: NDArray[Any], drop: bool, origin: Origin) -> Mask:

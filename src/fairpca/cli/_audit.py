@@ -27,6 +27,7 @@ def audit_command(
     label: opt.Label = None,
     positive: opt.Positive = None,
     encode: opt.Encode = False,
+    drop_most: opt.DropMost = False,
     keep_ids: opt.KeepIds = False,
     drop_missing: opt.DropMissing = False,
     standardize: opt.Standardize = True,
@@ -44,7 +45,7 @@ def audit_command(
         from fairpca.report._reading import prepare_data
 
         choices = Choices(
-            group, columns, drop, label, encode, drop_missing, positive, keep_ids=keep_ids
+            group, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
         )
         model = FairPCA(
             1, normalize=normalize, min_group_size=min_group_size, small_groups=small_groups

@@ -27,6 +27,7 @@ def fit_command(
     label: opt.Label = None,
     positive: opt.Positive = None,
     encode: opt.Encode = False,
+    drop_most: opt.DropMost = False,
     keep_ids: opt.KeepIds = False,
     drop_missing: opt.DropMissing = False,
     standardize: opt.Standardize = True,
@@ -47,7 +48,7 @@ def fit_command(
         from fairpca.exceptions import quietly
 
         choices = Choices(
-            group, columns, drop, label, encode, drop_missing, positive, keep_ids=keep_ids
+            group, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
         )
         model = FairPCA(
             components,

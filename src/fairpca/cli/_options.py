@@ -48,10 +48,13 @@ OptionalData = Annotated[
     _Names, typer.Argument(metavar="DATA", help=f"{_FILES} {_BUNDLED}", show_default=False)
 ]
 Group = Annotated[
-    _Names, _column("--group", "-g", help="Column that names the groups; repeat for intersections.")
+    _Names,
+    _column("--group", "-g", help=f"Column that names the groups; several are crossed {_SEVERAL}."),
 ]
 Columns = Annotated[_Names, _column("--columns", help=f"Use only these columns {_SEVERAL}.")]
-Drop = Annotated[_Names, _column("--drop", help=f"Leave these columns out {_SEVERAL}.")]
+Drop = Annotated[
+    _Names, _column("--drop", "--drop-column", help=f"Leave these columns out {_SEVERAL}.")
+]
 Label = Annotated[
     str | None,
     _column("--label", help="Leave out this column: it holds what you will predict later."),
@@ -67,6 +70,12 @@ Encode = Annotated[
 ]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
+]
+DropMost = Annotated[
+    bool,
+    typer.Option(
+        "--drop-most", help="With --drop-missing: even if more than half of the rows are left out."
+    ),
 ]
 KeepIds = Annotated[
     bool,

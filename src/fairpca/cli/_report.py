@@ -24,6 +24,7 @@ def report_command(
     label: opt.Label = None,
     positive: opt.Positive = None,
     encode: opt.Encode = False,
+    drop_most: opt.DropMost = False,
     keep_ids: opt.KeepIds = False,
     drop_missing: opt.DropMissing = False,
     standardize: opt.Standardize = True,
@@ -53,7 +54,7 @@ def report_command(
         from fairpca.report._reading import prepare_data, report_code
 
         choices = Choices(
-            group, columns, drop, label, encode, drop_missing, positive, keep_ids=keep_ids
+            group, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
         )
         model = FairPCA(
             components,

@@ -51,6 +51,12 @@ def print_notes(prepared: Prepared, small: list[Any], model: FairProjection) -> 
     if prepared.n_dropped:
         read = f"{prepared.n_dropped} of {prepared.n_read} rows"
         print_line(f"left out, missing values: {read}")
+    if prepared.lost_groups:
+        print_line(f"groups lost with them: {_some_names(prepared.lost_groups)}")
+    moments = prepared.moments
+    single = moments.groups[moments.counts == 1].tolist()
+    if single and model.min_group_size == 1:
+        print_line(f"groups of one row: {_some_names(single)} (--min-group-size)")
     if small:
         done = "merged into 'rest'" if model.small_groups == "merge" else "not compared"
         limit = f"fewer than {model.min_group_size} rows"

@@ -27,6 +27,7 @@ def read_table(
     drop_missing: bool = False,
     positive: str | None = None,
     keep_ids: bool = False,
+    drop_most: bool = False,
     encoding: str = "utf-8",
 ) -> Bunch:
     """Read features and groups from files; the arguments are options of ``fairpca report``.
@@ -51,6 +52,8 @@ def read_table(
         Compare this group with all others.
     keep_ids : bool, default=False
         Use columns that look like row numbers or ids; otherwise they are left out, with a warning.
+    drop_most : bool, default=False
+        Leave out rows with missing values even if they are more than half.
     encoding : str, default="utf-8"
         The encoding of text files.
 
@@ -71,7 +74,9 @@ def read_table(
     from fairpca._estimators.advice import warn
     from fairpca._tables.choices import Choices
 
-    choices = Choices(groups, columns, drop, label, encode, drop_missing, positive, keep_ids)
+    choices = Choices(
+        groups, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
+    )
     prepared = prepare_data(data, choices, encoding, rows_up_to=float("inf"))
     ids = list(prepared.roles.identifiers)
     if ids:
