@@ -6,7 +6,6 @@ ORDER = [
     "audit_a_pca.py",
     "choose_a_tradeoff.py",
     "how_many_components.py",
-    "what_scores_reveal.py",
     "which_fairness.py",
     "scores_for_a_target.py",
     "batches.py",
