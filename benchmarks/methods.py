@@ -58,12 +58,12 @@ def measured(name, fitted, seconds, rows):
     gap = getattr(fitted, "duality_gap_", math.nan)
     return {
         "method": name,
-        "milliseconds": "" if math.isnan(seconds) else f"{1e3 * seconds:.2g}",
+        "ms": "" if math.isnan(seconds) else f"{1e3 * seconds:.2g}",
         **{f"error, {group}": f"{errors[group]:.3f}" for group in rows.groups.tolist()},
         "overall error": f"{row_reconstruction_errors(fitted, rows.data).mean():.3f}",
-        "distance of mean scores": f"{np.linalg.norm(means[0] - means[1]):.3f}",
+        "mean scores apart": f"{np.linalg.norm(means[0] - means[1]):.3f}",
+        "eigen-solves": str(getattr(fitted, "n_eigensolves_", "")),
         "gap": "" if math.isnan(gap) else f"{gap:.0e}",
-        "status": getattr(fitted, "status_", ""),
     }
 
 

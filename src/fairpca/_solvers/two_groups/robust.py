@@ -120,9 +120,10 @@ def _branch_and_bound(
 
 def _corner(a: Point, b: Point) -> Array:
     """Where the tangents of two points meet; if they are parallel, below and left of both."""
-    lowest, highest = np.sort([a.errors, b.errors], axis=0)
-    tangents = np.array([a.weights, b.weights])
-    if abs(np.linalg.det(tangents)) < _PARALLEL:
-        return np.asarray(lowest)
-    corner = np.linalg.solve(tangents, [a.bound, b.bound])
-    return np.asarray(np.clip(corner, lowest, highest))
+    lowest, highest = np.minimum(a.errors, b.errors), np.maximum(a.errors, b.errors)
+    (a_0, a_1), (b_0, b_1) = a.weights, b.weights
+    determinant = a_0 * b_1 - a_1 * b_0
+    if abs(determinant) < _PARALLEL:
+        return lowest
+    corner = np.array([b_1 * a.bound - a_1 * b.bound, a_0 * b.bound - b_0 * a.bound]) / determinant
+    return np.asarray(np.minimum(np.maximum(corner, lowest), highest))
