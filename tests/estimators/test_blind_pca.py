@@ -287,7 +287,7 @@ BAD = [
     (
         {"notion": "equal_opportunity", "pos_label": "maybe"},
         {},
-        r"'maybe' is none of \['no', 'yes'",
+        r"pos_label='maybe' does not say which",
     ),
 ]
 

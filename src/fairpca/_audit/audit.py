@@ -24,6 +24,7 @@ from fairpca._audit.intervals import Resampling
 from fairpca._audit.new_rows import FAIR, PCA, NewRows
 from fairpca._audit.rank_curve import rank_curve
 from fairpca._audit.readings import other_reading
+from fairpca._audit.representation import outcomes, representation
 from fairpca._audit.result import (
     Audit,
     Bootstrap,
@@ -38,10 +39,12 @@ from fairpca._estimators.advice import warn
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
+from fairpca._input.labels import encode_outcomes
+from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._progress import Progress, silent
-from fairpca._typing import Array
+from fairpca._typing import Array, Labels
 from fairpca.exceptions import FewRowsWarning, quietly
 from fairpca.path import TradeoffPath, tradeoff_path
 
@@ -51,6 +54,8 @@ def audit(
     sensitive_features: Any = None,
     estimator: FairProjection | None = None,
     *,
+    y: Any = None,
+    probes: bool = False,
     sample_weight: Any = None,
     standardize: bool = True,
     ranks: Sequence[int] | None = None,
@@ -75,6 +80,11 @@ def audit(
         are merged or left out of all comparisons. By default ``FairPCA(n_components=0.7, cv=10)``:
         as many components as keep 70 % of each group's variance, and as much fairness as helps rows
         that were not fitted to. ``cv`` is a number of folds; the audit deals them itself.
+    y : array-like of shape (n_samples,), optional
+        Classes, two of them. Then the audit also says what a classifier makes of the scores, and
+        what guesses the group from them.
+    probes : bool, default=False
+        Let classifiers guess the group from the scores, with or without y.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights. All averages are weighted; folds and resamples are of rows, whatever
         their weight. Rows of weight zero are left out.
@@ -124,7 +134,15 @@ def audit(
         standardize, ranks, n_points, n_folds, n_resamples, level, n_scores, random_state
     )
     rows = RowsInMemory(X, sensitive_features, sample_weight)
-    result = run_audit(rows, estimator, settings)
+    if y is not None:
+        codes, labels = encode_outcomes(y, as_rows(X).n_rows)
+        if len(labels) != 2:
+            raise ValueError(
+                f"y must hold two classes, but holds {len(labels)}: {labels.tolist()[:5]}; pass "
+                f"y == {labels.tolist()[-1]!r}, for example."
+            )
+        y = labels[codes]
+    result = run_audit(rows, estimator, settings, y=y, probes=probes or y is not None)
     if result.influence is not None and result.influence.pca.sign_hangs_on_few:
         _warn_of_few_rows(result, result.influence.pca)
     return result
@@ -171,8 +189,10 @@ def run_audit(
     estimator: FairProjection | None,
     settings: AuditSettings,
     progress: Progress = silent,
+    y: Labels | None = None,
+    probes: bool = False,
 ) -> Audit:
-    """:func:`audit` of rows in memory or in files."""
+    """:func:`audit` of rows in memory or in files; y only with rows in memory."""
     rng = np.random.default_rng(settings.random_state)
     moments, scale = rows.moments, None
     if settings.standardize:
@@ -192,6 +212,8 @@ def run_audit(
         judged = _judged(new, n_folds, settings, rng, progress)
     sample = rows.sample(fits.settled, settings.n_scores, rng, progress)
     fair, settled, R = fits.fair, fits.settled, fits.fair.pca_reconstruction_error_
+    progress("probing the scores")
+    how = settings.level, settings.random_state
     return Audit(
         estimator=repr(fair),
         n_components=fair.n_components_,
@@ -220,6 +242,8 @@ def run_audit(
         feature_errors=FeatureErrors(fits.feature_errors(fits.pca), fits.feature_errors(fair)),
         other_reading=other_reading(fits, new),
         **judged,
+        representation=representation(fits, rows, scale, probes, *how),
+        outcomes=None if y is None else outcomes(fits, rows, scale, y, *how),
         random_state=settings.random_state,
     )
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields, is_dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._typing import Array, Codes
+from fairpca.metrics.rates import Outcomes
 from fairpca.path import TradeoffPath
+
+if TYPE_CHECKING:
+    from fairpca._audit.representation import Representation
 
 
 @dataclass(frozen=True)
@@ -300,6 +304,10 @@ class Audit:
         The same projections by shares of variance lost; by absolute errors where ``normalized``.
     influence : Influence or None
         Which rows the disparity hangs on; None with ``cross_validation``.
+    representation : Representation or None
+        What the scores give away about the group; None with very many features.
+    outcomes : list of Outcomes or None
+        What a classifier makes of the scores, of PCA's scores and of all features; None without y.
     random_state : int
         Seed of folds, resamples and the sample of scores.
     """
@@ -334,6 +342,8 @@ class Audit:
     changes: Changes | None
     other_reading: Reading
     influence: Influence | None
+    representation: Representation | None
+    outcomes: list[Outcomes] | None
     random_state: int
 
     def to_dict(self) -> dict[str, Any]:

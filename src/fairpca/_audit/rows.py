@@ -104,7 +104,17 @@ class RowsInMemory:
         sizes = np.bincount(codes, minlength=len(settled.moments.groups))
         drawn = _draw(sizes, n_scores, rng)
         members = [np.flatnonzero(codes == g)[numbers] for g, numbers in enumerate(drawn)]
-        rows = np.sort(np.concatenate(members))
+        return self._sampled(np.sort(np.concatenate(members)), codes)
+
+    def random_sample(
+        self, settled: SettledGroups, n: int, rng: np.random.Generator
+    ) -> SampledRows:
+        """At most n rows, each as likely as any other."""
+        codes = _settled_codes(self._labels.tolist(), settled)[self._codes]
+        drawn = rng.choice(len(codes), min(n, len(codes)), replace=False)
+        return self._sampled(np.sort(drawn), codes)
+
+    def _sampled(self, rows: Codes, codes: Codes) -> SampledRows:
         values: Any = self._values[rows]
         dense = values if isinstance(values, np.ndarray) else values.toarray()
         return SampledRows(self._kept[rows], codes[rows], dense)

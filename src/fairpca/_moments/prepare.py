@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._input.crossing import name_cells
-from fairpca._input.labels import sort_labels
+from fairpca._input.labels import label_vector, sort_labels
 from fairpca._moments.group_moments import GroupMoments, decoded_moments
 from fairpca._progress import Progress, silent
 from fairpca._tables.arrow import pa
@@ -51,6 +51,8 @@ class Prepared:
         group came before it.
     X, groups : pyarrow.Table, ndarray of str or None
         All rows, if they were asked for and are not too many.
+    y : ndarray or None
+        The target of each of these rows, if there is one.
     """
 
     table: FileTable
@@ -62,6 +64,7 @@ class Prepared:
     before: dict[tuple[str, int], dict[str, int]]
     X: Any
     groups: Labels | None
+    y: Labels | None = None
 
     @property
     def source(self) -> str:
@@ -124,8 +127,10 @@ def prepare_table(
     if len(constant) == moments.n_features:
         raise ValueError(f"no column of {table.name} varies, so there is nothing to analyse.")
     X, groups = reading.rows()
-    lost = reading.lost_groups()
-    return Prepared(table, roles, moments, not_numbers, constant, lost, reading.before, X, groups)
+    y = None if choices.target is None else reading.target(choices.target)
+    return Prepared(
+        table, roles, moments, not_numbers, constant, reading.lost_groups(), reading.before, X, groups, y
+    )
 
 
 class _Reading:
@@ -210,6 +215,22 @@ class _Reading:
         coded = [block.groups for block in blocks if block.groups is not None]
         labels = [np.array([names.get(v) for v in g.labels], object)[g.codes] for g in coded]
         return X, np.concatenate(labels)
+
+    def target(self, name: str) -> Labels:
+        """The classes in a column that was kept, which must be two."""
+        if self._blocks is None:
+            raise ValueError(
+                f"{self.table.name} is too large to keep in memory, which --target {name!r} needs; "
+                "take a sample of the rows."
+            )
+        values = [value for block in self._blocks for value in block.kept[name].to_pylist()]
+        classes = sort_labels(list(dict.fromkeys(values)))
+        if None in classes or len(classes) != 2:
+            raise ValueError(
+                f"--target {name!r} of {self.table.name} must hold two classes and nothing "
+                f"missing, but holds {len(classes)} values, such as {classes[:5]}."
+            )
+        return label_vector(values)
 
     def _names(self) -> dict[Any, str]:
         """The text of every label."""

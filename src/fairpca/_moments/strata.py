@@ -142,14 +142,14 @@ def _stratum(
 
 
 def positive_class(classes: list[Any], pos_label: Any) -> Any:
-    """The class of equal opportunity; labels that came from text files are text."""
+    """The class that counts as positive; labels that came from text files are text."""
     if pos_label is None and len(classes) == 2:
         return classes[1]
     found = [label for label in classes if str(label) == str(pos_label)]
     if pos_label is None or not found:
         raise ValueError(
-            f"equal opportunity compares the groups within one class of y, and pos_label="
-            f"{pos_label!r} is none of {classes[:10]}; pass pos_label={classes[-1]!r}, for example."
+            f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which "
+            f"of them is the positive one; pass pos_label={classes[-1]!r}, for example."
         )
     return found[0]
 

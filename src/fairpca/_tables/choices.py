@@ -24,6 +24,7 @@ class Choices:
     positive: str | None = None
     keep_ids: bool = False
     drop_most: bool = False
+    target: str | None = None
 
     def roles(self, table: FileTable) -> Roles:
         """The roles of the columns of a table."""
@@ -32,8 +33,15 @@ class Choices:
         groups, drop = split_names(self.groups, table.types), self.dropped(table)
         columns = split_names(self.columns or (), table.types)
         refuse_unknown_columns(columns, table.types, table.name)
-        wanted = [name for name in dict.fromkeys(columns) if name not in {*drop, *groups}]
-        roles = table.choose(wanted if columns else None, groups, drop=drop, encode=self.encode)
+        others = {*drop, *groups, self.target}
+        wanted = [name for name in dict.fromkeys(columns) if name not in others]
+        roles = table.choose(
+            wanted if columns else None,
+            groups,
+            keep=self.target or (),
+            drop=drop,
+            encode=self.encode,
+        )
         ids = [] if columns or self.keep_ids else identifiers(table, roles.numbers)
         if len(ids) < len(roles.columns):
             kept = tuple(name for name in roles.columns if name not in set(ids))

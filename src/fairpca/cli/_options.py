@@ -59,6 +59,13 @@ Label = Annotated[
     str | None,
     _column("--label", help="Leave out this column: it holds what you will predict later."),
 ]
+Target = Annotated[
+    str | None,
+    _column("--target", help="Column of two classes: say what a classifier makes of the scores."),
+]
+Probes = Annotated[
+    bool, typer.Option("--probes", help="Let classifiers guess the group from the scores.")
+]
 Positive = Annotated[
     str | None,
     typer.Option(

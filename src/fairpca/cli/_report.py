@@ -23,6 +23,8 @@ def report_command(
     drop: opt.Drop = None,
     label: opt.Label = None,
     positive: opt.Positive = None,
+    target: opt.Target = None,
+    probes: opt.Probes = False,
     encode: opt.Encode = False,
     drop_most: opt.DropMost = False,
     keep_ids: opt.KeepIds = False,
@@ -54,7 +56,16 @@ def report_command(
         from fairpca.report._reading import prepare_data, report_code
 
         choices = Choices(
-            group, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
+            group,
+            columns,
+            drop,
+            label,
+            encode,
+            drop_missing,
+            positive,
+            keep_ids,
+            drop_most,
+            target,
         )
         model = FairPCA(
             components,
@@ -66,7 +77,8 @@ def report_command(
         prepared = prepare_data(data or None, choices, encoding, MOST_BYTES_IN_MEMORY, show)
         settings = AuditSettings(standardize, random_state=seed)
         model = recommended(model, prepared.moments, settings.n_folds)
-        result = run_audit(rows_of(prepared, seed), model, settings, show)
+        probes = probes or target is not None
+        result = run_audit(rows_of(prepared, seed), model, settings, show, prepared.y, probes)
         command = shlex.join(["fairpca", *context.obj])
         code = report_code(data or None, choices, encoding, result, prepared.streamed)
         provenance = Provenance.of_prepared(prepared, command, code)

@@ -228,7 +228,8 @@ def _cross_fit(
         fold[test] = i
     seen = fold >= 0
     chances, fold, guessed = chances[seen], fold[seen], codes[seen]
-    right = chances.argmax(axis=1) == guessed
+    # Guesses by chance over share, so that a small group is guessed at all.
+    right = (chances / np.bincount(guessed)).argmax(axis=1) == guessed
     each = [1] if k == 2 else range(k)
     areas = [cross_fitted_auc(chances[:, g], guessed == g, fold) for g in each]
     auc = float(np.mean([area for area, _ in areas]))

@@ -52,8 +52,9 @@ class Outcomes:
         Largest less smallest value of a group: 0 is parity.
     ratio : dict of str to Estimate
         Smallest over largest value of a group: 1 is parity. Not of the calibration.
-    data : tuple of ndarray
-        For each row whether it is positive, its predicted probability, and its group.
+    data : tuple of ndarray or None
+        For each row whether it is positive, its predicted probability, and its group; None in an
+        audit, which keeps no rows.
     """
 
     name: str
@@ -61,7 +62,7 @@ class Outcomes:
     by_group: Mapping[str, Mapping[Any, Estimate]]
     difference: Mapping[str, Estimate]
     ratio: Mapping[str, Estimate]
-    data: tuple[NDArray[Any], Array, NDArray[Any]]
+    data: tuple[NDArray[Any], Array, NDArray[Any]] | None
 
     def to_metric_frame(self, metrics: Any = None) -> Any:
         """The predictions as a :class:`fairlearn.metrics.MetricFrame`.
@@ -84,6 +85,11 @@ class Outcomes:
             raise ImportError(
                 "MetricFrame needs fairlearn; install it with pip install 'fairpca[outcomes]'."
             ) from error
+        if self.data is None:
+            raise ValueError(
+                "these outcomes belong to an audit, which keeps no rows; call "
+                "fairpca.metrics.classifier_outcomes for those that do."
+            )
         positive, chance, groups = self.data
         names = ("selection_rate", "true_positive_rate", "false_positive_rate")
         return fairlearn.MetricFrame(

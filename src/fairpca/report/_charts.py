@@ -13,7 +13,7 @@ import altair as alt
 import vl_convert
 
 from fairpca._audit.result import Audit
-from fairpca.report import _marks
+from fairpca.report import _giveaway, _marks
 from fairpca.report._marks import MOST_FEATURES, Marks
 from fairpca.report._size import lossless
 from fairpca.report._slider import Stops
@@ -53,9 +53,15 @@ def charts(audit: Audit) -> dict[str, Any]:
             "changes": _changes(audit),
             "left-out": _left_out(audit),
         }
+    if audit.representation is not None and audit.representation.pca.probes:
+        made["probes"] = _estimates(_giveaway.probe_marks(audit), "AUC of the probe", 0.5)
+    if audit.outcomes is not None:
+        made["rates"] = _estimates(_giveaway.gap_marks(audit), "gap between the groups", 0.0)
     by_feature = 24 * min(len(audit.feature_names), MOST_FEATURES)
     heights = {
         "intervals": 90,
+        "probes": 110,
+        "rates": 160,
         "changes": 34 * len(audit.groups),
         "left-out": 180,
         "loadings": by_feature,
@@ -372,5 +378,30 @@ def _intervals(audit: Audit) -> Any:
         base.mark_rule(strokeWidth=3).encode(x=alt.X(**_quantity("low", title)), x2="high"),
         base.mark_point(filled=True, size=110, opacity=1).encode(
             x=alt.X(**_quantity("estimate", title))
+        ),
+    )
+
+
+def _estimates(marks: Marks, title: str, none: float) -> Any:
+    """Estimates with intervals, PCA and fair PCA side by side; the dashed line is no difference."""
+    base = _data(marks).encode(
+        y=alt.Y(field="what", type="nominal", title=None, sort=None),
+        yOffset=alt.YOffset(field="method", type="nominal", sort=_METHODS),
+        color=_method_color(),
+        tooltip=[
+            alt.Tooltip(field="what", type="nominal"),
+            alt.Tooltip(field="method", type="nominal"),
+            *(alt.Tooltip(**_quantity(k, k, format=".3g")) for k in ("low", "estimate", "high")),
+        ],
+    )
+    line = alt.Chart(alt.InlineData(values=[{"x": none}])).mark_rule(strokeDash=[3, 3])
+    scale = {"scale": alt.Scale(zero=False)}
+    return alt.layer(
+        line.encode(x=alt.X(**_quantity("x", title, **scale))),
+        base.mark_rule(strokeWidth=3).encode(
+            x=alt.X(**_quantity("low", title, **scale)), x2="high"
+        ),
+        base.mark_point(filled=True, size=90, opacity=1).encode(
+            x=alt.X(**_quantity("estimate", title, **scale))
         ),
     )

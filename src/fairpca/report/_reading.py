@@ -28,6 +28,7 @@ def read_table(
     positive: str | None = None,
     keep_ids: bool = False,
     drop_most: bool = False,
+    target: str | None = None,
     encoding: str = "utf-8",
 ) -> Bunch:
     """Read features and groups from files; the arguments are options of ``fairpca report``.
@@ -54,13 +55,16 @@ def read_table(
         Use columns that look like row numbers or ids; otherwise they are left out, with a warning.
     drop_most : bool, default=False
         Leave out rows with missing values even if they are more than half.
+    target : str, optional
+        A column of two classes, which is no feature.
     encoding : str, default="utf-8"
         The encoding of text files.
 
     Returns
     -------
     Bunch
-        ``data`` (a pyarrow table of float64 columns), ``sensitive_features``, ``feature_names``.
+        ``data`` (a pyarrow table of float64 columns), ``sensitive_features``, ``feature_names``,
+        ``target`` (None without one).
 
     Examples
     --------
@@ -74,9 +78,8 @@ def read_table(
     from fairpca._estimators.advice import warn
     from fairpca._tables.choices import Choices
 
-    choices = Choices(
-        groups, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
-    )
+    asked = groups, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
+    choices = Choices(*asked, target)
     prepared = prepare_data(data, choices, encoding, rows_up_to=float("inf"))
     ids = list(prepared.roles.identifiers)
     if ids:
@@ -89,6 +92,7 @@ def read_table(
         data=prepared.X,
         sensitive_features=prepared.groups,
         feature_names=prepared.roles.feature_names,
+        target=prepared.y,
     )
 
 
@@ -138,9 +142,17 @@ def report_code(
         "",
         f"table = read_table({', '.join([repr(source), *options])})",
         "X, groups = table.data, table.sensitive_features",
-        f"result = audit(X, groups, {audit.estimator}, "
+        f"result = audit(X, groups, {audit.estimator}, {_judged_by(audit)}"
         f"standardize={audit.standardized}, random_state={audit.random_state})",
     ]
+
+
+def _judged_by(audit: Audit) -> str:
+    """The arguments that ask for probes."""
+    if audit.outcomes is not None:
+        return "y=table.target, "
+    probed = audit.representation is not None and audit.representation.pca.probes
+    return "probes=True, " if probed else ""
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairpca._audit.result import Audit
-from fairpca.report import _tables, _words
+from fairpca.report import _giveaway, _tables, _words
 from fairpca.report._provenance import Provenance
 from fairpca.report._size import lossless, unit
 from fairpca.report._slider import Stops
@@ -24,6 +24,8 @@ def view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "fitted": _tables.fitted(audit),
         "statistics": _tables.disparities(audit),
         "cards": cards(audit),
+        "giveaway": _giveaway.giveaway(audit),
+        "made_of_it": _giveaway.made_of_it(audit),
     }
 
 
