@@ -18,6 +18,7 @@ QUICK = {"n_points": 3, "n_folds": 2, "n_resamples": 20, "ranks": [2]}
 
 def people():
     X, groups = make_groups((150, 110), d=5)
+    X[groups == "g1"] += 4.0  # so that PCA gives the group away
     noise = np.random.default_rng(0).normal(size=len(X))
     return X, groups, np.where(X[:, 0] + noise > X[:, 0].mean(), "yes", "no")
 

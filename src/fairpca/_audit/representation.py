@@ -22,7 +22,7 @@ _MOST_ROWS = 10_000  # to fit and to probe with
 
 
 @dataclass(frozen=True)
-class Revealed:
+class GivenAway:
     """What the scores of one projection tell about the group.
 
     Attributes
@@ -45,14 +45,14 @@ class Representation:
 
     Attributes
     ----------
-    pca, fair : Revealed
+    pca, fair : GivenAway
     n_rows : int
         Rows that the probes guessed: one half of the sample, to which the projections were not
         fitted. 0 without probes.
     """
 
-    pca: Revealed
-    fair: Revealed
+    pca: GivenAway
+    fair: GivenAway
     n_rows: int
 
 
@@ -64,7 +64,7 @@ def representation(
     if not isinstance(moments, GroupMoments):
         return None
     found = [
-        Revealed(group_separation(model, moments).largest(), []) for model in (fits.pca, fits.fair)
+        GivenAway(group_separation(model, moments).largest(), []) for model in (fits.pca, fits.fair)
     ]
     if not probes:
         return Representation(found[0], found[1], 0)

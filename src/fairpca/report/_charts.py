@@ -54,9 +54,9 @@ def charts(audit: Audit) -> dict[str, Any]:
             "left-out": _left_out(audit),
         }
     if audit.representation is not None and audit.representation.pca.probes:
-        made["probes"] = _estimates(_giveaway.probe_marks(audit), "AUC of the probe", 0.5)
+        made["probes"] = _estimate_chart(_giveaway.probe_marks(audit), "AUC of the probe", 0.5)
     if audit.outcomes is not None:
-        made["rates"] = _estimates(_giveaway.gap_marks(audit), "gap between the groups", 0.0)
+        made["rates"] = _estimate_chart(_giveaway.gap_marks(audit), "gap between the groups", 0.0)
     by_feature = 24 * min(len(audit.feature_names), MOST_FEATURES)
     heights = {
         "intervals": 90,
@@ -382,7 +382,7 @@ def _intervals(audit: Audit) -> Any:
     )
 
 
-def _estimates(marks: Marks, title: str, none: float) -> Any:
+def _estimate_chart(marks: Marks, title: str, none: float) -> Any:
     """Estimates with intervals, PCA and fair PCA side by side; the dashed line is no difference."""
     base = _data(marks).encode(
         y=alt.Y(field="what", type="nominal", title=None, sort=None),

@@ -73,7 +73,7 @@ def made_of_it(audit: Audit) -> list[dict[str, Any]] | None:
             "rows": [
                 {
                     "method": _METHODS[result.name],
-                    "values": [_short(value) for value in result.by_group[metric].values()],
+                    "values": [_rate_text(value) for value in result.by_group[metric].values()],
                     "gap": _with_interval(result.difference[metric]),
                     "ratio": _with_interval(result.ratio[metric]) if metric in result.ratio else "",
                 }
@@ -120,7 +120,7 @@ def gap_marks(audit: Audit) -> list[dict[str, Any]]:
     ]
 
 
-def _short(estimate: Estimate) -> str:
+def _rate_text(estimate: Estimate) -> str:
     return f"{estimate.value:.3f}".replace("-", "−")
 
 
