@@ -129,7 +129,16 @@ def prepare_table(
     X, groups = reading.rows()
     y = None if choices.target is None else reading.target(choices.target)
     return Prepared(
-        table, roles, moments, not_numbers, constant, reading.lost_groups(), reading.before, X, groups, y
+        table,
+        roles,
+        moments,
+        not_numbers,
+        constant,
+        reading.lost_groups(),
+        reading.before,
+        X,
+        groups,
+        y,
     )
 
 
