@@ -79,7 +79,7 @@ class FairPCA(FairProjection):
         as ``RepeatedStratifiedKFold(n_splits=5, n_repeats=4)``, which sees numbers of groups as y.
         Constraint and budgets then apply to the errors of rows that were not fitted to. Without a
         disparity asked for, ``constraint="pareto"`` ends where the worst-off group is best off,
-        and stays at PCA where that group gains nothing beyond chance. The projection is fitted to
+        and stays at PCA where its gain is within one standard error. The projection is fitted to
         all rows in the end. Rows that are read as a stream (``fit_files``, ``partial_fit``, dask)
         go to folds by a hash of their position; they need a number of folds.
     random_state : int, RandomState or None, default=None

@@ -141,6 +141,11 @@ class HeldOutErrors:
         """Of the changes, as if the folds were independent; of shape (n_stops, k)."""
         return np.sqrt(self._variances(self._changing) * self.odds / (1 + self.odds))
 
+    @property
+    def corrected_errors(self) -> Array:
+        """Standard errors of the changes that allow for the overlap; of shape (n_stops, k)."""
+        return self._corrected(self._changing)
+
     def changes_margin(self, level: float) -> Array:
         """Half the width of intervals for the changes; of shape (n_stops, k)."""
         return self._margin(self._changing, level)
@@ -169,11 +174,12 @@ class HeldOutErrors:
         """``s^2``."""
         return np.asarray((departures**2).sum(axis=0) / (len(self.sums) - 1))
 
+    def _corrected(self, departures: Array) -> Array:
+        return np.sqrt(self._variances(departures) * (1 / len(self.sums) + self.odds))
+
     def _margin(self, departures: Array, level: float) -> Array:
-        """By the corrected standard error."""
-        n_folds = len(self.sums)
-        variances = self._variances(departures) * (1 / n_folds + self.odds)
-        return np.asarray(stdtrit(n_folds - 1, 0.5 + level / 2) * np.sqrt(variances))
+        quantile = stdtrit(len(self.sums) - 1, 0.5 + level / 2)
+        return np.asarray(quantile * self._corrected(departures))
 
     def published(self, stop: int) -> dict[str, Any]:
         """Fitted attributes of an estimator that ends at this stop."""

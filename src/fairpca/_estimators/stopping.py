@@ -33,7 +33,6 @@ from fairpca._typing import Array, Mask
 
 _STOPS = np.linspace(0.0, 1.0, 5)
 _HALVINGS = 10
-_BEYOND_CHANCE = 0.8  # level of the interval of its change; one-sided, nine to one
 
 
 def solve_by_folds(
@@ -87,15 +86,14 @@ def choose_stop(cross_fit: CrossFit, problem: FairProblem) -> tuple[HeldOutError
 def kindest(held_out: HeldOutErrors, allowed: Mask) -> int:
     """The stop that is best for the worst-off group, beyond chance.
 
-    Of the stops at which the group that PCA serves worst gains beyond chance (corrected t-test),
-    it has the least largest error of a group, each with one standard error of its change added.
-    Where nothing is gained beyond chance, it is PCA.
+    Of the stops at which the group that PCA serves worst gains more than one corrected standard
+    error, it has the least largest error of a group, each with one usual standard error of its
+    change added. Where there is no such gain, it is PCA.
     """
     errors = held_out.group_errors[:, held_out.walk.compared]
     uncertain = held_out.standard_errors[:, held_out.walk.compared]
     worst = np.flatnonzero(held_out.walk.compared)[errors[0].argmax()]
-    margins = held_out.changes_margin(_BEYOND_CHANCE)
-    gains = held_out.changes[:, worst] < -margins[:, worst]
+    gains = held_out.changes[:, worst] < -held_out.corrected_errors[:, worst]
     gains[0] = True
     return int(np.where(gains & allowed, (errors + uncertain).max(axis=1), inf).argmin())
 
