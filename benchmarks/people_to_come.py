@@ -139,7 +139,7 @@ def tables(options):
         names[use].add(table.name)
         d = table.X.shape[1]
         for rank in sorted({d // 4, d // 2}):
-            splits = table.X, table.groups, rank, FOR_TABLES, options.pick(6, 1)
+            splits = table.X, table.groups, rank, FOR_TABLES, options.pick(4, 1)
             for method, found in repeated_splits(*splits).items():
                 cases[use][method].append(found.mean(axis=0))
     for use, methods in cases.items():
