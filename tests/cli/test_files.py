@@ -206,5 +206,5 @@ def test_missing_and_unreadable_files(diabetes_files, tmp_path):
     assert "holds no data files" in fails("report", "none", "--group", "sex", cwd=tmp_path)
     (tmp_path / "x.parquet").write_bytes(b"hello")
     assert "damaged" in fails("report", "x.parquet", "--group", "sex", cwd=tmp_path)
-    (tmp_path / "x.xlsx").write_bytes(b"hello")
-    assert "cannot tell the format" in fails("report", "x.xlsx", "--group", "sex", cwd=tmp_path)
+    (tmp_path / "x.dbf").write_bytes(b"hello")
+    assert "cannot tell the format" in fails("report", "x.dbf", "--group", "sex", cwd=tmp_path)

@@ -115,7 +115,7 @@ def prepare_table(
     -------
     Prepared
     """
-    table = FileTable(data, encoding=encoding)
+    table = FileTable(data, text=choices.text_format(encoding))
     roles = choices.roles(table)
     not_numbers = [] if choices.columns else table.left_out(roles, choices.dropped(table))
     if roles.categories:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from fairpca._tables.arrow import is_text_like
 from fairpca._tables.identifiers import identifiers
+from fairpca._tables.paths import TextFormat
 from fairpca._tables.roles import Roles, refuse_unknown_columns
 from fairpca._tables.table import FileTable
 
@@ -25,6 +26,15 @@ class Choices:
     keep_ids: bool = False
     drop_most: bool = False
     target: str | None = None
+    decimal: str | None = None
+    missing_values: Sequence[str] | None = None
+    no_header: bool = False
+
+    def text_format(self, encoding: str) -> TextFormat:
+        """How text files are to be read."""
+        return TextFormat(
+            encoding, self.decimal, tuple(self.missing_values or ()), not self.no_header
+        )
 
     def roles(self, table: FileTable) -> Roles:
         """The roles of the columns of a table."""

@@ -33,8 +33,40 @@ _FORMATS = {
     ".ipc": "arrow",
 }
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
+_SPREADSHEETS = {".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"}
 _INT64_DIGITS = 19  # fewer than these always fit
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive and its kin write null
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How numbers, names and missing values are written in text files.
+
+    Attributes
+    ----------
+    encoding : str
+    decimal : str or None
+        The decimal point, ``.`` or ``,``; None until it is told from the first rows.
+    missing : tuple of str
+        Texts that stand for a missing value, besides the usual ones.
+    header : bool
+        Whether the first line holds the names of the columns; otherwise they are c0, c1, ...
+    """
+
+    encoding: str = "utf-8"
+    decimal: str | None = None
+    missing: tuple[str, ...] = ()
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        try:
+            "a".encode(self.encoding)
+        except (LookupError, TypeError):
+            raise ValueError(
+                f"the encoding {self.encoding!r} is not known; try 'utf-8' or 'latin-1'."
+            ) from None
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"the decimal point {self.decimal!r} is not known; pass '.' or ','.")
 
 
 @dataclass(frozen=True)
@@ -47,8 +79,8 @@ class TableFile:
     format : {"csv", "tsv", "parquet", "arrow"}
     partition : dict
         Columns that stand in its path as ``key=value``.
-    encoding : str
-        The encoding of text.
+    text : TextFormat
+        How text is to be read.
     title : str
         The name in messages, if that is not the path.
     holder : object
@@ -58,7 +90,7 @@ class TableFile:
     path: Path
     format: str
     partition: dict[str, Any] = field(default_factory=dict)
-    encoding: str = "utf-8"
+    text: TextFormat = field(default_factory=TextFormat)
     title: str = ""
     holder: Any = None
 
@@ -66,6 +98,11 @@ class TableFile:
     def name(self) -> str:
         """The name in messages."""
         return self.title or str(self.path)
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of text."""
+        return self.text.encoding
 
     @property
     def is_text(self) -> bool:
@@ -78,7 +115,9 @@ class TableFile:
         return _COMPRESSIONS.get(self.path.suffix.lower()) if self.is_text else None
 
 
-def find_files(paths: Any, file_format: str | None, encoding: str = "utf-8") -> list[TableFile]:
+def find_files(
+    paths: Any, file_format: str | None, text: TextFormat | None = None
+) -> list[TableFile]:
     """Every file of ``paths``: files in the given order, those of a folder sorted by path.
 
     ``-`` is CSV from standard input, put into a temporary file. In a folder, files of unknown
@@ -88,16 +127,11 @@ def find_files(paths: Any, file_format: str | None, encoding: str = "utf-8") -> 
         raise ValueError(
             f"file_format={file_format!r} is not known; pass 'csv', 'tsv', 'parquet' or 'arrow'."
         )
-    try:
-        "a".encode(encoding)
-    except (LookupError, TypeError):
-        raise ValueError(
-            f"the encoding {encoding!r} is not known; try 'utf-8' or 'latin-1'."
-        ) from None
+    text = text or TextFormat()
     files = [file for path in listed(paths) for file in _files_at(path, file_format)]
     if not files:
         raise ValueError("no files were given; pass a path, a list of paths or a folder.")
-    return [replace(file, encoding=encoding) for file in _with_typed_partitions(files)]
+    return [replace(file, text=text) for file in _with_typed_partitions(files)]
 
 
 def listed(paths: Any) -> list[Any]:
@@ -121,6 +155,11 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
     if path.is_dir():
         return _files_in(path, file_format)
     known = file_format or _format_of(path)
+    if path.suffix.lower() in _SPREADSHEETS:
+        raise ValueError(
+            f"{path} is a spreadsheet; save its sheet as CSV (File, Save as, or soffice "
+            "--convert-to csv), or in Python pass what pandas.read_excel reads to fit."
+        )
     if known is None:
         raise ValueError(
             f"cannot tell the format of {path} from its ending ({', '.join(_FORMATS)}); rename "

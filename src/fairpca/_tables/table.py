@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 from fairpca._tables.arrow import is_empty, is_number, is_text_like, label_kind, pa
 from fairpca._tables.decode import Origin, RecordBatch, TableBlock, decode
 from fairpca._tables.formats import read_batches, read_schema
-from fairpca._tables.paths import TableFile, find_files, listed
+from fairpca._tables.paths import TableFile, TextFormat, find_files, listed
 from fairpca._tables.roles import Roles, choose_roles, refuse_unknown_columns
-from fairpca._tables.text import refuse_almost_numbers
+from fairpca._tables.text import refuse_almost_numbers, with_decimal_point
 from fairpca._threads import ordered_map
 
 WorkResult = TypeVar("WorkResult")
@@ -41,8 +41,8 @@ class FileTable:
     paths : path or list of paths
         See :func:`fairpca._tables.paths.find_files`.
     file_format : str, optional
-    encoding : str
-        The encoding of text files.
+    text : TextFormat or str, optional
+        How text files are to be read, or their encoding.
 
     Attributes
     ----------
@@ -54,9 +54,12 @@ class FileTable:
         Columns of the first file, and those in its path.
     """
 
-    def __init__(self, paths: Any, file_format: str | None = None, encoding: str = "utf-8") -> None:
+    def __init__(
+        self, paths: Any, file_format: str | None = None, text: TextFormat | str = "utf-8"
+    ) -> None:
         given = listed(paths)
-        self.files = find_files(given, file_format, encoding)
+        text = text if isinstance(text, TextFormat) else TextFormat(text)
+        self.files = with_decimal_point(find_files(given, file_format, text))
         self.reads = [path.path if isinstance(path, TableFile) else path for path in given]
         first, *others = self.files
         self.name = f"{first.name} and {len(others)} more" if others else first.name
@@ -194,7 +197,8 @@ class FileTable:
         sizes = [max(file.path.stat().st_size, 1) for file in self.files]
         done = 0
         for file, size in zip(self.files, sizes, strict=True):
-            unit, first_row, before = "line" if file.is_text else "row", 0, _identity(file.path)
+            has_names = file.is_text and file.text.header
+            unit, first_row, before = "line" if has_names else "row", 0, _identity(file.path)
             self.check(roles, file)
             for batch, within in read_batches(file, self._reading_types(roles, file), rows):
                 fraction = (done + within * size) / sum(sizes)

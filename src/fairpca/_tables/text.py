@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from fairpca._tables.arrow import pa, pa_csv, pc
@@ -18,7 +19,9 @@ from fairpca._tables.paths import TableFile
 _HEAD_BYTES = 1 << 23  # that tell the types
 _BLOCK_BYTES = 1 << 21  # a few dozen blocks are read ahead
 _NUMBER = r"^[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*$"
+_COMMA_NUMBER = r"^[ \t]*[-+]?\d+(,\d+)?[ \t]*$"
 _MOSTLY = 0.75
+_USUAL_MISSING = pa_csv.ConvertOptions().null_values
 _LONGEST_NAMES = 1 << 28  # bytes, of the line of column names
 _BYTES_A_VALUE = 40  # at most, on average over a line
 
@@ -55,6 +58,26 @@ def text_batches(
         raise _diagnosed(file, types, error) from error
 
 
+def with_decimal_point(files: list[TableFile]) -> list[TableFile]:
+    """The files, with the decimal point that the first one uses if it was left open.
+
+    A comma if the values are not separated by commas and there is a text column of numbers that are
+    written with commas.
+    """
+    first = files[0]
+    if not first.is_text or first.text.decimal is not None or _delimiter(first) == ",":
+        return files
+    try:
+        with _reader(first, None, block=_HEAD_BYTES) as (_, reader):
+            head = next(iter(reader), None)
+    except (pa.ArrowException, UnicodeError):
+        return files  # what is wrong with it is said later
+    texts = [] if head is None else [c for c in head.columns if pa.types.is_string(c.type)]
+    commas = (pc.mean(pc.match_substring_regex(c, _COMMA_NUMBER)).as_py() or 0.0 for c in texts)
+    decimal = "," if any(share >= _MOSTLY for share in commas) else "."
+    return [replace(file, text=replace(file.text, decimal=decimal)) for file in files]
+
+
 def refuse_almost_numbers(file: TableFile, names: Sequence[str]) -> bool:
     """Refuse text columns in which all but a few values are numbers.
 
@@ -69,9 +92,10 @@ def refuse_almost_numbers(file: TableFile, names: Sequence[str]) -> bool:
             row = pc.index(numeric, False).as_py()
             value = head[name][row].as_py()
             raise ValueError(
-                f"line {row + 2} of {file.name} has {value!r} in column {name!r}, which otherwise "
-                "holds numbers; correct the value (leave a missing one empty), or leave the column "
-                f"out: --drop {name!r}, in Python columns=[...]."
+                f"line {row + 1 + file.text.header} of {file.name} has {value!r} in column "
+                f"{name!r}, which otherwise holds numbers; correct the value, say that it stands "
+                f"for a missing one (--missing-value {value!r}), or leave the column out: --drop "
+                f"{name!r}, in Python columns=[...]."
             )
     return bool(head.num_rows)
 
@@ -118,7 +142,7 @@ def _first_wrong_value(
         return "error"
 
     numbers = {name: kind for name, kind in types.items() if kind != pa.string()}
-    line = 2
+    line = 1 + file.text.header
     with _reader(file, dict.fromkeys(types, pa.string()), on_ragged=note) as (_, reader):
         for batch in reader:
             wrong = [
@@ -162,12 +186,15 @@ def _reader(
                 block_size=max(block or _BLOCK_BYTES, _line_bytes(file)),
                 use_threads=threads,
                 encoding=file.encoding,
+                column_names=None if file.text.header else _numbered(file),
             ),
             parse_options=pa_csv.ParseOptions(
                 delimiter=_delimiter(file), newlines_in_values=True, invalid_row_handler=on_ragged
             ),
             convert_options=pa_csv.ConvertOptions(
                 strings_can_be_null=True,
+                decimal_point=file.text.decimal or ".",
+                null_values=[*_USUAL_MISSING, *file.text.missing],
                 column_types=types,
                 include_columns=list(types) if types else None,
             ),
@@ -184,6 +211,13 @@ def _chunks(file: TableFile) -> Iterator[bytes]:
         stream = _uncompressed(raw, file)
         while chunk := stream.read(_BLOCK_BYTES):
             yield chunk
+
+
+def _numbered(file: TableFile) -> list[str]:
+    """Names for the columns of a file that has none."""
+    first = next(_chunks(file), b"")[:_HEAD_BYTES].decode(file.encoding, errors="ignore")
+    row = next(csv.reader(io.StringIO(first), delimiter=_delimiter(file)), [])
+    return [f"c{j}" for j in range(len(row))]
 
 
 def _line_bytes(file: TableFile) -> int:

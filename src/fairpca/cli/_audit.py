@@ -35,6 +35,9 @@ def audit_command(
     min_group_size: opt.MinGroupSize = 1,
     small_groups: opt.SmallGroupsPolicy = "error",
     encoding: opt.Encoding = "utf-8",
+    decimal: opt.Decimal = None,
+    missing_value: opt.MissingValues = None,
+    no_header: opt.NoHeader = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Show the group errors of plain PCA for every number of components."""
@@ -45,7 +48,18 @@ def audit_command(
         from fairpca.report._reading import prepare_data
 
         choices = Choices(
-            group, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
+            group,
+            columns,
+            drop,
+            label,
+            encode,
+            drop_missing,
+            positive,
+            keep_ids,
+            drop_most,
+            decimal=decimal,
+            missing_values=missing_value,
+            no_header=no_header,
         )
         model = FairPCA(
             1, normalize=normalize, min_group_size=min_group_size, small_groups=small_groups

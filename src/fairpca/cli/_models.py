@@ -36,6 +36,9 @@ def fit_command(
     min_group_size: opt.MinGroupSize = 1,
     small_groups: opt.SmallGroupsPolicy = "error",
     encoding: opt.Encoding = "utf-8",
+    decimal: opt.Decimal = None,
+    missing_value: opt.MissingValues = None,
+    no_header: opt.NoHeader = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Fit fair PCA and save it as a safetensors file."""
@@ -48,7 +51,18 @@ def fit_command(
         from fairpca.exceptions import quietly
 
         choices = Choices(
-            group, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
+            group,
+            columns,
+            drop,
+            label,
+            encode,
+            drop_missing,
+            positive,
+            keep_ids,
+            drop_most,
+            decimal=decimal,
+            missing_values=missing_value,
+            no_header=no_header,
         )
         model = FairPCA(
             components,
@@ -81,16 +95,21 @@ def transform_command(
     keep: opt.Keep = None,
     drop_missing: opt.DropMissing = False,
     encoding: opt.Encoding = "utf-8",
+    decimal: opt.Decimal = None,
+    missing_value: opt.MissingValues = None,
+    no_header: opt.NoHeader = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Project the rows of a file onto the components of a model, in order, as a stream."""
     with progress(quiet) as show:
         from fairpca._models.safetensors import load_model, read_extra
+        from fairpca._tables.paths import TextFormat
         from fairpca._tables.table import FileTable
         from fairpca._tables.transform import write_scores
 
         loaded = load_model(model)
-        table = FileTable(data, encoding=encoding)
+        text = TextFormat(encoding, decimal, tuple(missing_value or ()), not no_header)
+        table = FileTable(data, text=text)
         roles = _fitted_roles(loaded, read_extra(model), table, keep or [])
         projection, scale = _parts_of(loaded)
         n_rows, n_dropped = write_scores(
@@ -107,9 +126,9 @@ def transform_command(
     if not quiet and out != "-":
         from fairpca.cli import _terminal as terminal
 
-        text = f"{n_rows} rows written to {out}"
-        text += f", {n_dropped} left out for missing values" if n_dropped else ""
-        terminal.print_line(text, "dim")
+        done = f"{n_rows} rows written to {out}"
+        done += f", {n_dropped} left out for missing values" if n_dropped else ""
+        terminal.print_line(done, "dim")
 
 
 def _fitted_roles(model: Any, extra: dict[str, Any], table: FileTable, keep: list[str]) -> Roles:

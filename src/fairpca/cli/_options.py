@@ -93,6 +93,28 @@ KeepIds = Annotated[
 Encoding = Annotated[
     str, typer.Option("--encoding", metavar="NAME", help="Encoding of text files.")
 ]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal",
+        metavar="CHAR",
+        show_default="told from the data",
+        help="Decimal point of text files, . or ,.",
+    ),
+]
+MissingValues = Annotated[
+    _Names,
+    typer.Option(
+        "--missing-value",
+        metavar="TEXT",
+        show_default=False,
+        help="A text that stands for a missing value in text files; repeat for several.",
+    ),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option("--no-header", help="Text files hold no column names; call them c0, c1, ..."),
+]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A file written by fairpca fit.")]
 Keep = Annotated[
     _Names, _column("--keep", help=f"Columns to copy unchanged, such as an id {_SEVERAL}.")

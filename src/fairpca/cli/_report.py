@@ -35,6 +35,9 @@ def report_command(
     min_group_size: opt.MinGroupSize = 1,
     small_groups: opt.SmallGroupsPolicy = "error",
     encoding: opt.Encoding = "utf-8",
+    decimal: opt.Decimal = None,
+    missing_value: opt.MissingValues = None,
+    no_header: opt.NoHeader = False,
     seed: opt.Seed = 0,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -66,6 +69,9 @@ def report_command(
             keep_ids,
             drop_most,
             target,
+            decimal,
+            missing_value,
+            no_header,
         )
         model = FairPCA(
             components,

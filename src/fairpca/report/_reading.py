@@ -29,6 +29,9 @@ def read_table(
     keep_ids: bool = False,
     drop_most: bool = False,
     target: str | None = None,
+    decimal: str | None = None,
+    missing_values: Sequence[str] = (),
+    no_header: bool = False,
     encoding: str = "utf-8",
 ) -> Bunch:
     """Read features and groups from files; the arguments are options of ``fairpca report``.
@@ -57,6 +60,12 @@ def read_table(
         Leave out rows with missing values even if they are more than half.
     target : str, optional
         A column of two classes, which is no feature.
+    decimal : {".", ","}, optional
+        The decimal point of text files; by default told from the first rows.
+    missing_values : sequence of str
+        Texts that stand for a missing value in text files, besides the usual ones.
+    no_header : bool, default=False
+        Text files hold no column names; the columns are called c0, c1, ...
     encoding : str, default="utf-8"
         The encoding of text files.
 
@@ -79,7 +88,7 @@ def read_table(
     from fairpca._tables.choices import Choices
 
     asked = groups, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
-    choices = Choices(*asked, target)
+    choices = Choices(*asked, target, decimal, missing_values, no_header)
     prepared = prepare_data(data, choices, encoding, rows_up_to=float("inf"))
     ids = list(prepared.roles.identifiers)
     if ids:
