@@ -69,7 +69,7 @@ class HeldOutPath:
     changes_interval: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TradeoffPath:
     """Points of the frontier, from PCA to the least disparity.
 
@@ -124,6 +124,16 @@ class TradeoffPath:
     marks: dict[str, MarkedPoint]
     duality_gap: Array
     held_out: HeldOutPath | None = None
+
+    def __repr__(self) -> str:
+        from fairpca.report._notebook import path_as_text
+
+        return path_as_text(self)
+
+    def _repr_html_(self) -> str:
+        from fairpca.report._notebook import path_as_html
+
+        return path_as_html(self)
 
 
 def tradeoff_path(

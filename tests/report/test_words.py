@@ -94,6 +94,19 @@ def test_figures_do_not_depend_on_the_unit_of_the_data(size):
     assert scaled["slider"]["cost"] == pytest.approx(usual["slider"]["cost"], abs=1e-9)
 
 
+def test_what_a_frontier_shows_by_itself(diabetes):
+    text, html = repr(diabetes.path), diabetes.path._repr_html_()
+    assert text.startswith("TradeoffPath of 11 points, 3 components, 2 groups")
+    for name, point in diabetes.path.marks.items():
+        line = next(line for line in text.splitlines() if line.startswith(name))
+        shown = [float(number.replace("−", "-")) for number in line.split()[1:]]
+        expected = [point.disparity, point.reconstruction_error, *point.group_errors]
+        assert shown == pytest.approx(expected, rel=1e-3, abs=1e-9)
+    assert html.count("<tr>") == 5
+    points = html.split('points="')[1].split('"')[0].split()
+    assert len(points) == 11
+
+
 @pytest.mark.slow
 def test_page_of_many_groups_with_long_names_is_small():
     rng = np.random.default_rng(0)

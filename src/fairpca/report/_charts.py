@@ -117,18 +117,19 @@ def _frontier(audit: Audit) -> Any:
         x=_disparity_axis(), y=alt.Y(**_quantity("cost", "overall error, % above PCA"))
     )
     labels = named.mark_text(align="right", baseline="bottom", dx=-6, dy=-3, fontSize=12)
-    new_rows = _data(_marks.path_of_new_rows(audit)).mark_line(strokeWidth=2, strokeDash=[5, 4])
-    layers = (
-        new_rows.encode(
-            x=_disparity_axis(),
-            y=alt.Y(**_quantity("cost", "overall error, % above PCA")),
-            order=alt.Order(field="i", type="quantitative"),
-        ),
+    layers = [
         base.mark_line(strokeWidth=2.5),
         named.mark_point(filled=False, size=80, strokeWidth=2),
         labels.encode(text=alt.Text(field="name", type="nominal")),
         stop,
-    )
+    ]
+    if new_rows := _marks.path_of_new_rows(audit):
+        dashed = _data(new_rows).mark_line(strokeWidth=2, strokeDash=[5, 4]).encode(
+            x=_disparity_axis(),
+            y=alt.Y(**_quantity("cost", "overall error, % above PCA")),
+            order=alt.Order(field="i", type="quantitative"),
+        )  # fmt: skip
+        layers.insert(0, dashed)
     return alt.layer(*layers).add_params(_position(audit))
 
 
@@ -146,14 +147,15 @@ def _convergence(audit: Audit) -> Any:
     rule = base.mark_rule(strokeDash=[3, 3]).transform_filter("datum.i == position")
     unset = dict.fromkeys(("y", "color", "tooltip"), alt.Undefined)
     rule = rule.encode(**unset, opacity=alt.value(0.5))
-    lines = base.mark_line(strokeWidth=2.5)
-    new_rows = _grouped_data(_marks.new_rows_by_group(audit)).encode(
-        x=_disparity_axis(),
-        y=alt.Y(**_quantity("error", "group error", scale=alt.Scale(zero=False))),
-        **_by_group(audit),
-    )
-    dashed = new_rows.mark_line(strokeWidth=1.5, strokeDash=[5, 4])
-    return alt.layer(dashed, lines, rule, stop).add_params(_position(audit), *_group_params(audit))
+    layers = [base.mark_line(strokeWidth=2.5), rule, stop]
+    if new_rows := _marks.new_rows_by_group(audit):
+        dashed = _grouped_data(new_rows).mark_line(strokeWidth=1.5, strokeDash=[5, 4]).encode(
+            x=_disparity_axis(),
+            y=alt.Y(**_quantity("error", "group error", scale=alt.Scale(zero=False))),
+            **_by_group(audit),
+        )  # fmt: skip
+        layers.insert(0, dashed)
+    return alt.layer(*layers).add_params(_position(audit), *_group_params(audit))
 
 
 def _by_group(audit: Audit) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""An audit in a few lines: as text, and as HTML for a notebook."""
+"""An audit or a frontier in a few lines: as text, and as HTML for a notebook."""
 
 from __future__ import annotations
 
 from html import escape
 
 from fairpca._audit.result import Audit
+from fairpca.path import TradeoffPath
 from fairpca.report import _tables
+from fairpca.report._text import display_names, figure, signed_percent, zero_if_rounding
 from fairpca.report._words import components, verdict
 
 _COLORS = {"good": "#00795a", "bad": "#b3261e", "open": "inherit"}
@@ -70,3 +72,49 @@ def _chart(audit: Audit) -> str:
         f'<path d="M350 0V{height}" stroke="currentColor" stroke-dasharray="3 3" opacity="0.5"/>'
         f"{''.join(marks)}</svg>"
     )
+
+
+def path_as_text(path: TradeoffPath) -> str:
+    """Where the methods with a name end on the frontier."""
+    n, r, k = len(path.disparity), path.n_components, len(path.groups)
+    head = f"TradeoffPath of {n} points, {r} component{'s' if r > 1 else ''}, {k} groups"
+    names = display_names(path.groups.tolist(), 12)
+    lines = [f"{'':10}  disparity    overall  " + "  ".join(f"{name:>12}" for name in names)]
+    for name, *values in _named_ends(path):
+        D, R, _, *errors = values
+        lines.append(f"{name:10}  {D:>9}  {R:>9}  " + "  ".join(f"{error:>12}" for error in errors))
+    return "\n".join([head, *lines])
+
+
+def path_as_html(path: TradeoffPath) -> str:
+    """The same as a table, and the frontier as a small chart."""
+    heads = ["", "Disparity", "Overall error", "Above PCA", *display_names(path.groups.tolist())]
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
+        for row in _named_ends(path)
+    )
+    D, R = path.disparity, path.reconstruction_error
+    wide, high = (float(values.max() - values.min()) or 1.0 for values in (D, R))
+    points = " ".join(
+        f"{10 + 280 * (D[0] - d) / wide:.1f},{110 - 100 * (e - R[0]) / high:.1f}"
+        for d, e in zip(D.tolist(), R.tolist(), strict=True)
+    )
+    return (
+        f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        '<svg width="300" height="120" role="img" aria-label="Overall error, rising from PCA on '
+        'the left to the least disparity on the right"><polyline fill="none" '
+        f'stroke="currentColor" stroke-width="2" points="{points}"/></svg></div>'
+    )
+
+
+def _named_ends(path: TradeoffPath) -> list[list[str]]:
+    """Name, disparity, overall error, share above PCA, and group errors of each marked point."""
+    unit, start = float(path.group_errors.max()), float(path.reconstruction_error[0])
+    rows = []
+    for name, point in path.marks.items():
+        above = point.reconstruction_error / start - 1 if start > 1e-12 * unit else 0.0
+        values = point.disparity, point.reconstruction_error, *point.group_errors.tolist()
+        D, R, *errors = (figure(value, unit=unit) for value in values)
+        rows.append([name, D, R, signed_percent(zero_if_rounding(above, 1.0)), *errors])
+    return rows
