@@ -25,7 +25,7 @@ def main() -> None:
             executable_path=shutil.which("chromium"),
             args=["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
         )
-        page = browser.new_page(viewport={"width": 1060, "height": 1060}, device_scale_factor=1.4)
+        page = browser.new_page(viewport={"width": 1060, "height": 1112}, device_scale_factor=1.4)
         page.goto(page_file.as_uri())
         page.wait_for_selector("html[data-drawn=true]")
         page.wait_for_timeout(500)
