@@ -7,6 +7,7 @@ ORDER = [
     "choose_a_tradeoff.py",
     "how_many_components.py",
     "which_fairness.py",
+    "blind_scores.py",
     "scores_for_a_target.py",
     "batches.py",
     "pipelines.py",
