@@ -103,8 +103,9 @@ class FairProjection(StreamedProjection):
         ----------
         X : {array, memory map, sparse matrix, data frame} of shape (n_samples, n_features)
             Training data; neither modified nor copied whole.
-        y : None
-            Ignored.
+        y : array-like of shape (n_samples,), optional
+            The outcome of each row, for estimators that look at it: :class:`FairPLS`, and
+            :class:`BlindPCA` within classes. Others ignore it.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
             The group of each row; several columns are crossed, so that each combination of their
             labels is a group, called "female & black" for instance. Needed here only, never for
