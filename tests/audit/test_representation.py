@@ -10,7 +10,7 @@ import pytest
 from helpers.command import fails, run
 from helpers.data import make_groups
 
-from fairpca import BlindPCA, FairPCA, GroupMoments, audit
+from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments, audit
 from fairpca.metrics import group_separation
 
 QUICK = {"n_points": 3, "n_folds": 2, "n_resamples": 20, "ranks": [2]}
@@ -75,6 +75,8 @@ def test_refusals():
     X, groups, y = people()
     with pytest.raises(ValueError, match=r"two classes, but holds 3.*pass y == 'yes'"):
         audit(X, groups, y=np.where(np.arange(len(y)) % 3, y, "maybe"))
+    with pytest.raises(ValueError, match=r"classifier_outcomes\(estimator, X, y, groups\)"):
+        audit(X, groups, FairPLS(2), y=y)
     with pytest.raises(ValueError, match="y has 7 labels but X has 260 rows"):
         audit(X, groups, y=y[:7])
 

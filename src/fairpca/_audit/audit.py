@@ -38,6 +38,7 @@ from fairpca._audit.rows import AuditedRows, RowsInMemory, SampledRows
 from fairpca._estimators.advice import warn
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
+from fairpca._estimators.targeted import TargetedProjection
 from fairpca._input.checks import check_integer
 from fairpca._input.labels import encode_outcomes
 from fairpca._input.rows import as_rows
@@ -129,6 +130,11 @@ def audit(
         raise TypeError(
             "sensitive_features is missing: pass fairpca.audit(X, sensitive_features=groups) with "
             "one group label per row."
+        )
+    if isinstance(estimator, TargetedProjection) and estimator._needs_outcomes():
+        raise ValueError(
+            f"an audit compares projections that are fitted without a target, and {estimator!r} "
+            "needs one; pass it to fairpca.metrics.classifier_outcomes(estimator, X, y, groups)."
         )
     settings = AuditSettings(
         standardize, ranks, n_points, n_folds, n_resamples, level, n_scores, random_state

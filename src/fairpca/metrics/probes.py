@@ -67,7 +67,9 @@ def probe_groups(
     Parameters
     ----------
     scores : array-like of shape (n_samples, n_components)
-        What a projection gives; X itself tells what could be guessed from all features.
+        What a projection gives, best for rows that it was not fitted to: where means were made
+        equal on these very rows, a linear probe comes out below 0.5. X itself tells what could be
+        guessed from all features.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed.
     probes : mapping of str to classifier, optional
