@@ -91,7 +91,7 @@ def test_several_classes_need_to_know_the_positive_one():
         (lambda y, g: (y, np.full(len(y), "all")), "one group only"),
         (lambda y, g: (np.linspace(0, 1, len(y)), g), "numbers that are no classes"),
     ],
-    ids=str,
+    ids=["class", "class of a group", "group", "numbers"],
 )
 def test_refusals(change, message):
     X, groups, y = people()
