@@ -1,8 +1,11 @@
-"""Every estimator, in every setting that leads to code of its own."""
+"""Every estimator, in every setting that leads to code of its own.
+
+Those that hide something have other limits on the data, and are in ``test_hidden.py``.
+"""
 
 from __future__ import annotations
 
-from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA
+from fairpca import FairPCA, MinMaxPCA, RobustFairPCA, SubsetFairPCA, WelfarePCA
 
 _TOL = 1e-9
 
@@ -16,9 +19,11 @@ FOR_ANY_GROUPS = {
     "largest error": MinMaxPCA(2, criterion="error", tol=_TOL),
     "least variance": MinMaxPCA(2, criterion="variance", normalize=True, tol=_TOL),
     "weights": MinMaxPCA(2, solver="multiplicative_weights"),
+    "welfare": WelfarePCA(2, tol=_TOL),
 }
 FOR_TWO_GROUPS = {
     "golden": FairPCA(2, solver="golden"),
+    "robust": RobustFairPCA(2),
     "subset": SubsetFairPCA(2),
     "fairest subset": SubsetFairPCA(2, selection="fairest"),
 }

@@ -16,15 +16,19 @@ from fairpca import FairPCA, MinMaxPCA
 
 pytestmark = pytest.mark.stress
 
-FEATURES = (310, 650, 5200)  # snapshots, a basis of residuals, no matrices at all
+# Features, and rows at the least: snapshots, a basis of residuals, the space of few rows, and
+# products with the rows themselves.
+SIZES = ((310, 1), (650, 1), (5200, 1), (5200, 1001))
 
 
 def spread_out(rng, kind, k):
     """Rows with many features, and the same rows with few."""
     few, groups = KINDS[kind](rng, k)
-    d = FEATURES[rng.integers(len(FEATURES))]
-    directions = np.linalg.qr(rng.normal(size=(d, few.shape[1])))[0]
     rank = any_rank(rng, few)
+    d, n = SIZES[rng.integers(len(SIZES))]
+    copies = -(-n // len(few))
+    few, groups = np.tile(few, (copies, 1)), np.tile(groups, copies)
+    directions = np.linalg.qr(rng.normal(size=(d, few.shape[1])))[0]
     return few @ directions.T, np.hstack([few, np.zeros((len(few), rank))]), groups, rank
 
 

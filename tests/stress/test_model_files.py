@@ -86,7 +86,7 @@ def put(entry):
 
 
 def drop_an_array(arrays, header, rng):
-    del arrays[sorted(arrays)[rng.integers(len(arrays))]]
+    del arrays[("components_", "mean_")[rng.integers(2)]]
 
 
 def shorten_the_mean(arrays, header, rng):

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.stress
 
 UNIQUE = (gaussian, integers, one_row, unlike_features, far_apart)  # data with one answer only
 INEXACT = ("golden", "weights")  # end where they end
+SIZED = [name for name in EVERY if name != "robust"]  # whose radius is in units, and counts rows
 
 
 def rows(rng, name):
@@ -69,7 +70,7 @@ def test_order_of_rows_and_columns(name, rng, within):
     compare(name, first, second, unchanged(groups), within, variance(X, groups))
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", SIZED)
 def test_turned_moved_and_in_other_units(name, rng, within):
     X, groups = rows(rng, name)
     d = X.shape[1]
@@ -79,7 +80,7 @@ def test_turned_moved_and_in_other_units(name, rng, within):
     compare(name, first, second, unchanged(groups), within, variance(X, groups), size**2)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", SIZED)
 def test_weights_are_copies(name, rng, within):
     X, groups = rows(rng, name)
     copies = rng.integers(1, 4, len(X))
