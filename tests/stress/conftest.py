@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 SEED = int(os.environ.get("FAIRPCA_STRESS_SEED", "0"))
-PROBLEMS = int(os.environ.get("FAIRPCA_STRESS_PROBLEMS", "6"))
+PROBLEMS = int(os.environ.get("FAIRPCA_STRESS_PROBLEMS", "4"))
 
 
 def pytest_generate_tests(metafunc):

@@ -85,8 +85,9 @@ class Eigenspaces:
         values, vectors = self._spectrum
         mixed = vectors[:, self.rank :].T @ self._products  # v_j' C_g v_i
         gaps = values[: self.rank] - values[self.rank :, np.newaxis]
-        turns = np.tensordot(direction, mixed, axes=1) / np.maximum(gaps, TINY)
-        slopes: Array = -2.0 * np.einsum("kji,ji->k", mixed, turns)
+        with np.errstate(over="ignore", invalid="ignore"):  # where eigenvalues are equal
+            turns = np.tensordot(direction, mixed, axes=1) / np.maximum(gaps, TINY)
+            slopes: Array = -2.0 * np.einsum("kji,ji->k", mixed, turns)
         return slopes if np.isfinite(slopes).all() else None
 
     def errors(self, basis: Array) -> Array:

@@ -140,6 +140,8 @@ class SmoothedDual:
         -------
         Centre
         """
+        if not self._allowed(prices, mu):
+            raise ArithmeticError("rounding has moved the prices out of their limits")
         at = self._evaluate(prices, mu)
         steps = 0
         while True:
@@ -202,9 +204,14 @@ class SmoothedDual:
         self, at: _Evaluation, newton: Array, decrement: float, mu: float
     ) -> _Evaluation | None:
         """Point along the Newton step with a fair part of the gain it promises, if any."""
+        if not np.isfinite(newton).all():
+            return None
         longest = min(1.0, 0.95 * self._reach(at.prices, newton, mu))
         for length in longest * 0.5 ** np.arange(10):
-            trial = self._evaluate(balanced(self.problem, at.prices + length * newton), mu)
+            prices = balanced(self.problem, at.prices + length * newton)
+            if not self._allowed(prices, mu):
+                continue
+            trial = self._evaluate(prices, mu)
             if trial.value >= at.value + 0.1 * length * mu * decrement**2:
                 return trial
         return None
@@ -213,6 +220,10 @@ class SmoothedDual:
         """Distances of the prices from their limits below and above."""
         ceiling = min(_MAX_PRICE, 10.0 / mu)
         return prices + np.where(self.problem.equal, ceiling, 0.0), ceiling - prices
+
+    def _allowed(self, prices: Array, mu: float) -> bool:
+        """Whether prices are numbers strictly between their limits."""
+        return all(bool((room > 0.0).all()) for room in self._room(prices, mu))
 
     def _reach(self, prices: Array, direction: Array, mu: float) -> float:
         """Longest step along a direction before a price meets its limit."""

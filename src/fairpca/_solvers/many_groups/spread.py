@@ -12,7 +12,6 @@ asked for turn up there after all, it is the first bound that proves how good th
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from math import inf, isinf, nan
 
 import numpy as np
@@ -22,9 +21,11 @@ from fairpca._problems.linear import LinearProblem, least_error, least_spread
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.growing import Spaces
+from fairpca._solvers.many_groups.barrier import balanced
 from fairpca._solvers.many_groups.dual import EQUAL, Minimum, Start, minimise, minimise_in_face
 from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.pca import solve_pca
+from fairpca._threads import computed_once
 from fairpca._typing import Array
 
 
@@ -44,7 +45,7 @@ class SpreadFrontier:
         self.tol = tol
         self._near = Start()
 
-    @cached_property
+    @computed_once
     def end(self) -> Solution:
         """At the spread asked for, or as near to it as the limits allow."""
         pca, work, limits, tol = self.pca, self.work, self.limits, self.tol
@@ -56,7 +57,7 @@ class SpreadFrontier:
         if first is not None and limits.kept_by(first):
             return first.solution(work, "error", limits.status(first.errors))
         nearest = _nearest(work, limits, tol, first)
-        status = limits.status(nearest.errors, nearest.bound)
+        status = limits.status(nearest.errors, _least_spread_of_any(work, limits, nearest))
         if first is not None and status in (Status.PARITY, Status.DISPARITY_BUDGET):
             value = float(limits.shares @ nearest.errors)
             return replace(first, **nearest.found, value=value).solution(work, "error", status)
@@ -108,7 +109,7 @@ class _Limits:
         return within and solution.value <= self.ceiling + self.rounding
 
     def status(self, errors: Array, bound: float = 0.0) -> Status:
-        """Which limit binds; ``bound`` is what the spread is proven to be at least."""
+        """Which limit binds; ``bound`` is what the spread of any projection is at least."""
         if self.spread(errors) <= self.max_spread + self.near:
             return Status.DISPARITY_BUDGET if self.max_spread > 0 else Status.PARITY
         left = {
@@ -134,6 +135,13 @@ def _nearest(work: Workspace, limits: _Limits, tol: float, first: Minimum | None
     if least.value - least.bound > tol * work.unit:
         return least  # it is not known which projections have the least spread
     return _least_error_in_face(work, limits, least, tol)
+
+
+def _least_spread_of_any(work: Workspace, limits: _Limits, least: Minimum) -> float:
+    """A bound of the spread that holds beyond cap and error budget as well."""
+    free = least_spread(limits.shares, limits.compared).in_units(work.unit)
+    prices = balanced(free, least.prices[: len(free.limits)])  # those of the limits come last
+    return work.prove(free, prices).bound * work.unit
 
 
 def _least_error_in_face(work: Workspace, limits: _Limits, least: Minimum, tol: float) -> Minimum:
@@ -171,4 +179,4 @@ def _at_no_cost(work: Workspace, limits: _Limits, tol: float) -> Solution:
         violation=0.0,
     )
     found = replace(found, bound=max(found.bound, 0.0))
-    return found.solution(work, "disparity", limits.status(found.errors, found.bound))
+    return found.solution(work, "disparity", limits.status(found.errors))
