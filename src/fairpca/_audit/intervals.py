@@ -160,9 +160,8 @@ class _ResampledMean:
 def _resample(errors: Array, how: Resampling) -> _ResampledMean:
     units = _block_means(errors, how.rng)
     n = len(units)
-    draws = how.rng.multinomial(n, np.full(n, 1.0 / n), size=how.n_resamples) / n
-    means = draws @ units
-    variances = np.maximum(draws @ units**2 - means**2, 0.0) / n
+    drawn = units[how.rng.integers(0, n, (how.n_resamples, n))]
+    means, variances = drawn.mean(axis=1), drawn.var(axis=1) / n
     return _ResampledMean(float(units.var()) / n, means - units.mean(), variances)
 
 
