@@ -18,7 +18,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments, ParityInfeasibleWarning
+from fairpca import (
+    BlindPCA,
+    FairPCA,
+    FairPLS,
+    GroupMoments,
+    ParityInfeasibleWarning,
+    RobustFairPCA,
+    WelfarePCA,
+)
 
 
 class Supplied(FairPCA):
@@ -45,6 +53,14 @@ class SuppliedPLS(GroupsFromRows, FairPLS):
     """The same for FairPLS."""
 
 
+class SuppliedWelfare(GroupsFromRows, WelfarePCA):
+    """The same for WelfarePCA."""
+
+
+class SuppliedRobust(GroupsFromRows, RobustFairPCA):
+    """The same for RobustFairPCA."""
+
+
 @parametrize_with_checks([Supplied(1), SuppliedBlind(1), SuppliedPLS(1)])
 def test_common_checks(estimator, check):
     pass_check(estimator, check)
@@ -52,7 +68,13 @@ def test_common_checks(estimator, check):
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [Supplied(1, constraint=None), Supplied(0.9), Supplied(1, solver="golden")]
+    [
+        Supplied(1, constraint=None),
+        Supplied(0.9),
+        Supplied(1, solver="golden"),
+        SuppliedWelfare(1),
+        SuppliedRobust(1),
+    ]
 )
 def test_common_checks_of_other_configurations(estimator, check):
     pass_check(estimator, check)

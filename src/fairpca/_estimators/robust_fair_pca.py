@@ -38,8 +38,8 @@ class RobustFairPCA(FairProjection):
         Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
         least that share of its variance; None means ``min(n_samples, n_features)``.
     radius : float, default=0.15
-        ``eps_g = radius / sqrt(n_g)`` for a group of ``n_g`` rows, in squared units of the data;
-        those of [1]_ are standardised.
+        ``eps_g = radius / sqrt(n_g)`` for a group of ``n_g`` rows (or that total weight), in
+        squared units of the data; those of [1]_ are standardised.
     penalty : float, default=0.5
         ``lambda`` as a fraction of the smaller group's share of all rows, from 0 to 1. Above 1 the
         error of one group would be rewarded for being large.
@@ -108,7 +108,7 @@ class RobustFairPCA(FairProjection):
         return RobustProblem(float(self.radius), float(self.penalty))
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
-        first, second = settled.moments.counts.tolist()
+        first, second = settled.moments.weights.tolist()  # weight 2 counts as two rows
         solution = solve(replace(self._problem(), sizes=(first, second)), operand, rank)
         alpha = alpha_of(operand.shares, solution.weights, solution.privileged)
         extras = {**solution.extras, "robust_error_": solution.value}

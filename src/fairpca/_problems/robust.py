@@ -29,13 +29,13 @@ class RobustProblem:
         ``eps_g = radius / sqrt(n_g)``, in squared units of the data.
     penalty : float
         ``lambda`` as a fraction of the smaller share, from 0 to 1.
-    sizes : pair of int
-        ``n_g``, the rows of both groups.
+    sizes : pair of float
+        ``n_g``, the rows of both groups, or their total weight.
     """
 
     radius: float
     penalty: float
-    sizes: tuple[int, int] = (1, 1)
+    sizes: tuple[float, float] = (1.0, 1.0)
 
     def worst(self, errors: Array) -> Array:
         """``S_g``."""
