@@ -222,19 +222,12 @@ class BlindPCA(TargetedProjection):
                 hidden = self._with_covariances(settled, strata, hidden, rank)
             solution = self._hide(settled, operand, hidden, rank)
         pca = solve(PLAIN_PCA, operand, solution.basis.shape[1])
-        return replace(
-            solution,
-            errors=operand.errors(solution.basis),
-            pca=pca.pca,
-            privileged=pca.privileged,
-            harmed=pca.harmed,
-            n_eigensolves=solution.n_eigensolves + pca.n_eigensolves,
-            extras={
-                "hidden_directions_": hidden.T,
-                "mean_gap_": mean_gap(differences, solution.basis),
-                "pca_mean_gap_": mean_gap(differences, pca.basis),
-            },
-        )
+        extras = {
+            "hidden_directions_": hidden.T,
+            "mean_gap_": mean_gap(differences, solution.basis),
+            "pca_mean_gap_": mean_gap(differences, pca.basis),
+        }
+        return self._beside_pca(solution, pca, operand, extras)
 
     def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
         solution = solve(self._problem(), MeanGapOperand.of(operand, differences), rank)

@@ -179,25 +179,16 @@ class FairPLS(TargetedProjection):
             moments = _with_targets_last(moments, target)
         return super().fit_moments(moments)
 
-    def fit_files(
-        self, paths: Any, *, group: str | Sequence[str], target: str | None = None, **options: Any
+    def _fit_files(
+        self, paths: Any, group: str | Sequence[str], target: str | None, options: dict[str, Any]
     ) -> Self:
-        """Find the projection for the rows of files, read once in constant memory.
-
-        Parameters are those of :meth:`GroupMoments.from_files`; ``target`` is the column of y.
-
-        Returns
-        -------
-        self
-        """
-        self._check_params()
         if target is None:
             raise ValueError(
                 f"{self!r} needs a target; pass the name of the column of y, for example "
                 "fit_files(paths, group='sex', target='income')."
             )
         if not self._are_numbers_in_files(paths, target, options):
-            return super().fit_files(paths, group=group, target=target, **options)
+            return super()._fit_files(paths, group, target, options)
         if options.get("columns") is not None:
             options["columns"] = [*options["columns"], target]
         return self.fit_moments(GroupMoments.from_files(paths, group=group, **options), target)
@@ -277,22 +268,15 @@ class FairPLS(TargetedProjection):
         solution = solve(replace(plain, max_mean_gap=limit), settled.operand, rank)
         pls = solution if limit == inf else solve(plain, settled.operand, rank)
         pca = solve(PLAIN_PCA, operand, rank)
-        return replace(
-            solution,
-            errors=operand.errors(solution.basis),
-            pca=pca.pca,
-            privileged=pca.privileged,
-            harmed=pca.harmed,
-            n_eigensolves=pca.n_eigensolves,
-            extras={
-                "classes_": target.classes,
-                "target_r2_": _r2(target, settled.operand, solution.basis),
-                "pls_target_r2_": _r2(target, settled.operand, pls.basis),
-                "hidden_directions_": hidden.T,
-                "mean_gap_": mean_gap(differences, solution.basis),
-                "pls_mean_gap_": mean_gap(differences, pls.basis),
-            },
-        )
+        extras = {
+            "classes_": target.classes,
+            "target_r2_": _r2(target, settled.operand, solution.basis),
+            "pls_target_r2_": _r2(target, settled.operand, pls.basis),
+            "hidden_directions_": hidden.T,
+            "mean_gap_": mean_gap(differences, solution.basis),
+            "pls_mean_gap_": mean_gap(differences, pls.basis),
+        }
+        return self._beside_pca(solution, pca, operand, extras)
 
 
 def _r2(target: Target, operand: Operand, basis: Array) -> float:
