@@ -46,6 +46,7 @@ html_theme_options = {
     "navigation_with_keys": False,
 }
 html_show_sourcelink = False
+html_sidebars = {"getting_started": []}  # a page without siblings
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
