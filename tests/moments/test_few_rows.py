@@ -21,9 +21,9 @@ from fairpca import (
     audit,
     tradeoff_path,
 )
-from fairpca._moments import few_rows, memory
+from fairpca._moments import few_rows, memory, operand
 from fairpca._moments.few_rows import FewRows
-from fairpca.exceptions import quietly
+from fairpca.exceptions import FewRowsWarning, quietly
 from fairpca.metrics import group_reconstruction_errors
 
 D = 60
@@ -237,6 +237,15 @@ def test_memory_is_that_of_the_rows(n_columns):
     tracemalloc.stop()
     assert peak < 30 * X.nbytes
     assert fair.status_ == "parity reached"
+
+
+def test_an_audit_forms_no_matrix_of_features(monkeypatch):
+    X, groups = wide((8, 7))
+    for module in (operand, few_rows):
+        monkeypatch.setattr(module, "refuse_large_matrices", pytest.fail)
+    with pytest.warns(FewRowsWarning):
+        audited = audit(X, groups, FairPCA(2), n_points=3, n_folds=2, ranks=[1, 2], n_resamples=20)
+    assert len(audited.feature_names) == D
 
 
 def test_without_memory_it_is_refused_with_the_figure(monkeypatch):

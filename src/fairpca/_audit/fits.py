@@ -76,7 +76,7 @@ def fit_both(
     r = fair.n_components_
     fair.set_params(n_components=r)
     pca = FairPCA(r, alpha=1.0, **small_group_parameters(fair))._fit_settled(moments, settled)
-    if fair.group_errors_.sum() == 0 and not moments.second_moments().any():
+    if fair.group_errors_.sum() == 0 and not settled.operand.traces.any():
         raise ValueError(
             "no column of X varies, so there is nothing to reconstruct; pass at least one column "
             "that varies."

@@ -120,7 +120,7 @@ def group_separation(
             f"fitted to {components.shape[1]}; pass the same columns as for fit."
         )
     means = moments.from_mean @ components.T
-    about_mean = np.array([components @ C @ components.T for C in moments.second_moments()])
+    about_mean = components @ moments.operand().products(components.T)
     shares = moments.weights / moments.weights.sum()
     own = about_mean - np.einsum("gi,gj->gij", means, means)
     within = np.tensordot(shares, own, axes=1)
