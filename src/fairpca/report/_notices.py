@@ -43,7 +43,8 @@ def _reversals(audit: Audit) -> list[str]:
             chance = "beyond chance" if high < 0 else "though chance can explain it"
             said.append(
                 f"The direction is reversed on new rows under {method}: “{names[0]}” has the "
-                f"larger error there, {chance}, not “{names[1]}” as on the rows fitted to."
+                f"larger error there, {chance}, not “{names[1]}”, whom PCA harms on the rows "
+                "fitted to."
             )
     return said
 

@@ -107,7 +107,7 @@ def cards(audit: Audit) -> list[dict[str, str]]:
     cost = signed_percent(changes.overall.estimate / R) if 1e-3 * size < R else "0 %"
     return [
         *made,
-        {"name": "Disparity", "value": " → ".join(D), "note": "PCA → fair PCA", "tone": "pair"},
+        {"name": "Disparity", "value": " → ".join(D), "note": "PCA → fair PCA", "tone": "twin"},
         {"name": "Overall error", "value": cost, "note": "the price of fairness", "tone": ""},
     ]
 
