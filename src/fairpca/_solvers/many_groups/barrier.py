@@ -181,7 +181,8 @@ class SmoothedDual:
             mu = float(np.sqrt(mu * centre.mu))
             step = centre.newton + (mu - centre.mu) * centre.tangent
         length = min(1.0, 0.95 * self._reach(centre.prices, step, centre.mu))
-        return balanced(self.problem, centre.prices + length * step), mu
+        prices = balanced(self.problem, centre.prices + length * step)
+        return (prices if self._allowed(prices, mu) else centre.prices), mu
 
     def limit(self, centre: Centre) -> Array:
         """Prices extrapolated to ``mu = 0``: the error is of order ``mu**2``, not ``mu``."""
