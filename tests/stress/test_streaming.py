@@ -27,6 +27,7 @@ def blocks_of(rng, X, groups):
 
 def check_moments(moments, X, groups, within):
     """Against sums with the rows centred first; offsets cost no digits."""
+    X = X.astype(np.longdouble)
     centred = X - X.mean(axis=0)
     scale = np.square(centred).sum(axis=1).mean() or 1.0
     for g, C in zip(moments.groups.tolist(), moments.second_moments(), strict=True):
