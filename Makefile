@@ -6,7 +6,7 @@ BIN = $(shell $(PYTHON) -c "import os, sys; print(os.path.dirname(sys.executable
 NUMERICAL = $(wildcard tests/moments tests/problems tests/solvers tests/estimators)
 KERNELS = Haswell Sandybridge Prescott
 
-.PHONY: install lint types test test-slow stress test-rounding test-order test-bare test-oldest \
+.PHONY: install lint types test test-slow stress test-rounding test-bare test-oldest \
   coverage doctest docs bench reproduce dist
 
 install:
@@ -35,18 +35,16 @@ test-rounding:
 	set -e; for kernel in $(KERNELS); do \
 	  OPENBLAS_CORETYPE=$$kernel $(PYTHON) -m pytest -n 2 -q $(NUMERICAL); done
 
-# More workers than cores, and no test where another has prepared the ground.
-test-order:
-	$(PYTHON) -m pytest -n 4 --random-order-bucket=global --random-order-seed=$$(date +%s)
-
 test-bare:
 	$(PYTHON) -m pytest tests/test_bare.py
 
 test-oldest:
 	$(PYTHON) -m pytest $(NUMERICAL) tests/test_metrics.py tests/test_path.py
 
+# In random order and with more workers than cores: no test relies on what another has prepared.
 coverage:
-	$(PYTHON) -m pytest -n 2 -m "not stress" --cov --cov-report=term-missing:skip-covered \
+	$(PYTHON) -m pytest -n 4 -m "not stress" --random-order-bucket=global \
+	  --random-order-seed=$$(date +%s) --cov --cov-report=term-missing:skip-covered \
 	  --cov-report=json:coverage.json
 	$(PYTHON) .ci/every_module_is_reached.py coverage.json
 

@@ -9,9 +9,11 @@ Limits and targets are those of :class:`~fairpca._problems.fair.FairProblem`, fo
 * ``"pareto"`` without a disparity asked for: :func:`kindest`.
 
 Held-out errors are nearly monotone along the way, not exactly. So they are computed at ``_STOPS``;
-where a limit or a target is passed, that place is found by bisection. Around the best stop of
-:func:`kindest` errors are flat: on the data that it was tried on more stops gained nobody anything.
-Only where the eigenvalues of all folds cross between two stops is a better one overlooked.
+where a limit or a target is passed, that place is found by bisection. For :func:`kindest` one more
+stop is taken where the groups change sides, because the largest error has a kink there. Elsewhere
+errors are flat around its best stop: on the data that it was tried on more stops gained nobody
+anything. Only where the eigenvalues of all folds cross between two stops is a better one
+overlooked.
 """
 
 from __future__ import annotations
@@ -81,6 +83,7 @@ def choose_stop(cross_fit: CrossFit, problem: FairProblem) -> tuple[HeldOutError
         if not pareto:
             held_out = cross_fit.at(_midpoints(held_out.stops, fairest(held_out)))
             return held_out, fairest(held_out)
+    held_out = _with_parity(cross_fit, held_out)
     return held_out, kindest(held_out, allowed(held_out))
 
 
@@ -109,6 +112,16 @@ def _exceeds(held_out: HeldOutErrors, problem: FairProblem) -> Mask:
         exceeds |= worst > worst[0]
     exceeds[0] = False
     return np.asarray(exceeds)
+
+
+def _with_parity(cross_fit: CrossFit, held_out: HeldOutErrors) -> HeldOutErrors:
+    """Held-out errors with one more stop where parity is first passed, by interpolation."""
+    D, stops = held_out.disparity, held_out.stops
+    first = int((D <= 0).argmax())
+    if D[first] > 0 or first == 0:
+        return held_out
+    part = D[first - 1] / (D[first - 1] - D[first])
+    return cross_fit.at([stops[first - 1] + part * (stops[first] - stops[first - 1])])
 
 
 def _midpoints(stops: Array, i: int) -> Array:
