@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-__all__ = ["HasMethods", "Interval", "RealNotInt", "StrOptions"]
+__all__ = ["Interval", "RealNotInt", "StrOptions"]

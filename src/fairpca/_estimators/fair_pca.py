@@ -19,7 +19,7 @@ from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.fair import Constraint, FairProblem
 from fairpca._problems.solution import Solution
-from fairpca._sklearn import HasMethods, Interval, StrOptions
+from fairpca._sklearn import Interval, StrOptions
 from fairpca._typing import Array
 
 
@@ -74,7 +74,7 @@ class FairPCA(FairProjection):
         groups are solved to rounding, so that theirs is relative to the largest total variance of
         a group. With more than 5000 features they get a ``ConvergenceWarning`` instead, from a
         hundredth of the overall error on.
-    cv : int or scikit-learn splitter, optional
+    cv : int, splitter or iterable of splits, optional
         Choose the stop by cross-validation, with so many folds, or with those of a splitter such
         as ``RepeatedStratifiedKFold(n_splits=5, n_repeats=4)``, which sees numbers of groups as y.
         Constraint and budgets then apply to the errors of rows that were not fitted to. Without a
@@ -195,11 +195,7 @@ class FairPCA(FairProjection):
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "solver": [StrOptions({"exact", "golden"})],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "cv": [
-            Interval(Integral, 2, None, closed="left"),
-            HasMethods(["split", "get_n_splits"]),
-            None,
-        ],
+        "cv": ["cv_object"],
         "random_state": ["random_state"],
     }
 

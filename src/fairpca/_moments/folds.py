@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import check_cv
 
 from fairpca._input.checks import check_integer
 from fairpca._input.device import is_dask
@@ -180,7 +181,7 @@ def learn_folds(
     A splitter whose test sets overlap, because it repeats itself, costs a pass for each repeat.
     """
     seed = int(rng.randint(2**31 - 1))
-    if isinstance(cv, Integral) or not hasattr(cv, "get_n_splits"):
+    if isinstance(cv, Number | str):
         check_integer("cv", cv, 2)
     if is_dask(X):
         return GroupMoments.from_data(X, groups, sample_weight, folds=cv, fold_seed=seed)
@@ -190,7 +191,7 @@ def learn_folds(
     if isinstance(cv, Integral):
         repeats = iter([deal_folds(codes, int(cv), np.random.default_rng(seed))])
     else:
-        repeats = _split(cv, codes)
+        repeats = _split(check_cv(cv), codes)
     learnt = GroupMoments()
     for repeat, folds in enumerate(repeats):
         part = moments_of_rows(rows, groups, sample_weight, folds=folds)
