@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import BlindPCA, FairPCA, GroupMoments, audit
 from fairpca._audit.rank_curve import pca_errors_by_rank, rank_curve
 from fairpca.datasets import load_diabetes_by_sex
 
@@ -38,3 +38,25 @@ def test_default_ranks_hold_the_one_chosen_and_few_others():
     assert len(ranks) <= 31
     assert ranks[0] == 1
     assert ranks[-1] == 50
+
+
+@pytest.mark.parametrize("options", [{}, {"covariances": 1}, {"max_mean_gap": 0.01}])
+def test_curve_ends_at_the_last_rank_that_the_estimator_can_do(options):
+    bunch, blind = diabetes(), BlindPCA(3, **options)
+    quick = {"n_points": 3, "n_folds": 2, "n_resamples": 20}
+    ranks = audit(bunch.data, bunch.sensitive_features, blind, **quick).ranks.n_components
+    last = int(ranks[-1])
+    assert ranks.tolist() == [*range(1, last + 1)]
+    moments = GroupMoments.from_data(bunch.data, bunch.sensitive_features).standardize()[0]
+    BlindPCA(last, **options).fit_moments(moments)
+    with pytest.raises(ValueError, match="components"):
+        BlindPCA(last + 1, **options).fit_moments(moments)
+
+
+def test_ranks_that_the_estimator_cannot_do_are_refused():
+    moments = GroupMoments.from_data(diabetes().data, diabetes().sensitive_features)
+    d = moments.n_features
+    with pytest.raises(ValueError, match="too many"):
+        rank_curve(moments, BlindPCA(3), [3, d])
+    with pytest.raises(ValueError, match="too many"):
+        rank_curve(moments, BlindPCA(d), None)

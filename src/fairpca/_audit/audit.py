@@ -94,7 +94,8 @@ def audit(
         cross-validation, over the rows fitted to.
     ranks : sequence of int, optional
         Numbers of components for the curve of errors; by default all, or some thirty of them up to
-        ``max(30, 2 * n_components)`` (eight when there are hundreds of features).
+        ``max(30, 2 * n_components)`` (eight when there are hundreds of features), as far as the
+        estimator can go.
     n_points : int, default=41
         Points of the trade-off path.
     n_folds : int, default=10

@@ -31,15 +31,20 @@ def rank_curve(
     ``settled``: what the estimator made of the groups, with folds if it chooses by them.
     """
     settled = estimator._settle(moments) if settled is None else settled
-    chosen = _chosen_ranks(moments, int(estimator.n_components or 1), ranks)
-    fits = []
+    own = int(estimator.n_components or 1)
+    chosen, fits = _chosen_ranks(moments, own, ranks), []
     for i, rank in enumerate(chosen):
         progress("errors against components", i / len(chosen))
-        with quietly():
-            model = clone(estimator).set_params(n_components=rank)
-            fits.append(model._fit_settled(moments, settled))
+        try:
+            with quietly():
+                model = clone(estimator).set_params(n_components=rank)
+                fits.append(model._fit_settled(moments, settled))
+        except ValueError:
+            if ranks is not None or rank <= own:
+                raise
+            break  # what the estimator hides leaves no room for more components
     return RankCurve(
-        np.array(chosen),
+        np.array(chosen[: len(fits)]),
         np.array([fit.pca_group_errors_ for fit in fits]),
         np.array([fit.group_errors_ for fit in fits]),
         np.array([fit.pca_reconstruction_error_ for fit in fits]),
