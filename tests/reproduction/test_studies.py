@@ -58,7 +58,7 @@ def test_a_whole_study(tmp_path):
         rows = list(csv.DictReader(stream))
     assert [row["agrees"] for row in rows] == ["yes"] * 3
     page = (tmp_path / "vu2022" / "index.html").read_text(encoding="utf-8")
-    assert "26.1193" in page
+    assert page.count(f">{float(rows[0]['published']):.6f}<") == 2  # theirs and ours
     assert "http" not in page  # it loads nothing
 
 
@@ -129,6 +129,7 @@ def test_the_command_names_the_studies(tmp_path):
     ("options", "message"),
     [
         (["--study", "nobody2020"], "choose from"),
+        (["--study", "nobody2020"], "pelegrina2022"),
         (["--study", "vu2022", "--dataset", "tcred"], "Leave them out"),
     ],
 )

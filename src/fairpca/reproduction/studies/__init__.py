@@ -69,7 +69,10 @@ def reproduce_study(
     ['holds', 'holds']
     """
     if name not in STUDIES:
-        raise ValueError(f"study {name!r} not known: choose from {', '.join(STUDIES)}.")
+        raise ValueError(
+            f"study {name!r} not known: choose from {', '.join(STUDIES)}. The study pelegrina2022 "
+            "is run by fairpca.reproduction.reproduce, or by fairpca reproduce without --study."
+        )
     study = STUDIES[name]
     progress("reading data")
     data = study.load()

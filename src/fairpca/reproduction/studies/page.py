@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from math import log10
 from typing import Any
 
 from fairpca import __version__
@@ -89,5 +90,10 @@ def _cell(name: str, row: dict[str, Any]) -> str:
     if name == "agrees":
         return f'<span class="{value}">{value}</span>'
     if isinstance(value, float):
-        return f"{value:+.1e}" if name == "difference" else f"{value:.6g}"
+        return f"{value:+.1e}" if name == "difference" else _number(value, row["tolerance"])
     return escape(str(value).replace("_", " "))
+
+
+def _number(value: float, tolerance: float | None) -> str:
+    """With the decimals to which figures are compared, if they are."""
+    return f"{value:.6g}" if tolerance is None else f"{value:.{round(-log10(tolerance))}f}"
