@@ -227,7 +227,8 @@ class BlindPCA(TargetedProjection):
             "mean_gap_": mean_gap(differences, solution.basis),
             "pca_mean_gap_": mean_gap(differences, pca.basis),
         }
-        return self._beside_pca(solution, pca, operand, extras)
+        solution = solution.beside(pca, operand.errors(solution.basis))
+        return replace(solution, extras=extras)
 
     def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
         solution = solve(self._problem(), MeanGapOperand.of(operand, differences), rank)

@@ -39,14 +39,7 @@ class CenteredProjection(FairProjection):
             about_own_means = settled.moments.operand("group", settled.compared)
             measured = about_own_means.relative() if self.normalize else about_own_means
             solution = self._solve_measured(measured, rank)
-            solution = replace(
-                solution,
-                errors=operand.errors(solution.basis),
-                pca=pca.pca,
-                privileged=pca.privileged,
-                harmed=pca.harmed,
-                n_eigensolves=solution.n_eigensolves + pca.n_eigensolves,
-            )
+            solution = solution.beside(pca, operand.errors(solution.basis))
         alpha = alpha_of(operand.shares, solution.weights, solution.privileged)
         return replace(solution, alpha=alpha)
 

@@ -276,7 +276,8 @@ class FairPLS(TargetedProjection):
             "mean_gap_": mean_gap(differences, solution.basis),
             "pls_mean_gap_": mean_gap(differences, pls.basis),
         }
-        return self._beside_pca(solution, pca, operand, extras)
+        solution = solution.beside(pca, operand.errors(solution.basis))
+        return replace(solution, extras=extras)
 
 
 def _r2(target: Target, operand: Operand, basis: Array) -> float:

@@ -15,7 +15,6 @@ from fairpca._moments.learn import learn
 from fairpca._moments.operand import TINY, Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.strata import settled_outcomes, without_outcomes
-from fairpca._problems.solution import Solution
 
 
 class TargetedProjection(FairProjection):
@@ -56,20 +55,6 @@ class TargetedProjection(FairProjection):
     def _settle(self, moments: Learnt) -> SettledGroups:
         settled = super()._settle(moments)
         return replace(settled, outcomes=settled_outcomes(moments, settled))
-
-    def _beside_pca(
-        self, solution: Solution, pca: Solution, operand: Operand, extras: dict[str, Any]
-    ) -> Solution:
-        """A solution found elsewhere than in the operand, measured there and set beside PCA."""
-        return replace(
-            solution,
-            errors=operand.errors(solution.basis),
-            pca=pca.pca,
-            privileged=pca.privileged,
-            harmed=pca.harmed,
-            n_eigensolves=solution.n_eigensolves + pca.n_eigensolves,
-            extras=extras,
-        )
 
     def _rank_left(
         self, settled: SettledGroups, operand: Operand, complement: Complement, rank: int

@@ -98,6 +98,17 @@ class Solution:
         """How far the projection can be from the best one."""
         return self.value - self.bound
 
+    def beside(self, pca: Solution, errors: Array) -> Solution:
+        """The same projection, with the errors that it has among other moments, and their PCA."""
+        return replace(
+            self,
+            errors=errors,
+            pca=pca.pca,
+            privileged=pca.privileged,
+            harmed=pca.harmed,
+            n_eigensolves=self.n_eigensolves + pca.n_eigensolves,
+        )
+
     def lift(self, V: Array, slack: float) -> Solution:
         """The same solution after ``x -> V x``.
 
