@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, GroupMoments
+from fairpca.datasets import load_rand_health
 from fairpca.exceptions import LevellingDownWarning, ParityInfeasibleWarning
 
 FOLDS = 5
@@ -98,6 +99,7 @@ def test_where_nobody_gains_beyond_chance_it_is_pca(alike):
     X, g = alike
     fair = FairPCA(3, cv=10, random_state=0).fit(X, sensitive_features=g)
     assert fair.stop_ == 0
+    assert fair.status_ == "no gain on held-out rows: PCA"
     assert fair.alpha_ == 1
     assert not fair.held_out_changes_.any()
     np.testing.assert_allclose(np.abs(fair.components_), np.abs(PCA(3).fit(X).components_))
@@ -109,6 +111,28 @@ def test_held_out_parity_without_a_constraint(helped):
     fair = FairPCA(2, constraint=None, cv=10, random_state=0).fit(X, sensitive_features=g)
     pca = abs(np.subtract(*fair.held_out_pca_group_errors_))
     assert abs(fair.held_out_disparity_) < 0.02 * pca
+
+
+def test_the_default_does_not_go_past_parity():
+    """Where the groups have changed sides, the group that PCA harms is not the worst-off one."""
+    people = load_rand_health()
+    fair = FairPCA(8, cv=10, random_state=0)
+    fair.fit(people.data, sensitive_features=people.sensitive_features)
+    assert fair.status_ == "stopped by cross-validation"
+    assert abs(fair.held_out_disparity_) <= 0.01 * np.ptp(fair.held_out_pca_group_errors_)
+
+
+def test_a_budget_is_used_to_be_fair(helped):
+    X, g = helped
+    best = FairPCA(2, cv=FOLDS, random_state=0).fit(X, sensitive_features=g)
+    price = best.held_out_reconstruction_error_ / (
+        best.held_out_pca_group_errors_ @ best.group_sizes_ / len(X)
+    )
+    allowed = FairPCA(2, cv=FOLDS, random_state=0, max_error_increase=0.5 * (price - 1))
+    allowed.fit(X, sensitive_features=g)
+    assert 0 < allowed.stop_ < best.stop_
+    spent = allowed.held_out_reconstruction_error_ / best.held_out_reconstruction_error_ * price - 1
+    assert 0.4 * (price - 1) < spent <= 0.5 * (price - 1) + 1e-12
 
 
 def test_budgets_are_kept_on_held_out_rows(helped):

@@ -76,7 +76,7 @@ def warn_of_result(
         )
     if isinstance(problem, FairProblem) and problem.alpha != 1.0 and implicit:
         _warn_of_pca(problem, solution, measured)
-    by_folds = solution.status is Status.CROSS_VALIDATED  # judged by held-out errors
+    by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)  # by held-out errors
     if isinstance(problem, FairProblem) and problem.alpha is None and not by_folds:
         _warn_of_people(problem, solution, measured, disparity)
 

@@ -134,7 +134,8 @@ class FairPCA(FairProjection):
         "already fair", "disparity budget met", "error budget spent", "fixed alpha", "golden section
         ended at its tolerance", and for more than two groups "least disparity found, not proven"
         where parity is neither reached nor known to be out of reach. With ``cv``: "stopped by
-        cross-validation".
+        cross-validation" or, where that stays at PCA,
+        "no gain on held-out rows: PCA".
     stop_ : float
         With ``cv``: how far the projection is from PCA, 0, to the end of the way, 1.
     held_out_group_errors_, held_out_pca_group_errors_ : ndarray of shape (k,)

@@ -6,14 +6,15 @@ Limits and targets are those of :class:`~fairpca._problems.fair.FairProblem`, fo
   worse off than the worst-off group was under PCA;
 * until then, stop at the first place where the disparity is small enough; if there is none, at the
   least disparity;
-* ``"pareto"`` without a disparity asked for: :func:`kindest`.
+* ``"pareto"`` without a budget: :func:`kindest`, at most up to the place where the groups change
+  sides.
 
 Held-out errors are nearly monotone along the way, not exactly. So they are computed at ``_STOPS``;
-where a limit or a target is passed, that place is found by bisection. For :func:`kindest` one more
-stop is taken where the groups change sides, because the largest error has a kink there. Elsewhere
-errors are flat around its best stop: on the data that it was tried on more stops gained nobody
-anything. Only where the eigenvalues of all folds cross between two stops is a better one
-overlooked.
+where a limit or a target is passed, that place is found by bisection. For :func:`kindest` the place
+where the groups change sides is found by interpolation: from there on the group that PCA serves
+worst is no longer the worst-off one. Elsewhere errors are flat around its best stop: on the data
+that it was tried on more stops gained nobody anything. Only where the eigenvalues of all folds
+cross between two stops is a better one overlooked.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from fairpca._typing import Array, Mask
 
 _STOPS = np.linspace(0.0, 1.0, 5)
 _HALVINGS = 10
+_INTERPOLATIONS = 2
 
 
 def solve_by_folds(
@@ -52,7 +54,7 @@ def solve_by_folds(
     solution = solve(walk.at(float(held_out.stops[chosen])), operand, rank, tol, pca)
     return replace(
         solution,
-        status=Status.CROSS_VALIDATED,
+        status=Status.CROSS_VALIDATED if held_out.stops[chosen] > 0 else Status.NO_GAIN,
         n_eigensolves=pca.n_eigensolves + cross_fit.n_eigensolves + solution.n_eigensolves,
         extras={**solution.extras, **held_out.published(chosen)},
     )
@@ -74,32 +76,32 @@ def choose_stop(cross_fit: CrossFit, problem: FairProblem) -> tuple[HeldOutError
         return int(np.where(allowed(held_out), held_out.disparity, inf).argmin())
 
     held_out = _locate(cross_fit, cross_fit.at(_STOPS), too_far)
-    pareto = problem.constraint == "pareto"
-    if not pareto or problem.max_disparity > 0:
-        held_out = _locate(cross_fit, held_out, lambda h: fair(h) | too_far(h))
-        fair_enough = fair(held_out) & allowed(held_out)
-        if fair_enough.any():
-            return held_out, int(fair_enough.argmax())
-        if not pareto:
-            held_out = cross_fit.at(_midpoints(held_out.stops, fairest(held_out)))
-            return held_out, fairest(held_out)
-    held_out = _with_parity(cross_fit, held_out)
-    return held_out, kindest(held_out, allowed(held_out))
+    if problem.constraint == "pareto" and not problem.has_budget:
+        held_out = _with_parity(cross_fit, held_out)
+        return held_out, kindest(held_out)
+    held_out = _locate(cross_fit, held_out, lambda h: fair(h) | too_far(h))
+    fair_enough = fair(held_out) & allowed(held_out)
+    if fair_enough.any():
+        return held_out, int(fair_enough.argmax())
+    held_out = cross_fit.at(_midpoints(held_out.stops, fairest(held_out)))
+    return held_out, fairest(held_out)
 
 
-def kindest(held_out: HeldOutErrors, allowed: Mask) -> int:
+def kindest(held_out: HeldOutErrors) -> int:
     """The stop that is best for the worst-off group, beyond chance.
 
     Of the stops at which the group that PCA serves worst gains more than one corrected standard
     error, it has the least largest error of a group, each with one usual standard error of its
-    change added. Where there is no such gain, it is PCA.
+    change added, and lies no further than parity. Where there is no such gain, it is PCA.
     """
     errors = held_out.group_errors[:, held_out.walk.compared]
     uncertain = held_out.standard_errors[:, held_out.walk.compared]
     worst = np.flatnonzero(held_out.walk.compared)[errors[0].argmax()]
     gains = held_out.changes[:, worst] < -held_out.corrected_errors[:, worst]
     gains[0] = True
-    return int(np.where(gains & allowed, (errors + uncertain).max(axis=1), inf).argmin())
+    beyond = np.logical_or.accumulate(held_out.disparity <= 0)
+    gains[1:] &= ~beyond[:-1]
+    return int(np.where(gains, (errors + uncertain).max(axis=1), inf).argmin())
 
 
 def _exceeds(held_out: HeldOutErrors, problem: FairProblem) -> Mask:
@@ -115,13 +117,15 @@ def _exceeds(held_out: HeldOutErrors, problem: FairProblem) -> Mask:
 
 
 def _with_parity(cross_fit: CrossFit, held_out: HeldOutErrors) -> HeldOutErrors:
-    """Held-out errors with one more stop where parity is first passed, by interpolation."""
-    D, stops = held_out.disparity, held_out.stops
-    first = int((D <= 0).argmax())
-    if D[first] > 0 or first == 0:
-        return held_out
-    part = D[first - 1] / (D[first - 1] - D[first])
-    return cross_fit.at([stops[first - 1] + part * (stops[first] - stops[first - 1])])
+    """Held-out errors with a few more stops where parity is first passed, by interpolation."""
+    for _ in range(_INTERPOLATIONS):
+        D, stops = held_out.disparity, held_out.stops
+        first = int((D <= 0).argmax())
+        if D[first] > 0 or first == 0:
+            break
+        part = D[first - 1] / (D[first - 1] - D[first])
+        held_out = cross_fit.at([stops[first - 1] + part * (stops[first] - stops[first - 1])])
+    return held_out
 
 
 def _midpoints(stops: Array, i: int) -> Array:

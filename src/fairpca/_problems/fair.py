@@ -48,6 +48,11 @@ class FairProblem:
     fraction: float | None = None
     solver: Literal["exact", "golden"] = "exact"
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether a disparity or an overall error is asked for."""
+        return self.max_disparity > 0 or self.max_error_increase < inf
+
 
 #: Plain PCA, for any number of groups.
 PLAIN_PCA = FairProblem(alpha=1.0)

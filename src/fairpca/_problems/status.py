@@ -17,6 +17,7 @@ class Status(StrEnum):
     ERROR_BUDGET = "error budget spent"
     UNPROVEN = "least disparity found, not proven"
     CROSS_VALIDATED = "stopped by cross-validation"
+    NO_GAIN = "no gain on held-out rows: PCA"
     FIXED = "fixed alpha"
     STOPPED = "stopped on the way"
     SEARCHED = "golden section ended at its tolerance"
