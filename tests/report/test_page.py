@@ -279,7 +279,7 @@ def test_small_groups_are_named_on_the_page(visit):
     assert "west (not compared)" in page.locator("#errors").inner_text()
     text = page.locator("main").inner_text()
     assert "With 3 of 9 dimensions" in text
-    assert "equalise the shares" in text
+    assert "Fair PCA compares the groups’ shares." in text
     assert "rows weighted" in text
 
 

@@ -9,7 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairpca import FairPCA, MinMaxPCA, audit
+from fairpca import (
+    BlindPCA,
+    FairPCA,
+    MinMaxPCA,
+    RobustFairPCA,
+    SubsetFairPCA,
+    WelfarePCA,
+    audit,
+)
 from fairpca._audit.result import Change
 from fairpca.datasets import load_diabetes_by_sex
 
@@ -20,6 +28,14 @@ from fairpca.report._slider import Stops
 from fairpca.report._view import view
 from fairpca.report._words import verdict
 
+ESTIMATORS_AND_PAPERS = {
+    "FairPCA": "Pelegrina and Duarte (2022)",
+    "MinMaxPCA": "Samadi et al. (2018)",
+    "SubsetFairPCA": "Pelegrina et al. (2022)",
+    "WelfarePCA": "Tantipongpipat et al. (2019)",
+    "RobustFairPCA": "Vu et al. (2022)",
+    "BlindPCA": "Kleindessner et al. (2023)",
+}
 QUICK = {"n_points": 11, "n_folds": 3, "n_resamples": 100}
 
 
@@ -220,6 +236,40 @@ def test_page_claims_no_certificate_it_does_not_have(page_source):
     other = audit(bunch.data, bunch.sensitive_features, MinMaxPCA(3), **QUICK)
     assert "no projection can be better" in page_source
     assert "no projection can be better" not in render(other)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [FairPCA(3), MinMaxPCA(3), SubsetFairPCA(3), WelfarePCA(3), RobustFairPCA(3), BlindPCA(3)],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_texts_are_about_the_estimator_that_was_audited(estimator, diabetes):
+    name = type(estimator).__name__
+    said = view(replace(diabetes, estimator=repr(estimator)), Provenance())["method"]
+    assert said["source"] == ESTIMATORS_AND_PAPERS[name]
+    assert ("errors" if name == "FairPCA" else f"is here {name},") in said["aim"]
+    assert ("BlindPCA is made for that" in said["hiding"]) == (name != "BlindPCA")
+
+
+def test_page_of_another_estimator_says_nothing_that_holds_for_fair_pca_only(diabetes):
+    blind = render(replace(diabetes, estimator="BlindPCA(n_components=3)", certified=False))
+    assert "</code>, following Kleindessner et al. (2023); the search" in blind
+    assert "equal mean scores are not equal outcomes" in blind
+    for false in ("following Pelegrina", "made for that", "equal errors are not", "compares the"):
+        assert false not in blind[: blind.index('id="specs"')]
+
+
+def test_page_cites_nobody_for_an_estimator_it_does_not_know(diabetes):
+    said = view(replace(diabetes, estimator="MyPCA(3)"), Provenance())["method"]
+    assert (said["source"], said["aim"]) == ("", "")
+
+
+def test_advice_about_constraints_is_for_the_estimator_that_has_them(diabetes):
+    worse = replace(diabetes.fair, group_errors=diabetes.fair.group_errors + 0.2)
+    other = replace(diabetes, fair=worse, estimator="BlindPCA(n_components=3)")
+    said = " ".join(verdict(other).notices)
+    assert "levelling down" not in said
+    assert "FairPCA(constraint=" in said
 
 
 def test_audit_writes_the_page(diabetes, tmp_path):

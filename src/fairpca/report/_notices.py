@@ -8,6 +8,7 @@ import numpy as np
 
 from fairpca._audit.result import Audit, Errors
 from fairpca.report._changes import changed_groups, relative_change
+from fairpca.report._methods import method_name
 from fairpca.report._size import nearly_equal, unit
 from fairpca.report._text import display_names, figure, percent
 
@@ -59,6 +60,11 @@ def levelled_down(audit: Audit) -> bool:
 def _levelling(audit: Audit) -> str:
     if not levelled_down(audit):
         return ""
+    if method_name(audit) != "FairPCA":
+        return (
+            "Every group would be reconstructed better by another projection: that of "
+            'FairPCA(constraint="pareto").'
+        )
     return (
         "This is levelling down: a projection on the way here is better for every group. "
         'constraint="pareto" stops there.'

@@ -6,6 +6,7 @@ from typing import Any
 
 from fairpca._audit.result import Audit
 from fairpca.report import _giveaway, _tables, _words
+from fairpca.report._methods import method_texts
 from fairpca.report._provenance import Provenance
 from fairpca.report._size import lossless, unit
 from fairpca.report._slider import Stops
@@ -81,6 +82,7 @@ def _fit_view(audit: Audit) -> dict[str, Any]:
         "chosen_by_folds": audit.path.held_out is not None,
         "lossless": lossless(audit),
         "estimator": audit.estimator,
+        "method": method_texts(audit),
     }
 
 
