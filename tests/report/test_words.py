@@ -24,6 +24,7 @@ from fairpca.datasets import load_diabetes_by_sex
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 from fairpca.report import Provenance, render
+from fairpca.report._charts import _estimate_chart
 from fairpca.report._slider import Stops
 from fairpca.report._view import view
 from fairpca.report._words import verdict
@@ -284,3 +285,15 @@ def test_without_its_libraries_the_page_says_what_to_install(diabetes, monkeypat
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r'needs jinja2; .* pip install "fairpca\[cli\]"'):
         render(diabetes)
+
+
+def test_marks_have_the_shapes_of_the_legend():
+    """A circle for PCA and a square for fair PCA, as the page says above the chart."""
+    mark = {"what": "rate", "low": 0.1, "estimate": 0.2, "high": 0.3}
+    marks = [{**mark, "method": method} for method in ("PCA", "fair PCA")]
+    points = _estimate_chart(marks, "gap", 0.0).to_dict()["layer"][-1]["encoding"]
+    assert points["shape"]["scale"] == {
+        "domain": ["PCA", "fair PCA"],
+        "range": ["circle", "square"],
+    }
+    assert points["x"]["axis"]["labelFlush"]

@@ -397,13 +397,14 @@ def _estimate_chart(marks: Marks, title: str, none: float) -> Any:
         ],
     )
     line = alt.Chart(alt.InlineData(values=[{"x": none}])).mark_rule(strokeDash=[3, 3])
-    scale = {"scale": alt.Scale(zero=False)}
+    axis = alt.Axis(tickCount=6, labelFlush=True)  # so that the last label is not cut off
+    options = {"scale": alt.Scale(zero=False), "axis": axis}
     return alt.layer(
-        line.encode(x=alt.X(**_quantity("x", title, **scale))),
+        line.encode(x=alt.X(**_quantity("x", title, **options))),
         base.mark_rule(strokeWidth=3).encode(
-            x=alt.X(**_quantity("low", title, **scale)), x2="high"
+            x=alt.X(**_quantity("low", title, **options)), x2="high"
         ),
         base.mark_point(filled=True, size=90, opacity=1).encode(
-            x=alt.X(**_quantity("estimate", title, **scale))
+            x=alt.X(**_quantity("estimate", title, **options)), shape=_method_shape()
         ),
     )
