@@ -6,12 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.data import make_groups
+from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from fairpca import FairPCA, FairPLS
 from fairpca.metrics import classifier_outcomes
+from fairpca.metrics.rates import Draws, gap_estimate, rates_by_group, ratio_estimate
 
 
 def people(n=(120, 90)):
@@ -49,7 +56,34 @@ def test_intervals_hold_the_figures():
         for estimates in result.by_group.values():
             for value, low, high in estimates.values():
                 assert low < value < high
+        for value, low, high in [*result.difference.values(), *result.ratio.values()]:
+            assert 0 <= low <= value <= high
         assert "calibration" not in result.ratio
+
+
+@pytest.mark.parametrize("sizes", [(80, 60), (80, 60, 70)])
+def test_intervals_of_gaps_hold_the_truth_as_often_as_they_say(sizes):
+    rng, n = np.random.default_rng(0), np.array(sizes)
+    for rates in (np.full(len(n), 0.5), np.linspace(0.4, 0.7, len(n))):
+        gap, ratio = np.ptp(rates), rates.min() / rates.max()
+        held = np.zeros(2)
+        for _ in range(200):
+            values = rng.binomial(n, rates) / n
+            drawn = rng.binomial(n, values, size=(100, len(n))) / n  # a rate in samples of rows
+            apart = gap_estimate(values, drawn, 0.9)
+            of = ratio_estimate(values, drawn, n, 0.9)
+            held += apart.low <= gap <= apart.high, of.low <= ratio <= of.high + 1e-12
+        assert (held >= 0.85 * 200).all()
+        assert (held < 200).all()
+
+
+def test_ratios_of_rates_that_are_zero():
+    codes, positive = np.arange(80) % 2, np.arange(80) % 4 < 2
+    for chance, expected in ((np.where(codes, 0.9, 0.1), 0.0), (np.full(80, 0.1), 1.0)):
+        found = rates_by_group("x", positive, chance, codes, np.unique(codes), Draws(20, 0.9, 0))
+        value, low, high = found.ratio["selection_rate"]
+        assert (value, low) == (expected, 0.0)
+        assert expected <= high <= 1
 
 
 def test_a_target_changes_what_is_kept():
@@ -72,6 +106,24 @@ def test_a_fitted_estimator_is_used_as_it_is():
     of_frame = FairPCA(2).fit(frame, sensitive_features=groups)
     again = classifier_outcomes(of_frame, frame, y, groups, cv=folds, n_boot=2, random_state=0)[0]
     assert again.overall == pytest.approx(result.overall)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_groups_reach_the_steps_of_a_pipeline(routing):
+    X, groups, y = people()
+    inner = make_pipeline(StandardScaler(with_std=False), FairPCA(2))
+    how = {"cv": StratifiedKFold(3), "n_boot": 2, "random_state": 0}
+    expected = classifier_outcomes(FairPCA(2), X, y, groups, **how)[0].overall
+    with config_context(enable_metadata_routing=routing):
+        for pipeline in (inner, make_pipeline(inner, "passthrough")):
+            found = classifier_outcomes(pipeline, X, y, groups, **how)[0].overall
+            assert found == pytest.approx(expected)
+
+
+def test_a_classifier_may_be_a_forest():
+    X, groups, y = people()
+    forest = RandomForestClassifier(3, random_state=0)  # has no length before it is fitted
+    classifier_outcomes(PCA(2), X, y, groups, classifier=forest, cv=2, n_boot=2)
 
 
 def test_several_classes_need_to_know_the_positive_one():
@@ -100,3 +152,27 @@ def test_refusals(change, message):
         classifier_outcomes(PCA(2), X, y, groups)
     with pytest.raises(ValueError, match="cv=200 folds need"):
         classifier_outcomes(PCA(2), *people()[::2], people()[1], cv=200)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"n_boot": 0}, ValueError, "n_boot=0: pass an integer of at least 2"),
+        ({"confidence": 95}, ValueError, "confidence=95: pass a number between 0 and 1"),
+        ({"cv": 1}, ValueError, "cv=1: pass an integer of at least 2"),
+        ({"classifier": LinearSVC()}, TypeError, r"CalibratedClassifierCV\(LinearSVC\(\)\)"),
+        ({"estimator": LinearSVC()}, TypeError, "has no transform; pass a transformer"),
+        (
+            {"estimator": make_pipeline(PCA(2), LinearSVC())},
+            TypeError,
+            r"ends in LinearSVC.*estimator=pipeline\[:-1\]",
+        ),
+        ({"X": csr_array(people()[0])}, TypeError, r"X is sparse; pass X.toarray\(\)"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_refused_settings(given, error, message):
+    X, groups, y = people()
+    usual = {"estimator": PCA(2), "X": X, "y": y, "sensitive_features": groups}
+    with pytest.raises(error, match=message):
+        classifier_outcomes(**{**usual, **given})

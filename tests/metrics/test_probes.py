@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, LeaveOneOut
 
 from fairpca.metrics import probe_groups, rbf_mmd
 from fairpca.metrics.probes import cross_fitted_auc
@@ -37,7 +37,8 @@ def test_only_the_boosted_probe_sees_what_is_not_linear():
 def test_auc_of_one_fold_is_scikit_learns():
     rng = np.random.default_rng(0)
     values, positive = np.round(rng.normal(size=80), 1), rng.random(80) < 0.4
-    auc, error = cross_fitted_auc(values, positive, np.zeros(80))
+    chances = np.column_stack([-values, values])
+    auc, error = cross_fitted_auc(chances, positive.astype(int), np.zeros(80))
     assert auc == pytest.approx(roc_auc_score(positive, values))
     drawn = []
     for _ in range(200):
@@ -98,6 +99,46 @@ def test_kernel_distance_by_its_definition():
     assert rbf_mmd(Z, groups, max_rows=100, random_state=0) > 0
 
 
+@pytest.mark.parametrize("k", [2, 4])
+def test_errors_where_there_is_nothing_to_tell(k):
+    rng = np.random.default_rng(0)
+    codes, fold = np.arange(120) // 3 % k, np.arange(120) % 3
+    found = []
+    for _ in range(80):
+        Z = rng.normal(size=(120, 2))
+        chances = np.empty((120, k))
+        for i in range(3):
+            away = fold != i
+            means = np.array([Z[away & (codes == g)].mean(axis=0) for g in range(k)])
+            towards = means - Z[away].mean(axis=0)
+            chances[~away] = Z[~away] @ towards.T
+        found.append(cross_fitted_auc(chances, codes, fold))
+    auc, error = np.transpose(found)
+    assert np.mean(error) == pytest.approx(np.std(auc), rel=0.2)
+    assert np.mean(np.abs(auc - 0.5) < 1.96 * error) > 0.9
+
+
+def test_groups_that_are_told_apart_are_not_known_to_be_so_for_sure():
+    groups = np.repeat([0, 1], [30, 50])
+    (probe,) = probe_groups(10.0 * groups[:, None], groups, probes=LOGISTIC, random_state=0)
+    assert (probe.auc, probe.high) == (1.0, 1.0)
+    assert probe.low == pytest.approx(1 - 3 / 30, abs=0.01)
+
+
+def test_small_groups_are_in_every_sample():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["few", "some", "many"], [5, 40, 4955])
+    Z = rng.normal(size=(5000, 2)) + 9.0 * (groups == "few")[:, None]
+    found = [rbf_mmd(Z, groups, max_rows=200, random_state=seed) for seed in range(4)]
+    assert min(found) > 0.5
+    two = groups != "some"
+    sample = {"probes": LOGISTIC, "max_rows": 100, "random_state": 0}
+    assert probe_groups(Z, groups, **sample)[0].balanced_accuracy < 0.9
+    assert probe_groups(Z[two], groups[two], **sample)[0].auc > 0.99
+    with pytest.raises(ValueError, match="max_rows=5: pass an integer of at least 6"):
+        rbf_mmd(Z, groups, max_rows=5)
+
+
 def test_refusals():
     Z, groups = rings(60)
     with pytest.raises(ValueError, match="one group only"):
@@ -106,5 +147,7 @@ def test_refusals():
         probe_groups(Z, groups, cv=30)
     with pytest.raises(ValueError, match="confidence=95"):
         probe_groups(Z, groups, confidence=95)
+    with pytest.raises(ValueError, match="no fold tests rows of several groups"):
+        probe_groups(Z, groups, cv=LeaveOneOut(), probes=LOGISTIC)
     with pytest.raises(ValueError, match="sigma=-1"):
         rbf_mmd(Z, groups, sigma=-1)

@@ -8,20 +8,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fairpca._input.checks import check_integer
 from fairpca._input.labels import encode_groups, encode_outcomes
 from fairpca._moments.strata import positive_class
 from fairpca._typing import Array, Codes, Mask
-from fairpca.metrics.rates import Draws, Outcomes, rates_by_group
+from fairpca.metrics.rates import Draws, Outcomes, check_confidence, rates_by_group
 
 
 def classifier_outcomes(
@@ -84,13 +87,16 @@ def classifier_outcomes(
     pca 0.29
     features 0.21
     """
+    check_integer("n_boot", n_boot, 2)
+    check_confidence(confidence)
+    if classifier is None:
+        classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    _check_kinds(estimator, X, classifier)
     rng = check_random_state(random_state)
     codes, labels = encode_groups(sensitive_features, len(X))
     positive = _positive(y, len(X), pos_label)
     folds = _folds(cv, positive, codes, labels.tolist(), rng)
-    classifier = classifier or make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
-    draws = Draws(n_boot, levels, int(rng.randint(2**31 - 1)))
+    draws = Draws(n_boot, confidence, int(rng.randint(2**31 - 1)))
     results = []
     for name, transform in _representations(estimator, X, y, sensitive_features):
         chance = _predicted(classifier, transform, positive, folds)
@@ -98,6 +104,24 @@ def classifier_outcomes(
         rows = positive[seen], chance[seen], codes[seen]
         results.append(rates_by_group(name, *rows, labels, draws))
     return results
+
+
+def _check_kinds(estimator: Any, X: Any, classifier: Any) -> None:
+    if not hasattr(estimator, "transform"):
+        name = type(estimator).__name__
+        cure = "pass a transformer such as FairPCA(2)"
+        if isinstance(estimator, Pipeline):
+            name = f"{name} that ends in {type(estimator.steps[-1][1]).__name__}"
+            cure = "pass estimator=pipeline[:-1], classifier=pipeline[-1]"
+        raise TypeError(f"estimator is a {name}, which has no transform; {cure}.")
+    if not hasattr(classifier, "predict_proba"):
+        name = type(classifier).__name__
+        raise TypeError(
+            f"classifier={name} has no predict_proba; pass one that has, for example "
+            f"sklearn.calibration.CalibratedClassifierCV({name}())."
+        )
+    if issparse(X):
+        raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
 
 
 Transform = Callable[[NDArray[Any]], Callable[[NDArray[Any]], Any]]
@@ -118,10 +142,10 @@ def _representations(estimator: Any, X: Any, y: Any, groups: Any) -> list[tuple[
     def scores(train: NDArray[Any]) -> Callable[[NDArray[Any]], Any]:
         model = estimator
         if not fitted:
-            known = {"sensitive_features": rows_of(groups, train)}
-            takes_groups = "sensitive_features" in signature(estimator.fit).parameters
+            known = rows_of(groups, train)
             model = clone(estimator)
-            model.fit(rows_of(X, train), rows_of(y, train), **(known if takes_groups else {}))
+            named = dict.fromkeys(_names_of_groups(estimator), known)
+            model.fit(rows_of(X, train), rows_of(y, train), **named)
         return lambda rows: np.asarray(model.transform(rows_of(X, rows)))
 
     def pca(train: NDArray[Any]) -> Callable[[NDArray[Any]], Any]:
@@ -133,6 +157,17 @@ def _representations(estimator: Any, X: Any, y: Any, groups: Any) -> list[tuple[
         return lambda rows: np.asarray(rows_of(X, rows), dtype=np.float64)
 
     return [("scores", scores), ("pca", pca), ("features", features)]
+
+
+def _names_of_groups(estimator: Any) -> list[str]:
+    """The arguments of ``fit`` by which an estimator, or steps of a pipeline, take the groups."""
+    if not isinstance(estimator, Pipeline):
+        takes = "sensitive_features" in signature(estimator.fit).parameters
+        return ["sensitive_features"] if takes else []
+    steps = [(name, step) for name, step in estimator.steps if hasattr(step, "fit")]
+    names = [f"{name}__{inner}" for name, step in steps for inner in _names_of_groups(step)]
+    routed = names and get_config()["enable_metadata_routing"]
+    return ["sensitive_features"] if routed else names
 
 
 def _predicted(
@@ -178,10 +213,11 @@ def _folds(
             "no rates to compare; leave it out, or merge it with others."
         )
     if isinstance(cv, (int, np.integer)):
-        if not 2 <= cv <= sizes.min():
+        check_integer("cv", cv, 2)
+        if cv > sizes.min():
             raise ValueError(
                 f"cv={cv} folds need {cv} rows of each group and class, but one has "
-                f"{sizes.min()}; pass fewer folds, at least 2, or merge small groups."
+                f"{sizes.min()}; pass fewer folds or merge small groups."
             )
         cv = StratifiedKFold(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
     return list(check_cv(cv, cells, classifier=True).split(np.zeros(len(cells)), cells))

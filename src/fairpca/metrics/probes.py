@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from fairpca._input.checks import check_integer
 from fairpca._input.labels import encode_groups
 from fairpca._typing import Array, Codes, Mask
+from fairpca.metrics.rates import check_confidence
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class Probe:
         0.5 when it cannot tell. For more than two groups, the mean over the groups of the AUC of
         each against the rest.
     low, high : float
-        Confidence interval of the AUC for these rows and these folds.
+        Confidence interval of the mean AUC of the probes of these folds, on new rows. It allows
+        for folds whose probes were fitted to each other's rows, and holds more often than the
+        level says where the groups are easily told apart.
     balanced_accuracy : float
         Mean over the groups of the share of their rows that is guessed right; chance is 1 over
         the number of groups.
@@ -79,7 +82,7 @@ def probe_groups(
         Every row is guessed by a classifier that was fitted without its fold.
     confidence : float, default=0.95
     max_rows : int or None, default=50,000
-        Of more rows a random sample of this size is used.
+        Of more rows a random sample of this size is used, with all rows of small groups.
     random_state : int, RandomState or None, default=None
         Of the folds, the sample and the trees.
 
@@ -96,11 +99,10 @@ def probe_groups(
     >>> scores = PCA(3).fit_transform(data.data)
     >>> for probe in probe_groups(scores, data.sensitive_features, random_state=0):
     ...     print(f"{probe.name}: AUC {probe.auc:.2f} ({probe.low:.2f} to {probe.high:.2f})")
-    logistic: AUC 0.69 (0.64 to 0.74)
-    boosted: AUC 0.64 (0.58 to 0.69)
+    logistic: AUC 0.69 (0.62 to 0.76)
+    boosted: AUC 0.64 (0.56 to 0.71)
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence}: pass a number between 0 and 1, such as 0.95.")
+    check_confidence(confidence)
     rng = check_random_state(random_state)
     Z = check_array(scores, dtype=np.float64)
     codes, labels = encode_groups(sensitive_features, len(Z))
@@ -145,7 +147,8 @@ def rbf_mmd(
         ``sigma^2`` half the median squared distance between rows. Pass one value to compare
         projections.
     max_rows : int or None, default=2000
-        Of more rows a random sample of this size is used: the cost is quadratic.
+        Of more rows a random sample of this size is used, with all rows of small groups: the cost
+        is quadratic.
     random_state : int, RandomState or None, default=None
         Of the sample.
 
@@ -207,11 +210,22 @@ def _check_groups(codes: Codes, labels: list[Any], function: str) -> None:
 
 
 def _sampled(codes: Codes, max_rows: int | None, rng: np.random.RandomState) -> Codes:
-    """All rows, or a random sample of them in their order."""
+    """All rows, or a random sample of each group's rows, in their order.
+
+    Groups whose share of the sample would be small give all their rows, or half of what they would
+    give if all groups gave as many. The others share the rest by their size.
+    """
     if max_rows is None or len(codes) <= max_rows:
         return np.arange(len(codes))
-    check_integer("max_rows", max_rows, 2)
-    return np.sort(rng.choice(len(codes), max_rows, replace=False))
+    sizes = np.bincount(codes)
+    check_integer("max_rows", max_rows, 2 * len(sizes))  # otherwise a group might give no row
+    least = max_rows // (2 * len(sizes))
+    small = sizes * max_rows <= least * len(codes)
+    taken = np.minimum(sizes, least)
+    left, of = max_rows - taken[small].sum(), sizes[~small].sum()
+    taken[~small] = np.maximum(sizes[~small] * left // of, 1)
+    chosen = [rng.choice(np.flatnonzero(codes == g), n, False) for g, n in enumerate(taken)]
+    return np.sort(np.concatenate(chosen))
 
 
 def _cross_fit(
@@ -222,30 +236,55 @@ def _cross_fit(
     folds: list[tuple[NDArray[Any], NDArray[Any]]],
     confidence: float,
 ) -> Probe:
-    k = int(codes.max()) + 1
-    chances, fold = np.zeros((len(Z), k)), np.full(len(Z), -1)
+    sizes = np.bincount(codes)
+    chances, fold = np.zeros((len(Z), len(sizes))), np.full(len(Z), -1)
     for i, (train, test) in enumerate(folds):
         fitted = clone(probe).fit(Z[train], codes[train])
         chances[np.ix_(test, fitted.classes_)] = fitted.predict_proba(Z[test])
         fold[test] = i
     seen = fold >= 0
     chances, fold, guessed = chances[seen], fold[seen], codes[seen]
+    tested = np.bincount(guessed, minlength=len(sizes))
     # Guesses by chance over share, so that a small group is guessed at all.
-    right = (chances / np.bincount(guessed)).argmax(axis=1) == guessed
-    each = [1] if k == 2 else range(k)
-    areas = [cross_fitted_auc(chances[:, g], guessed == g, fold) for g in each]
-    auc = float(np.mean([area for area, _ in areas]))
-    error = float(np.sqrt(np.sum([e**2 for _, e in areas])) / len(areas))
-    low, high = _interval(auc, error, confidence)
-    balanced = float(np.mean([right[guessed == g].mean() for g in range(k)]))
+    right = (chances / np.maximum(tested, 1)).argmax(axis=1) == guessed
+    auc, error = cross_fitted_auc(chances, guessed, fold)
+    low, high = _interval(auc, error, int(tested.min()), confidence)
+    balanced = float(np.mean([right[guessed == g].mean() for g in range(len(sizes))]))
     return Probe(name, auc, low, high, balanced)
 
 
-def cross_fitted_auc(values: Array, positive: Mask, fold: NDArray[Any]) -> tuple[float, float]:
-    """AUC over pairs within folds, and its standard error (DeLong et al. 1988).
+def cross_fitted_auc(chances: Array, codes: Codes, fold: NDArray[Any]) -> tuple[float, float]:
+    """AUC over pairs within folds, and its standard error.
 
-    The *placement* of a row is the share of the other class's rows of its fold that it outranks.
+    For more than two groups, the mean of the AUC of each against the rest. The error is that of
+    DeLong et al. (1988), from the *placements* of rows, which are summed over these AUCs row by row
+    because the AUCs depend on each other. So do the folds, whose probes were fitted to each other's
+    rows: where there is nothing to tell, each pair of rows counts twice, with either one in
+    training, and the variance is twice that for given probes. With several folds it is doubled,
+    which is too much where the groups are easily told apart.
     """
+    k = chances.shape[1]
+    each = [1] if k == 2 else range(k)
+    areas, shares = [], np.zeros(len(codes))
+    for g in each:
+        placements = _placements(chances[:, g], codes == g, fold)
+        known = ~np.isnan(placements)
+        if not known.any():
+            raise ValueError(
+                "no fold tests rows of several groups, so there is nothing to tell apart; pass "
+                "another cv, such as an integer."
+            )
+        areas.append(float(placements[known & (codes == g)].mean()))
+        for part in (known & (codes == g), known & (codes != g)):
+            shares[part] += (placements[part] - areas[-1]) / (part.sum() * len(each))
+    own = [shares[codes == g] for g in range(k)]
+    variance = sum(len(part) * np.var(part, ddof=1) if len(part) > 1 else 0.25 for part in own)
+    several = len(np.unique(fold)) > 1
+    return float(np.mean(areas)), float(np.sqrt(variance * (2 if several else 1)))
+
+
+def _placements(values: Array, positive: Mask, fold: NDArray[Any]) -> Array:
+    """The share of the other class's rows of its fold that each row is on the right side of."""
     placements = np.full(len(values), np.nan)
     for i in np.unique(fold):
         here = np.flatnonzero(fold == i)
@@ -255,14 +294,17 @@ def cross_fitted_auc(values: Array, positive: Mask, fold: NDArray[Any]) -> tuple
         overall = rankdata(values[np.r_[up, down]])
         placements[up] = (overall[: len(up)] - rankdata(values[up])) / len(down)
         placements[down] = 1 - (overall[len(up) :] - rankdata(values[down])) / len(up)
-    up, down = (placements[rows & ~np.isnan(placements)] for rows in (positive, ~positive))
-    spread = [np.var(part, ddof=1) / len(part) if len(part) > 1 else 0.25 for part in (up, down)]
-    return float(up.mean()), float(np.sqrt(sum(spread)))
+    return placements
 
 
-def _interval(auc: float, error: float, confidence: float) -> tuple[float, float]:
-    """Symmetric on the scale of log odds, so that it stays within 0 and 1."""
-    if not 0 < auc < 1:
-        return auc, auc
+def _interval(auc: float, error: float, fewest: int, confidence: float) -> tuple[float, float]:
+    """Symmetric on the scale of log odds, so that it stays within 0 and 1.
+
+    If all rows are told apart, what is known is that none of the smallest group was guessed wrong:
+    with 95 % confidence that happens to at most about 3 in ``fewest``.
+    """
+    certain = float((1 - confidence) ** (1 / fewest))
+    if auc <= 0 or auc >= 1:
+        return (certain, 1.0) if auc >= 1 else (0.0, 1 - certain)
     half = float(ndtri(0.5 + confidence / 2)) * error / (auc * (1 - auc))
     return float(expit(logit(auc) - half)), float(expit(logit(auc) + half))

@@ -5,7 +5,7 @@ The only file that imports fairlearn, to hand the predictions over to its ``Metr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -49,9 +49,11 @@ class Outcomes:
     by_group : dict of str to dict of label to Estimate
         Each metric of each group.
     difference : dict of str to Estimate
-        Largest less smallest value of a group: 0 is parity.
+        Largest less smallest value of a group: 0 is parity. The interval starts at 0 unless the
+        rows tell that two groups differ; it holds for all pairs of groups at once.
     ratio : dict of str to Estimate
-        Smallest over largest value of a group: 1 is parity. Not of the calibration.
+        Smallest over largest value of a group: 1 is parity, where the interval ends unless the
+        rows tell that two groups differ. Not of the calibration.
     data : tuple of ndarray or None
         For each row whether it is positive, its predicted probability, and its group; None in an
         audit, which keeps no rows.
@@ -104,8 +106,14 @@ class Draws(NamedTuple):
     """How intervals are drawn."""
 
     n_boot: int
-    levels: list[float]
+    confidence: float
     seed: int
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse what is no level of an interval, such as a percentage."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence}: pass a number between 0 and 1, such as 0.95.")
 
 
 def rates_by_group(
@@ -119,9 +127,9 @@ def rates_by_group(
     drawn = np.array(
         [[rates.of(_resampled(rates.n, rng)) for rates in groups] for _ in range(draws.n_boot)]
     )
-    ends = np.nanquantile(drawn, draws.levels, axis=0)
-    apart = _estimates(np.ptp, table, drawn, draws.levels)
-    ratio = _estimates(_smallest_over_largest, table, drawn, draws.levels)
+    level = draws.confidence
+    ends = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    sizes = np.array([rates.n for rates in groups])
     overall = _Rates(positive, chance).of(np.ones(len(chance)))
     return Outcomes(
         name=name,
@@ -133,8 +141,14 @@ def rates_by_group(
             }
             for j, metric in enumerate(METRICS)
         },
-        difference=dict(zip(METRICS, apart, strict=True)),
-        ratio=dict(zip(METRICS[:-1], ratio, strict=False)),
+        difference={
+            metric: gap_estimate(table[:, j], drawn[:, :, j], level)
+            for j, metric in enumerate(METRICS)
+        },
+        ratio={
+            metric: ratio_estimate(table[:, j], drawn[:, :, j], sizes, level)
+            for j, metric in enumerate(METRICS[:-1])
+        },
         data=(positive.astype(int), chance, labels[codes]),
     )
 
@@ -176,15 +190,32 @@ class _Rates:
             )
 
 
-def _estimates(
-    compare: Callable[..., Any], table: Array, drawn: Array, levels: list[float]
-) -> list[Estimate]:
-    """A comparison of the groups for each metric, with its interval."""
-    values = compare(table, axis=0)
-    low, high = np.nanquantile(compare(drawn, axis=1), levels, axis=0)
-    return [Estimate(*map(float, row)) for row in zip(values, low, high, strict=True)]
+def gap_estimate(values: Array, drawn: Array, confidence: float) -> Estimate:
+    """Largest less smallest value of a group, with its interval.
+
+    The differences of all pairs get simultaneous intervals, whose half-widths are a common multiple
+    of the pairs' standard errors. The gap lies between the largest lower and the largest upper end:
+    a difference whose sign is not known has the lower end 0.
+    """
+    first, second = np.triu_indices(len(values), 1)
+    differences = values[first] - values[second]
+    departures = np.abs(drawn[:, first] - drawn[:, second] - differences)
+    errors = np.sqrt(np.nanmean(departures**2, axis=0))
+    largest = np.fmax.reduce(departures / np.where(errors > 0, errors, 1.0), axis=1)
+    widths = float(np.nanquantile(largest, confidence)) * errors
+    apart = np.abs(differences)
+    low, high = float((apart - widths).max()), float((apart + widths).max())
+    return Estimate(float(apart.max()), max(low, 0.0), high)
 
 
-def _smallest_over_largest(values: Array, axis: int) -> Array:
-    largest = values.max(axis=axis)
-    return np.where(largest > 0, values.min(axis=axis) / np.where(largest > 0, largest, 1.0), 1.0)
+def ratio_estimate(values: Array, drawn: Array, sizes: Array, confidence: float) -> Estimate:
+    """Smallest over largest value of a group, with its interval: a gap of logarithms."""
+    least = 0.5 / sizes  # a rate of 0 counts as half a row, for it has no logarithm
+    logs = np.log(np.maximum(values, least)), np.log(np.maximum(drawn, least))
+    _, low, high = gap_estimate(*logs, confidence)
+    if values.min() > 0:
+        value = float(values.min() / values.max())
+        return Estimate(value, min(float(np.exp(-high)), value), max(float(np.exp(-low)), value))
+    if values.max() > 0:
+        return Estimate(0.0, 0.0, float(np.exp(-low)))
+    return Estimate(1.0, 0.0, 1.0)  # nobody is counted in any group: parity, and nothing is known
