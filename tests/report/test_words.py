@@ -202,6 +202,13 @@ def test_small_groups_that_steer_are_named(diabetes):
     assert not verdict(replace(diabetes, group_sizes=[400, 42])).notices
 
 
+def test_a_recommendation_to_stay_at_pca_is_called_so(diabetes):
+    said = verdict(replace(diabetes, status="no gain on held-out rows: PCA"))
+    assert said.headline.endswith("the recommendation is PCA itself.")
+    assert said.tone == "open"
+    assert "made without the rows judged" in said.notices[0]
+
+
 def test_rounding_makes_no_headline():
     """Where next to nothing is lost, a ratio of two errors says nothing."""
     rng = np.random.default_rng(0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._audit.result import Audit, Errors
+from fairpca._problems.status import Status
 from fairpca.report._changes import changed_groups, relative_change
 from fairpca.report._methods import method_name
 from fairpca.report._size import nearly_equal, unit
@@ -19,14 +20,23 @@ _ALIKE = 0.02  # of the largest error: groups that differ by less are alike
 
 def notices(audit: Audit) -> list[str]:
     """What must not be overlooked, a sentence each."""
+    stays = audit.status == Status.NO_GAIN
     found = [
+        _no_gain() if stays else "",
         *_reversals(audit),
         _levelling(audit),
-        _readings(audit),
+        "" if stays else _readings(audit),
         *_small_groups_that_steer(audit),
         _few_rows(audit),
     ]
     return [notice for notice in found if notice]
+
+
+def _no_gain() -> str:
+    return (
+        "On all rows the choice is PCA. The figures on new rows are those of the same choice made "
+        "without the rows judged, and where that is not PCA they differ from PCA’s."
+    )
 
 
 def _reversals(audit: Audit) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairpca._audit.result import Audit, RowInfluence
+from fairpca._problems.status import Status
 from fairpca.report._changes import changed_groups, relative_change
 from fairpca.report._notices import levelled_down, notices
 from fairpca.report._size import lossless, nearly_equal, unit
@@ -64,6 +65,8 @@ def _headline(audit: Audit) -> tuple[str, str]:
             "Nothing can be said about new rows: a group has too few rows to leave some out.",
             "open",
         )
+    if audit.status == Status.NO_GAIN:
+        return "Held-out rows show no gain beyond chance: the recommendation is PCA itself.", "open"
     gain = {g: relative_change(audit, g) for g in changed_groups(audit, -1)}
     pay = {g: relative_change(audit, g) for g in changed_groups(audit, 1)}
     names = display_names(audit.groups)
