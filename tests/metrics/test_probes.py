@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold, LeaveOneOut
 
 from fairpca.metrics import probe_groups, rbf_mmd
-from fairpca.metrics.probes import cross_fitted_auc
+from fairpca.metrics.auc import cross_fitted_auc
 
 LOGISTIC = {"logistic": LogisticRegression()}
 
