@@ -60,6 +60,7 @@ AWKWARD = ["--encoding", "latin-1", "--drop-missing"]
         slow_case("odd name.parquet", ["-g", "flag", "--encode", "--label", "b", "--seed", "3"]),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore::fairpca.exceptions.FewRowsWarning")
 def test_command_and_code_of_the_report_repeat_it(awkward, tmp_path, name, options):
     data = [] if name is None else [awkward / name]
     first = report(*data, *options, cwd=tmp_path)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import warnings
 
 import numpy as np
 import pytest
 
-from fairpca import FairPCA, GroupMoments, ParityInfeasibleWarning
+from fairpca import FairPCA, GroupMoments
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
+from fairpca.exceptions import quietly
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +38,7 @@ def case(request, reference_folder):
 
 
 def fit(moments, row, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ParityInfeasibleWarning)
+    with quietly():
         return FairPCA(int(row["r"]), **options).fit_moments(moments)
 
 
