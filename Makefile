@@ -4,7 +4,7 @@ PYTHON ?= python
 BIN = $(shell $(PYTHON) -c "import os, sys; print(os.path.dirname(sys.executable))")
 
 NUMERICAL = $(wildcard tests/moments tests/problems tests/solvers tests/estimators)
-KERNELS = Haswell Sandybridge Prescott
+KERNELS = Haswell Prescott
 
 .PHONY: install lint types test test-slow stress test-rounding test-bare test-oldest \
   coverage doctest docs bench reproduce dist
