@@ -49,6 +49,8 @@ from fairpca._typing import Array, Labels
 from fairpca.exceptions import FewRowsWarning, quietly
 from fairpca.path import TradeoffPath, tradeoff_path
 
+_ROUNDING = 1e-9  # of the largest variance: a smaller disparity is that of nothing lost
+
 
 def audit(
     X: Any,
@@ -150,12 +152,15 @@ def audit(
             )
         y = labels[codes]
     result = run_audit(rows, estimator, settings, y=y, probes=probes or y is not None)
-    if result.influence is not None and result.influence.pca.sign_hangs_on_few:
+    if result.influence is not None:
         _warn_of_few_rows(result, result.influence.pca)
     return result
 
 
 def _warn_of_few_rows(result: Audit, found: RowInfluence) -> None:
+    rounding = _ROUNDING * float(result.group_variances.max())
+    if not found.sign_hangs_on_few or abs(found.disparity[0]) <= rounding:
+        return
     n, listed = found.n_left_out(0.001), found.rows[:5].tolist()
     sides = result.harmed_group, result.privileged_group
     worse, other = sides if found.disparity[0] > 0 else reversed(sides)
