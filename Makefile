@@ -39,7 +39,7 @@ test-bare:
 	$(PYTHON) -m pytest tests/test_bare.py
 
 test-oldest:
-	$(PYTHON) -m pytest $(NUMERICAL) tests/test_metrics.py tests/test_path.py
+	$(PYTHON) -m pytest $(NUMERICAL) tests/metrics/test_reconstruction.py tests/test_path.py
 
 # In random order and with more workers than cores: no test relies on what another has prepared.
 coverage:
