@@ -302,6 +302,7 @@ def test_alpha_one_is_pca_and_less_needs_two_groups():
 
 
 def test_efficient_fairness_has_two_gaps(tmp_path):
+    pytest.importorskip("safetensors")
     X, groups = several(SIZES)
     fair = FairPCA(2).fit(X, sensitive_features=groups)
     assert fair.status_ in ("parity reached", "worst-off group at its best")

@@ -50,6 +50,7 @@ def test_parameters_out_of_range_are_refused(wrong):
 
 
 def test_partial_fit_and_model_files(tmp_path):
+    pytest.importorskip("safetensors")
     X, groups = made()
     whole = RobustFairPCA(2).fit(X, sensitive_features=groups)
     parts = RobustFairPCA(2)

@@ -98,6 +98,7 @@ def test_an_open_gap_is_said():
 
 
 def test_a_model_file_keeps_infinite_aversion(moments, tmp_path):
+    pytest.importorskip("safetensors")
     fair = WelfarePCA(2, inequality_aversion=inf).fit_moments(moments)
     fair.save(tmp_path / "model.safetensors")
     loaded = load_model(tmp_path / "model.safetensors")
