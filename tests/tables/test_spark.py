@@ -149,4 +149,5 @@ def test_folds_for_cross_validation(frame):
     assert {label.fold for label in moments.groups.tolist()} == set(range(5))
     assert_same_moments(moments.without_folds(), GroupMoments.from_data(X, SEX))
     fair = FairPCA(2, cv=5).fit_moments(moments)
-    assert fair.status_ == "stopped by cross-validation"
+    held_out = fair.held_out_pca_group_errors_ + fair.held_out_changes_
+    np.testing.assert_allclose(fair.held_out_group_errors_, held_out)
