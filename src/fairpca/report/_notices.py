@@ -15,6 +15,7 @@ from fairpca.report._text import display_names, figure, percent
 
 _FEW_ROWS = 30  # below, a group that decides the result is worth a warning
 _FEW_PAID_FOR = 100, 0.1  # and so is one of fewer rows for which others pay more than this
+_LITTLE_LEFT = 0.1  # of PCA's disparity: what chance leaves of it has no direction
 _ALIKE = 0.02  # of the largest error: groups that differ by less are alike
 
 
@@ -50,7 +51,9 @@ def _reversals(audit: Audit) -> list[str]:
         ("PCA", held_out.pca, interval.pca),
         ("fair PCA", held_out.fair, interval.fair),
     ):
-        if errors.disparity < 0 and not nearly_equal(audit, *errors.group_errors):
+        worth_saying = high < 0 or -errors.disparity > _LITTLE_LEFT * abs(held_out.pca.disparity)
+        reversed_there = errors.disparity < 0 and not nearly_equal(audit, *errors.group_errors)
+        if reversed_there and worth_saying:
             chance = "beyond chance" if high < 0 else "though chance can explain it"
             said.append(
                 f"The direction is reversed on new rows under {method}: “{names[0]}” has the "
