@@ -2,7 +2,7 @@
 
 For features so few, or components so many, that residuals would take many rounds. The first
 eigenspaces of the point that is furthest from right hold all of its answer and nearly all of its
-neighbours', so three or four of them replace the ten of a search among all features.
+neighbours', so two or three of them replace all those of a search among all features.
 """
 
 from __future__ import annotations
