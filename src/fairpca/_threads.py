@@ -117,6 +117,10 @@ def ordered_map(
     large blocks needs memory for a few of them.
     """
     n_threads = n_threads or blas_threads()
+    if n_threads == 1:
+        with single_threaded_blas():
+            yield from map(work, items)
+        return
     pending = deque[Future[R]]()
     with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
         for item in items:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca import FairPCA, GroupMoments
-from fairpca._moments import buffer
+from fairpca._moments import accumulate, buffer
 
 ROOM, SMALL = 160, 40  # rows
 
@@ -332,3 +332,14 @@ def test_a_group_first_met_without_weight_gets_its_shift_from_rows_that_count():
     moments.update(far, np.ones(400, int))
     expected = far.var(axis=0)
     np.testing.assert_allclose(np.diagonal(moments.second_moments("group")[1]), expected, rtol=1e-6)
+
+
+def test_fewer_rows_than_threads(monkeypatch):
+    monkeypatch.setattr(accumulate, "_WORK_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(accumulate, "blas_threads", lambda: 8)
+    X, groups = make_groups((40, 20), d=3)
+    moments = GroupMoments.from_data(X, groups)
+    for row in range(3):
+        moments.update(X[[row]], groups[[row]])
+    again = np.r_[: len(X), :3]
+    assert_same(moments, GroupMoments.from_data(X[again], groups[again]))

@@ -5,11 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.data import make_groups
-from sklearn.model_selection import PredefinedSplit, RepeatedStratifiedKFold, ShuffleSplit
+from sklearn.model_selection import (
+    GroupKFold,
+    PredefinedSplit,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
 
 from fairpca import GroupMoments
+from fairpca._moments.dealing import learn_folds
 from fairpca._moments.fold_labels import FoldLabel, HashedFolds
-from fairpca._moments.folds import Folds, learn_folds
+from fairpca._moments.folds import Folds
 from fairpca._moments.small_groups import settle_small_groups
 
 
@@ -34,15 +41,20 @@ def test_each_fold_is_what_its_rows_and_the_others_give(weighted_rows, splitter)
     labels, codes = np.unique(g, return_inverse=True)
     splits = list(splitter.split(X, codes))
     assert len(folds) == len(splits)
-    for fold, (train, test) in zip(folds, splits, strict=True):
+    stacks = list(folds)
+    fitted_to, left_out, weights = (
+        np.concatenate([getattr(stack, name) for stack in stacks])
+        for name in ("matrices", "left_out", "weights")
+    )
+    for f, (train, test) in enumerate(splits):
         mean = np.average(X[train], axis=0, weights=w[train])
         for j, label in enumerate(labels):
             a, b = train[g[train] == label], test[g[test] == label]
             C = (X[a] - mean).T @ (w[a, None] * (X[a] - mean)) / w[a].sum()
             S = (X[b] - mean).T @ (w[b, None] * (X[b] - mean))
-            np.testing.assert_allclose(fold.operand.matrices[j], C, rtol=1e-7, atol=1e-7)
-            np.testing.assert_allclose(fold.left_out[j], S, rtol=1e-6, atol=1e-6)
-            assert fold.weights[j] == pytest.approx(w[b].sum())
+            np.testing.assert_allclose(fitted_to[f, j], C, rtol=1e-7, atol=1e-7)
+            np.testing.assert_allclose(left_out[f, j], S, rtol=1e-6, atol=1e-6)
+            assert weights[f, j] == pytest.approx(w[b].sum())
 
 
 def test_without_folds_are_the_moments_of_all_rows(weighted_rows):
@@ -96,7 +108,7 @@ def test_small_groups_are_merged_before_folds_are_judged():
     moments = GroupMoments.from_data(X, g, folds=np.arange(90) % 3)
     settled = settle_small_groups(moments, 10, "merge")
     assert settled.moments.groups.tolist() == ["a", "b", "rest"]
-    left_out = sum(fold.weights for fold in Folds(settled))
+    left_out = sum(stack.weights.sum(axis=0) for stack in Folds(settled))
     assert left_out.tolist() == [40, 40, 10]
 
 
@@ -130,3 +142,40 @@ def test_a_group_that_is_never_left_out_is_refused(weighted_rows):
     moments = learn_folds(X, g, None, PredefinedSplit(numbers), np.random.RandomState(0))
     with pytest.raises(ValueError, match="no fold holds any of them"):
         Folds(settle_small_groups(moments, 1, "error"))
+
+
+@pytest.mark.parametrize(
+    ("cv", "match"),
+    [
+        (1, "cv=1: pass an integer of at least 2"),
+        (True, "cv=True: pass an integer"),
+        (float("nan"), "cv=nan: pass an integer"),
+        ("ten", "cv='ten': pass an integer"),
+        ([(1, 2)], "must give pairs of two arrays"),
+        ([([0.5], [1.0])], "must give pairs of two arrays"),
+        ([([0], [10**6])], "positions of rows to fit to and of rows to leave out, from 0 to"),
+        ([1, 2], "or its splits"),
+        (iter([]), "has no splits .* pass a list"),
+        (object(), "a splitter of scikit-learn, or a list of"),
+        (GroupKFold(3), r"by their groups alone .* cv=list\(splitter.split\(X, y, groups\)\)"),
+        (TimeSeriesSplit(3), "fits to all rows it does not leave out"),
+    ],
+)
+def test_odd_values_of_cv(weighted_rows, cv, match):
+    X, g, _ = weighted_rows
+    with pytest.raises(ValueError, match=match):
+        learn_folds(X, g, None, cv, np.random.RandomState(0))
+
+
+def test_masks_are_positions(weighted_rows):
+    X, g, w = weighted_rows
+    left_out = [np.arange(len(X)) % 3 == fold for fold in range(3)]
+    by_mask, by_position = (
+        learn_folds(X, g, w, pairs, np.random.RandomState(0))
+        for pairs in (
+            [(~mask, mask) for mask in left_out],
+            [(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in left_out],
+        )
+    )
+    assert by_mask.groups.tolist() == by_position.groups.tolist()
+    np.testing.assert_array_equal(by_mask.weights, by_position.weights)

@@ -372,12 +372,17 @@ def test_other_refusals(two_groups):
     assert np.isfinite(moments.second_moments()).all()
     with pytest.raises(ValueError, match=r"\['alone'\] have a single row"):
         moments.second_moments("group")
+    with pytest.raises(ValueError, match=r"\['alone'\] have a single row"):
+        moments.operand("group", np.array([True, True]))
+    assert moments.operand("group").traces[0] == pytest.approx(0, abs=1e-9)
     with pytest.raises(ValueError, match=r"\['alone'\] have total weight zero"):
         GroupMoments.from_data(X, alone, (alone != "alone").astype(float)).second_moments()
     with pytest.raises(TypeError, match=r"got ndarray; add rows with update"):
         GroupMoments.from_data(X, groups).merge(X)
     with pytest.raises(TypeError, match=r"LazyFrame.*X.collect\(\)"):
         GroupMoments.from_data(pl.DataFrame(X).lazy(), groups)
+    with pytest.raises(TypeError, match=r"read_table\('people.csv', groups=\['sex'\]\)"):
+        GroupMoments.from_data("people.csv", groups)
     left = GroupMoments.from_data(pd.DataFrame(X, columns=list("abcdef")), groups)
     right = GroupMoments.from_data(pd.DataFrame(X, columns=list("abcdeg")), groups)
     with pytest.raises(ValueError, match=r"unexpected: \['g'\], missing: \['f'\]"):

@@ -151,7 +151,7 @@ class Relaxation:
 
     def __init__(self, moments, rank, offsets=0.0):
         self.moments, self.rank = moments, rank
-        self.scale = float(moments.traces.max())
+        self.scale = float(moments.traces.max()) or 1.0  # all rows may be alike
         k = len(moments.shares)
         self._offsets = np.broadcast_to(offsets, k) / self.scale
         self.overall = np.append(moments.shares, [0.0, 0.0])

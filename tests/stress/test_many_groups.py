@@ -58,14 +58,18 @@ class Judge:
         match fair.status_:
             case "already fair":
                 self.within("spread of PCA called fair", fair.disparity_ - max_disparity, _EQUAL)
-            case "parity reached" | "disparity budget met":
+            case "parity reached" | "disparity budget met" if not pareto:
                 self.within("spread off its aim", fair.disparity_ - max_disparity, _EQUAL)
-                if pareto:  # the walk ends at the first such spread, not at the cheapest one
-                    limits = [(relaxed.worst, worst)]
-                else:
-                    limits.append((relaxed.spread, max_disparity))
+                limits.append((relaxed.spread, max_disparity))
                 self.least(fair.reconstruction_error_, relaxed.overall, limits, "error")
-            case "error budget spent" | "worst-off group at its best" if pareto:
+            case "disparity budget met":
+                # The walk ends at the first such spread, not at the cheapest one.
+                self.within("spread off its aim", fair.disparity_ - max_disparity, _EQUAL)
+                limits = [(relaxed.worst, worst)]
+                self.least(fair.reconstruction_error_, relaxed.overall, limits, "error")
+            case "parity reached" | "error budget spent" | "worst-off group at its best" if pareto:
+                if fair.status_ == "parity reached":
+                    self.within("spread off its aim", fair.disparity_ - max_disparity, _EQUAL)
                 self.least(worst, relaxed.worst, limits, "largest error")
                 limits.append((relaxed.worst, worst))
                 least = relaxed.least(relaxed.overall, *limits)[1]

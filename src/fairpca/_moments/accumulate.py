@@ -26,11 +26,12 @@ from fairpca._threads import blas_threads, ordered_map, single_threaded_blas
 from fairpca._typing import Array, Codes
 
 _BLOCK_ROWS = 4096
+_GROUPS_A_BLOCK = 4  # of more groups larger blocks, so that products of one group are worth it
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
 _MANY_COLUMNS = 2000  # from which on the memory is looked at
 _ROWS_FOR_SHIFT = 64
 SAFE_TO_SQUARE = 1e150
-_WORK_WORTH_A_THREAD = 2e7  # multiplications; for less, starting a thread takes as long
+_WORK_WORTH_A_THREAD = 5e7  # multiplications; for less, starting it takes as long
 
 
 def accumulate(
@@ -45,7 +46,8 @@ def accumulate(
     elif shifts is None:
         shifts = _provisional_shifts(rows, codes, k, weights)
     sums, grams = _add_up(rows, codes, weights, shifts)
-    finite = np.isfinite(sums).all() and np.isfinite(grams).all()
+    squares = np.diagonal(grams, axis1=1, axis2=2)  # no entry overflows where these do not
+    finite = np.isfinite(sums).all() and np.isfinite(squares).all()
     if not finite or np.abs(shifts).max() > SAFE_TO_SQUARE:
         refuse_unusable_numbers(rows)
     n_rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
@@ -90,7 +92,8 @@ def _provisional_shifts(
             sample = rows.block(start, start + 1)
         with np.errstate(over="ignore", invalid="ignore"):
             shift = sample.mean(axis=0, dtype=np.float64)
-            needed = np.isfinite(shift) & (np.abs(shift) > sample.std(axis=0, dtype=np.float64))
+            squares = np.einsum("ij,ij->j", sample, sample, dtype=np.float64) / len(sample)
+            needed = np.isfinite(shift) & (2 * shift**2 > squares)
         shifts[g] = np.where(needed, shift, 0.0)
     return shifts
 
@@ -110,10 +113,10 @@ def _add_up(rows: Rows, codes: Codes, weights: Array | None, shifts: Array) -> t
             return _dense_sums(rows, codes, weights, shifts, *bounds)
 
     n, d = rows.n_rows, rows.n_features
-    if isinstance(rows, DeviceRows) or n * d * d < _WORK_WORTH_A_THREAD:
+    n_threads = min(blas_threads(), n, int(n * d * d // _WORK_WORTH_A_THREAD))
+    if isinstance(rows, DeviceRows) or n_threads < 2:
         with single_threaded_blas():
             return part((0, n))
-    n_threads = blas_threads()
     edges = [n * i // n_threads for i in range(n_threads + 1)]
     parts = ordered_map(part, pairwise(edges), n_threads)
     sums, grams = next(parts)
@@ -127,9 +130,11 @@ def _dense_sums(
     rows: DenseRows, codes: Codes, weights: Array | None, shifts: Array, start: int, stop: int
 ) -> tuple[Array, Array]:
     k, d = shifts.shape
-    sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
+    sums, grams = np.zeros((k, d)), np.empty((k, d, d))
     shifted: list[bool] = [bool(shift.any()) for shift in shifts]
-    size = min(_BLOCK_ROWS, max(64, _BLOCK_ENTRIES // d), stop - start)
+    begun = [False] * k  # the first product of a group is written, the others are added
+    most = _BLOCK_ROWS * max(k // _GROUPS_A_BLOCK, 1)
+    size = min(most, max(64, _BLOCK_ENTRIES // d), stop - start)
     buffer = np.empty((size, d), order=rows.memory_order)
     for low in range(start, stop, size):
         high = min(low + size, stop)
@@ -146,7 +151,12 @@ def _dense_sums(
             sums[g] += w_g @ Z_g
             if weights is not None:
                 Z_g *= np.sqrt(w_g)[:, None]
-            grams[g] += Z_g.T @ Z_g
+            if begun[g]:
+                grams[g] += Z_g.T @ Z_g
+            else:
+                np.matmul(Z_g.T, Z_g, out=grams[g])
+                begun[g] = True
+    grams[np.logical_not(begun)] = 0.0
     return sums, grams
 
 

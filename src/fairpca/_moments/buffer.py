@@ -19,7 +19,7 @@ from fairpca._moments.few_rows import FewRows
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Codes
 
-_BUFFER_ENTRIES = 1 << 20  # 8 MiB, unless the Gram matrices take more
+_BUFFER_ENTRIES = 1 << 22  # 32 MiB, unless the Gram matrices take more
 _SMALL = 16  # blocks at least must fit into the buffer; larger ones are quicker added at once
 _SAFE = 1e100  # squares of such numbers, and weights times squares, do not overflow
 
@@ -56,9 +56,9 @@ class Gathered:
         return Gathered(self.settled().total, self.buffer)
 
     def plus(self, rows: Rows, codes: Codes, weights: Array | None) -> Gathered | None:
-        """With these rows, for which there is room; None if they are not of use here.
+        """With these rows, for which there is room; None if they do not go into the buffer.
 
-        They are not if they are many, not on the host, or perhaps to be refused.
+        Large blocks, rows on a device, and rows that may have to be refused do not.
         """
         if not isinstance(rows, DenseRows) or rows.n_rows > self._room // _SMALL:
             return None

@@ -55,7 +55,7 @@ class FewRows(GroupSums):
 
     @classmethod
     def of(cls, rows: Rows, codes: Codes, k: int, weights: Array | None) -> FewRows:
-        """A centred copy of these rows, once they are known to be of use."""
+        """A centred copy of these rows; refuses missing and very large numbers."""
         block: Any = rows.block(0, rows.n_rows)
         F = np.array(block.toarray() if isinstance(rows, SparseRows) else block, np.float64)
         if not np.abs(F).max() < SAFE_TO_SQUARE:  # with NaN it is not
@@ -170,7 +170,7 @@ class FewRows(GroupSums):
         return FewRows(self.rows, self.weights, shifts, sums, ((F / scale, codes),))
 
     def mixed(self) -> FewRows:
-        """The same sums with other rows, of which none is one of the data."""
+        """The same sums from other rows, none of which is a row of the data."""
         (F, codes), k = self.factor, len(self.rows)
         with single_threaded_blas():
             mixed = [qr(F[codes == g], mode="r", check_finite=False)[0] for g in range(k)]

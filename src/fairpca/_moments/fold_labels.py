@@ -14,8 +14,8 @@ from zlib import crc32
 import numpy as np
 
 from fairpca._input.checks import check_integer
-from fairpca._input.labels import CodedLabels
-from fairpca._typing import Codes
+from fairpca._input.labels import CodedLabels, encode_cells, encode_groups
+from fairpca._typing import Codes, Labels
 
 NEVER = -1  # the fold of rows that are never left out
 
@@ -51,7 +51,7 @@ class HashedFolds:
 FoldOptions = HashedFolds | Codes | None
 
 
-def cross_folds(codes: Codes, labels: Sequence[Any], folds: Codes, repeat: int = 0) -> CodedLabels:
+def cross_folds(codes: Codes, labels: Sequence[Any], folds: Codes) -> CodedLabels:
     """The label of each row, from its group and its fold."""
     if len(folds) != len(codes):
         raise ValueError(
@@ -59,17 +59,21 @@ def cross_folds(codes: Codes, labels: Sequence[Any], folds: Codes, repeat: int =
             "or how many folds there are."
         )
     numbers = range(NEVER, int(folds.max(initial=NEVER)) + 1)
-    crossed = [FoldLabel(repeat, fold, label) for fold in numbers for label in labels]
+    crossed = [FoldLabel(0, fold, label) for fold in numbers for label in labels]
     return CodedLabels((folds - NEVER) * len(labels) + codes, crossed)
 
 
-def deal_folds(codes: Codes, n_folds: int, rng: np.random.Generator) -> Codes:
-    """A fold for each row at random, the rows of every group spread as evenly as they can be."""
-    folds = np.empty(len(codes), np.intp)
-    for g in np.unique(codes):
-        members = rng.permutation(np.flatnonzero(codes == g))
-        folds[members] = (rng.integers(n_folds) + np.arange(len(members))) % n_folds
-    return folds
+def encode_by_fold(
+    groups: Any, target: Any, n_rows: int, folds: FoldOptions = None, first: int = 0
+) -> tuple[Codes, Labels]:
+    """Codes and labels of the groups, by outcome where there is a target, and by fold."""
+    cells = groups if target is None else encode_cells(groups, target, n_rows)
+    codes, labels = encode_groups(cells, n_rows)
+    if folds is None:
+        return codes, labels
+    if isinstance(folds, HashedFolds):
+        folds = folds.of(first + np.arange(n_rows))
+    return encode_groups(cross_folds(codes, labels.tolist(), folds), n_rows)
 
 
 def have_folds(labels: Sequence[Any]) -> bool:
@@ -101,7 +105,7 @@ def check_folds(folds: Any, seed: int) -> FoldOptions:
 
 
 def check_hashed_folds(n_folds: int | None, seed: int) -> HashedFolds | None:
-    """The number of folds, checked; None is none."""
+    """The number of folds, checked; None means no folds."""
     if n_folds is None:
         return None
     check_integer("folds", n_folds, 2)

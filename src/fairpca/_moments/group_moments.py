@@ -4,56 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import partial
-from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairpca._input.checks import (
-    check_feature_names,
-    check_group_weights,
-    check_n_features,
-    check_sample_weight,
-)
-from fairpca._input.crossing import name_cells
+from fairpca._input.checks import check_feature_names, check_n_features, check_sample_weight
 from fairpca._input.device import is_dask
-from fairpca._input.joint import NumericTarget, as_targets, join_targets
-from fairpca._input.labels import (
-    Cell,
-    CodedLabels,
-    encode_cells,
-    encode_groups,
-    label_vector,
-    refuse_twin_labels,
-    sort_labels,
-)
+from fairpca._input.joint import with_numeric_target
+from fairpca._input.labels import label_vector, refuse_twin_labels, sort_labels
 from fairpca._input.rows import Rows, as_rows
 from fairpca._moments.buffer import Gathered
 from fairpca._moments.few_rows import FewRows, combined, sum_up
 from fairpca._moments.fold_labels import (
     FoldOptions,
-    HashedFolds,
     check_folds,
-    check_hashed_folds,
-    cross_folds,
+    encode_by_fold,
     group_of,
     have_folds,
-    with_group,
 )
-from fairpca._moments.operand import Operand
+from fairpca._moments.statistics import GroupStatistics
 from fairpca._moments.sums import Sums
-from fairpca._tables.decode import TableBlock
-from fairpca._tables.roles import refuse_no_group
-from fairpca._typing import Array, Center, Codes, Labels, Mask
-
-FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
-
-_NOTHING = Gathered(Sums.combined(0, 0, []))
+from fairpca._tables.paths import FileFormat
+from fairpca._typing import Array, Labels
 
 
-class GroupMoments:
+class GroupMoments(GroupStatistics):
     """Counts, means and second moments of each group, accumulated in one pass.
 
     Accumulate anywhere, in any order, and :meth:`merge`: the result is that of one pass over all
@@ -73,7 +48,7 @@ class GroupMoments:
     n_dropped : int
         Number of rows left out because of missing values, where that was asked for.
     n_targets : int
-        How many of the last columns are no features but targets; see :class:`FairPLS`.
+        How many of the last columns are targets, not features; see :class:`FairPLS`.
 
     Examples
     --------
@@ -91,28 +66,6 @@ class GroupMoments:
     >>> bool(np.allclose(half.merge(rest).second_moments(), moments.second_moments()))
     True
     """
-
-    def __init__(self) -> None:
-        self.groups: Labels = np.empty(0, dtype=object)
-        self.n_features: int = 0
-        self.feature_names: list[str] | None = None
-        self.n_dropped: int = 0
-        self.n_targets: int = 0
-        self._gathered = _NOTHING
-        self._n_seen: int = 0  # rows, those of weight zero too
-
-    @property
-    def _total(self) -> Sums | FewRows:
-        """The sums of all rows."""
-        if self._gathered.n_rows:
-            self._gathered = self._gathered.settled()
-        return self._gathered.total
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: sums, but no rows."""
-        total = self._total
-        hidden = total.mixed() if isinstance(total, FewRows) else total
-        return vars(self) | {"_gathered": Gathered(hidden)}
 
     def __copy__(self) -> GroupMoments:
         """Another object with the same sums."""
@@ -172,6 +125,7 @@ class GroupMoments:
         columns: Sequence[str] | None = None,
         sample_weight: str | None = None,
         target: str | None = None,
+        keep_ids: bool | Sequence[str] = False,
         drop_missing: bool = False,
         file_format: FileFormat | None = None,
         encoding: str = "utf-8",
@@ -199,6 +153,10 @@ class GroupMoments:
             A column of non-negative weights.
         target : str, optional
             A column of outcomes, which are classes; see :meth:`from_data`.
+        keep_ids : bool or list of str, default=False
+            Use columns that look like row numbers or ids, or those of them that are named here.
+            Without ``columns`` they are left out, with a warning: whole numbers of which no two are
+            the same in the first rows, and columns called ``id``, ``person_id`` or the like.
         drop_missing : bool, default=False
             Leave out rows with missing values and count them in ``n_dropped``. By default they are
             an error that names the file and the row.
@@ -232,16 +190,22 @@ class GroupMoments:
         >>> moments.feature_names
         ['height', 'weight']
         """
-        from fairpca._tables.table import FileTable
+        from fairpca._moments.from_tables import moments_of_files
 
-        refuse_no_group(group)
-        table = FileTable(paths, file_format, encoding)
-        roles = table.choose(columns, _crossed_columns(group, target), sample_weight)
-        make = partial(decoded_moments, folds=check_hashed_folds(folds, fold_seed))
-        moments = cls()
-        for part in table.map(roles, make, drop_missing, progress):
-            moments = moments.merge(part)
-        return moments._refuse_empty(table.name)._name_intersections(roles.groups, target)
+        return moments_of_files(
+            paths,
+            group=group,
+            columns=columns,
+            sample_weight=sample_weight,
+            target=target,
+            keep_ids=keep_ids,
+            drop_missing=drop_missing,
+            file_format=file_format,
+            encoding=encoding,
+            progress=progress,
+            folds=folds,
+            fold_seed=fold_seed,
+        )
 
     @classmethod
     def from_spark(
@@ -273,21 +237,18 @@ class GroupMoments:
         -------
         GroupMoments
         """
-        from fairpca._tables.spark import reduce_partitions
+        from fairpca._moments.from_tables import moments_of_spark
 
-        refuse_no_group(group)
-        crossed = _crossed_columns(group, target)
-        moments = reduce_partitions(
+        return moments_of_spark(
             frame,
-            columns,
-            crossed,
-            sample_weight,
-            drop_missing,
-            make=partial(decoded_moments, folds=check_hashed_folds(folds, fold_seed)),
-            merge=GroupMoments.merge,
-            nothing=cls(),
+            group=group,
+            columns=columns,
+            sample_weight=sample_weight,
+            target=target,
+            drop_missing=drop_missing,
+            folds=folds,
+            fold_seed=fold_seed,
         )
-        return moments._refuse_empty("the Spark frame")._name_intersections(crossed, target)
 
     def update(
         self,
@@ -305,19 +266,17 @@ class GroupMoments:
         """
         plan = check_folds(folds, fold_seed)
         if is_dask(X):
-            from fairpca._tables.dask import reduce_blocks
+            from fairpca._moments.from_tables import moments_of_dask
 
-            cut = groups, sample_weight, target
-            part = reduce_blocks(X, *cut, partial(_dask_moments, plan), GroupMoments.merge)
-            return self._become(self.merge(part._refuse_empty("X")))
-        rows, target = _joined(as_rows(X), target)
+            return self._become(self.merge(moments_of_dask(X, groups, sample_weight, target, plan)))
+        rows, target = with_numeric_target(as_rows(X), target)
         weights = check_sample_weight(
             sample_weight, rows.n_rows, may_all_be_zero=self.n_features > 0
         )
         if self.n_features:
             check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
             check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        codes, labels = _encode(groups, target, rows.n_rows, plan, self._n_seen)
+        codes, labels = encode_by_fold(groups, target, rows.n_rows, plan, self._n_seen)
         places = _places(labels.tolist(), self.groups.tolist())
         # A group without a weighted row has no shift yet.
         if -1 not in places and self._gathered.total.rows[places].all():
@@ -443,77 +402,6 @@ class GroupMoments:
         plain.n_dropped = self.n_dropped
         return plain
 
-    def _refuse_empty(self, source: str) -> GroupMoments:
-        if self.n_features:
-            return self
-        raise ValueError(
-            f"there are no rows of positive weight to learn from in {source} ({self.n_dropped} "
-            "were dropped because of missing values); pass complete rows."
-        )
-
-    def _name_intersections(self, columns: Sequence[str], target: str | None) -> GroupMoments:
-        """Labels as crossed columns in memory have them, in place of one label per column."""
-        if len(columns) < 2:
-            return self
-        found = list(dict.fromkeys(map(group_of, self.groups.tolist())))
-        if target is None:
-            named = dict(zip(found, name_cells(found, columns), strict=True))
-        else:
-            groups = list(dict.fromkeys(labels[:-1] for labels in found))
-            crossed = len(columns) > 2
-            names = name_cells(groups, columns) if crossed else [label for (label,) in groups]
-            of = dict(zip(groups, names, strict=True))
-            named = {labels: Cell(of[labels[:-1]], labels[-1]) for labels in found}
-        return self.relabel({g: with_group(g, named[group_of(g)]) for g in self.groups.tolist()})
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """Number of rows of each group with a positive weight."""
-        return self._total.rows.copy()
-
-    @property
-    def weights(self) -> Array:
-        """Total weight of each group; equal to ``counts`` when nothing is weighted."""
-        return self._total.weights.copy()
-
-    @property
-    def means(self) -> Array:
-        """Weighted mean of each group, of shape (k, n_features)."""
-        total = self._weighted()
-        return total.shifts + total.from_shifts
-
-    @property
-    def mean(self) -> Array:
-        """Weighted mean over all rows."""
-        return self._weighted().mean
-
-    @property
-    def from_mean(self) -> Array:
-        """Group means seen from the overall mean, where a large offset cannot round them."""
-        return self._weighted().from_mean
-
-    def second_moments(self, center: Center = "overall") -> Array:
-        """``C_g`` of every group, of shape (k, n_features, n_features).
-
-        Parameters
-        ----------
-        center : {"overall", "group"}
-            About the overall mean (the paper's choice) or about each group's own mean.
-
-        Returns
-        -------
-        ndarray of shape (k, n_features, n_features)
-        """
-        return self._with_center(center).second_moments(center)
-
-    def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
-        """The second moments as a solver wants them, and which groups it is to compare."""
-        return self._with_center(center).operand(center, compared)
-
-    def variances(self) -> tuple[Array, Array]:
-        """Of each column: about the group means, and of the group means about the overall mean."""
-        return self._weighted().variances()
-
     def standardize(self) -> tuple[GroupMoments, Array]:
         """Moments of the rows with each column divided by its standard deviation over all rows.
 
@@ -537,41 +425,13 @@ class GroupMoments:
         """
         std = self._deviations()
         scale = np.where(std > 0, std, 1.0)
+        return self._divided(scale), scale
+
+    def _divided(self, scale: Array) -> GroupMoments:
+        """Moments of the rows with each column divided by its scale."""
         scaled = copy(self)
         scaled._gathered = Gathered(self._total.divided(scale))
-        return scaled, scale
-
-    @property
-    def varying(self) -> Mask:
-        """Which columns vary."""
-        return self._deviations() > 0
-
-    def _deviations(self) -> Array:
-        """Standard deviation of each column over all rows, with n - 1; 0 where it is rounding."""
-        total = self._weighted()
-        n, variances = int(total.rows.sum()), np.add(*self.variances())
-        std = np.sqrt(np.maximum(variances * n / max(n - 1, 1), 0.0))
-        return np.where(std > 1e-14 * np.abs(total.mean), std, 0.0)
-
-    def _with_center(self, center: Center) -> Sums | FewRows:
-        """The sums, once every group is known to have a variance about this centre."""
-        if center not in ("overall", "group"):
-            raise ValueError(f"center must be 'overall' or 'group', got {center!r}.")
-        total = self._weighted()
-        if center == "group" and (total.rows == 1).any():
-            raise ValueError(
-                f"groups {self.groups[total.rows == 1].tolist()} have a single row, hence no "
-                "variance about their own mean; use center='overall', or merge these groups with "
-                "others."
-            )
-        return total
-
-    def _weighted(self) -> Sums | FewRows:
-        """The sums, once every group is known to weigh something."""
-        if not self.n_features:
-            raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
-        check_group_weights(self.groups, self._total.weights)
-        return self._total
+        return scaled
 
     def __repr__(self) -> str:
         sizes = ", ".join(
@@ -585,81 +445,11 @@ def moments_of_rows(
     rows: Rows, groups: Any, sample_weight: Any, target: Any = None, folds: FoldOptions = None
 ) -> GroupMoments:
     """Moments of all rows in one pass."""
-    rows, target = _joined(rows, target)
+    rows, target = with_numeric_target(rows, target)
     weights = check_sample_weight(sample_weight, rows.n_rows)
-    codes, labels = _encode(groups, target, rows.n_rows, folds)
+    codes, labels = encode_by_fold(groups, target, rows.n_rows, folds)
     total = sum_up(rows, codes, len(labels), weights)
     return _moments_of(labels, total, rows.feature_names, rows.n_targets, rows.n_rows)
-
-
-def block_moments(
-    X: Any,
-    groups: Any,
-    sample_weight: Any,
-    target: Any = None,
-    n_dropped: int = 0,
-    folds: Codes | None = None,
-) -> GroupMoments:
-    """Moments of one of many blocks, which unlike whole data may be empty or weigh nothing."""
-    n_labels = len(groups.codes if isinstance(groups, CodedLabels) else groups)
-    empty = X.shape[0] == n_labels == 0
-    weightless = sample_weight is not None and not np.any(sample_weight)
-    moments = GroupMoments()
-    if not empty and not weightless:
-        moments.update(X, groups, sample_weight, target, folds=folds)
-    moments.n_dropped = n_dropped
-    return moments
-
-
-def decoded_moments(block: TableBlock, folds: HashedFolds | None = None) -> GroupMoments:
-    """Moments of a block of a file or of a Spark partition."""
-    numbers = None
-    if folds is not None:
-        numbers = folds.of(block.positions, PurePath(block.origin.name).name)
-    try:
-        return block_moments(
-            block.rows, block.groups, block.weights, n_dropped=block.n_dropped, folds=numbers
-        )
-    except ValueError:
-        block.refuse_non_finite()
-        block.refuse_large()
-        raise
-
-
-def _joined(rows: Rows, target: Any) -> tuple[Rows, Any]:
-    """Rows with a target of numbers as last columns, and what is left of the target."""
-    if isinstance(target, NumericTarget):
-        return join_targets(rows, as_targets(target.values)), None
-    return rows, target
-
-
-def _dask_moments(
-    folds: FoldOptions, X: Any, groups: Any, weights: Any, target: Any, number: int
-) -> GroupMoments:
-    """Moments of a block of a dask collection."""
-    if folds is not None and not isinstance(folds, HashedFolds):
-        raise ValueError("of dask collections pass how many folds there are, for example folds=10.")
-    numbers = None if folds is None else folds.of(np.arange(len(X)), f"block {number}")
-    return block_moments(X, groups, weights, target, folds=numbers)
-
-
-def _encode(
-    groups: Any, target: Any, n_rows: int, folds: FoldOptions = None, first: int = 0
-) -> tuple[Codes, Labels]:
-    """Codes and labels of the groups, by outcome where there is a target, and by fold."""
-    cells = groups if target is None else encode_cells(groups, target, n_rows)
-    codes, labels = encode_groups(cells, n_rows)
-    if folds is None:
-        return codes, labels
-    if isinstance(folds, HashedFolds):
-        folds = folds.of(first + np.arange(n_rows))
-    return encode_groups(cross_folds(codes, labels.tolist(), folds), n_rows)
-
-
-def _crossed_columns(group: str | Sequence[str], target: str | None) -> list[str]:
-    """The columns whose labels are crossed, the target last."""
-    groups = [group] if isinstance(group, str) else list(group)
-    return groups if target is None else [*groups, target]
 
 
 def _moments_of(

@@ -20,7 +20,7 @@ _FEW_ROWS, _FEW_ENTRIES = 1000, 1 << 24
 def learn(
     X: Any, groups: Any, sample_weight: Any = None, target: Any = None
 ) -> GroupMoments | ImplicitMoments:
-    """The moments of each group, or of each pair of a group and an outcome where ``target`` is.
+    """The moments of each group, or with a ``target``, of each pair of a group and an outcome.
 
     With few rows of many features the moments keep the rows. With very many features and rows, the
     rows themselves stand in for the moments.
@@ -40,7 +40,7 @@ def learn(
 
 
 def forms_grams(rows: Rows) -> bool:
-    """Whether the moments of these rows are formed: of not too many columns, or of few rows."""
+    """Whether Gram matrices are formed: for not too many columns, or for few rows."""
     n, d = rows.n_rows, rows.n_features
     few = are_few(n, d) and n <= _FEW_ROWS and n * d <= _FEW_ENTRIES
     return d <= _GRAMS_UP_TO or few
@@ -51,6 +51,6 @@ def check_grams(rows: Rows) -> None:
     if not forms_grams(rows):
         n_features = rows.n_features
         raise ValueError(
-            f"cv needs a matrix of {n_features} x {n_features} for every group of every fold, and "
-            f"is there for up to {_GRAMS_UP_TO} features; pass fewer columns, or cv=None."
+            f"cv needs a matrix of {n_features} x {n_features} for every group of every fold "
+            f"and works for up to {_GRAMS_UP_TO} features; pass fewer columns, or cv=None."
         )

@@ -163,7 +163,7 @@ def _column_slices(X: Any) -> list[slice]:
 
 
 def shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
-    """Move columns whose mean is far from zero, against their spread, to it; and by how much.
+    """Shift columns whose mean is far from zero for their spread; also returns the shifts.
 
     Sparse rows are centred by subtracting products of means, which would cost these columns their
     digits. Hardly an entry of theirs is zero, so moving them stores hardly more.

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fairpca._input.checks import check_group_weights, check_integer
+from fairpca._input.checks import check_group_weights, check_integer, check_variance
 from fairpca._moments.fold_labels import have_folds
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
@@ -47,7 +47,13 @@ class SettledGroups:
     @computed_once
     def operand(self) -> Operand:
         """The second moments about the overall mean, as a solver wants them."""
-        return self.moments.operand(compared=self.compared)
+        operand = self.moments.operand(compared=self.compared)
+        check_variance(float(operand.shares @ operand.traces))
+        return operand
+
+    def measured(self, normalize: bool) -> Operand:
+        """The same; with ``normalize``, each error is a share of the group's own variance."""
+        return self.operand.relative() if normalize else self.operand
 
     def places(self) -> dict[Any, int]:
         """The group that the rows of each label are in now."""
@@ -80,15 +86,15 @@ def settle_small_groups(
     problem = f"groups with fewer rows than min_group_size={min_group_size}: {listed}."
     if small_groups == "error":
         raise ValueError(
-            f"{problem} Pass small_groups='merge' to make them one group called {REST!r}, "
-            "small_groups='ignore' to leave them out of the comparison but not of the overall "
-            "error, or a smaller min_group_size."
+            f"{problem} Pass small_groups='merge' (--small-groups merge) to make them one group "
+            f"called {REST!r}, small_groups='ignore' (--small-groups ignore) to leave them out of "
+            "the comparison but not of the overall error, or a smaller min_group_size."
         )
     together = sum(small.values())
     if together < min_group_size:
         raise ValueError(
             f"{problem} Merged, they have {together} rows, which is still too few; pass "
-            "small_groups='ignore', or a smaller min_group_size."
+            "small_groups='ignore' (--small-groups ignore), or a smaller min_group_size."
         )
     if REST in moments.groups.tolist() and REST not in small:
         raise ValueError(

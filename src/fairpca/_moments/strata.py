@@ -3,10 +3,12 @@
 A *stratum* is a set of rows within which groups are to look alike. Demographic parity has one, all
 rows; equal opportunity has one, the rows of the positive class; equalised odds has one for each
 class. With ``m_g`` and ``S_g`` the mean and covariance of group g within a stratum, ``m`` and ``S``
-those of its groups together (S about the groups' own means), and ``p_g`` shares of all rows:
+those of its groups together (S about the groups' own means), and ``p_g`` shares of the rows that
+are compared at all:
 
 * ``B = sum p_g (m_g - m)(m_g - m)'`` over all groups and strata. Scores ``U'x`` have equal group
-  means exactly if ``U'BU = 0``, and ``tr U'BU`` is their variance between the groups.
+  means exactly if ``U'BU = 0``, and ``tr U'BU`` is their variance between the groups, among the
+  positives for equal opportunity and averaged over the classes for equalised odds.
 * ``K = sum p_g (S_g - S)^2``. Directions of small K have nearly equal covariances. For two groups
   ``K = p_0 p_1 (S_1 - S_0)^2``.
 """
@@ -51,7 +53,7 @@ class Stratum:
         return np.asarray(weights[self.members] / weights.sum())
 
     def mean_differences(self) -> Array:
-        """``sqrt(p_g) (m_g - m)``, of shape (k, d)."""
+        """``sqrt(p_g) (m_g - m)``, of shape (k, d), with shares of all rows."""
         shares, means = self.shares, self.moments.from_mean[self.members]
         return np.asarray(np.sqrt(shares)[:, None] * (means - np.average(means, 0, shares)))
 
@@ -88,9 +90,14 @@ def settled_outcomes(
     return moments.relabel(renamed) if renamed else moments
 
 
+def outcomes_in(moments: GroupMoments | ImplicitMoments) -> set[Any]:
+    """The classes that occur; none where there are no cells."""
+    return {cell.outcome for cell in moments.groups.tolist() if isinstance(cell, Cell)}
+
+
 def classes_of(cells: GroupMoments | ImplicitMoments) -> list[Any]:
     """The classes that occur, sorted; there must be two at least."""
-    classes = sort_labels(list({cell.outcome for cell in cells.groups.tolist()}))
+    classes = sort_labels(list(outcomes_in(cells)))
     if len(classes) < 2:
         raise ValueError(
             f"y holds one class only ({classes[0]!r}), so there is nothing to compare or to "
@@ -156,7 +163,9 @@ def positive_class(classes: list[Any], pos_label: Any) -> Any:
 
 def mean_differences(strata: list[Stratum]) -> Array:
     """Rows D with ``D'D = B``."""
-    return np.vstack([stratum.mean_differences() for stratum in strata])
+    compared = sum(float(stratum.shares.sum()) for stratum in strata)
+    apart = np.vstack([stratum.mean_differences() for stratum in strata])
+    return np.asarray(apart / np.sqrt(compared))
 
 
 def mean_gap(differences: Array, basis: Array) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from fairpca._moments.complement import Complement
+from fairpca._moments.targets import Target
 from fairpca._typing import Array
 
 
@@ -15,8 +16,8 @@ class PLSProblem:
 
     Parameters
     ----------
-    covariance : ndarray of shape (d, m)
-        ``S_xy``.
+    target : Target
+        With the covariance ``S_xy`` of features and targets.
     differences : ndarray of shape (q, d)
         ``D`` with ``D'D = B``, whose variance among the scores, ``tr U'BU``, is limited.
     complement : Complement
@@ -25,7 +26,7 @@ class PLSProblem:
         The limit; with 0 all directions lie in the complement.
     """
 
-    covariance: Array
+    target: Target
     differences: Array
     complement: Complement
     max_mean_gap: float = inf

@@ -16,7 +16,7 @@ from fairpca._problems.solution import Solution
 from fairpca._problems.subset import SubsetProblem
 from fairpca._problems.welfare import WelfareProblem
 from fairpca._problems.worst_off import WorstOffProblem
-from fairpca._solvers.eigenspaces.choose import eigenspaces, search_in_basis, search_whole
+from fairpca._solvers.eigenspaces.choose import search_in_basis, search_whole, spaces_of
 from fairpca._solvers.many_groups.frank_wolfe import solve_frank_wolfe
 from fairpca._solvers.many_groups.pareto import EfficientFrontier, solve_pareto
 from fairpca._solvers.many_groups.spread import SpreadFrontier, solve_spread
@@ -78,6 +78,7 @@ def solve(
         return solve(problem, compact, rank, tol, start).lift(frame, 0.0)
     two = len(operand.shares) == 2
     in_basis = partial(search_in_basis, operand=operand, rank=rank, start=start)
+    from_pca = partial(in_basis, from_pca=True)
     whole = partial(search_whole, operand=operand, rank=rank)
     with single_threaded_blas():
         match problem:
@@ -88,13 +89,13 @@ def solve(
             case MeanGapProblem(max_mean_gap):
                 return in_basis(partial(solve_mean_gap, max_mean_gap=max_mean_gap))
             case FairProblem(alpha=1.0):
-                return in_basis(solve_pca)
+                return from_pca(solve_pca)
             case FairProblem(alpha=float(alpha)):
-                return in_basis(partial(solve_fixed, alpha=alpha))
+                return from_pca(partial(solve_fixed, alpha=alpha))
             case FairProblem(solver="golden"):
                 return in_basis(partial(solve_golden, constraint=problem.constraint))
             case FairProblem() if two:
-                return in_basis(partial(solve_exact, problem=problem))
+                return from_pca(partial(solve_exact, problem=problem))
             case FairProblem(constraint="pareto"):
                 return whole(partial(solve_pareto, problem=problem, tol=tol))
             case FairProblem():
@@ -126,7 +127,7 @@ def solve_fractions(
     """
     solutions, before = [], 0
     with single_threaded_blas():
-        spaces = eigenspaces(operand, rank)
+        spaces = spaces_of(operand, rank)
         efficient = problem.constraint == "pareto"
         way = EfficientFrontier(spaces, tol) if efficient else SpreadFrontier(spaces, problem, tol)
         for fraction in fractions:

@@ -1,11 +1,18 @@
-"""Partial least squares from moments (SIMPLS, de Jong 1993), with a penalty on what tells groups.
+"""Partial least squares from moments (SIMPLS, de Jong 1993), with a penalty on group differences.
 
 One direction after the other maximises ``alpha |S_yx w|^2 - (1 - alpha) |D w|^2``, both in units of
 their norms, over unit vectors w whose scores are uncorrelated with those before: w is orthogonal to
 ``C w'`` for each earlier ``w'``. With alpha = 1 this is SIMPLS; in the limit of alpha = 0 it is
-SIMPLS in the complement of D. Between them the budget ``tr U'BU <= max_mean_gap`` is met by
-bisection. Each direction costs one product with C and a decomposition as small as the number of
-targets and groups.
+SIMPLS in the complement of D. Each direction costs one product with C and a decomposition as small
+as the number of targets and groups.
+
+A budget ``tr U'BU <= max_mean_gap`` allows the walk from alpha = 0 up to where the gap exceeds it.
+The first direction keeps the more covariance with the target the farther one walks, by the exchange
+argument of :mod:`fairpca._solvers.two_groups.frontier`. What a linear model of the scores explains
+need not grow with it: PLS is drawn to directions of large variance, and where these tell the
+groups apart and little about the target, hiding them helps. So the answer is the place that
+explains most, of some up to there. No budget explains less than hidden means, and a larger one
+less than a smaller one only by what the places between overlook.
 
 Only the span of the directions counts here. Greedy steps prove nothing, so there is no bound. Where
 the target is used up, the directions of largest variance follow.
@@ -13,7 +20,9 @@ the target is used up, the directions of largest variance follow.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, nan
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,42 +35,87 @@ from fairpca._solvers.eigenspaces.dense import top_eigenvectors
 from fairpca._typing import Array
 
 _USED_UP = 1e-12  # of the covariance with the target: rounding
-_BISECTIONS = 60
-_CLOSE = 1e-9  # of the budget
+_STEPS = np.linspace(0, 1, 25)[1:]  # on the walk, where alpha is the fourth power of the step
+_BISECTIONS = 40
+_CLOSE = 1e-7  # of the budget
 
 
 def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
-    """SIMPLS, or as near to it as the budget allows."""
+    """SIMPLS, hidden or plain, or the best place between them that the budget allows."""
     if problem.max_mean_gap == 0.0:
         return _greedy_solution(operand, _hidden(problem, operand, rank), 0.0, Status.MEANS_HIDDEN)
-    basis = _directions(problem, operand, 1.0, rank)
     if problem.max_mean_gap == inf:
+        basis = _directions(problem, operand, 1.0, rank)
         return _greedy_solution(operand, basis, 1.0, Status.SUPERVISED)
-    if _gap(problem, basis) <= problem.max_mean_gap:
-        return _greedy_solution(operand, basis, 1.0, Status.ALREADY_FAIR)
-    low, high, best = 0.0, 1.0, _hidden(problem, operand, rank)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        basis = _directions(problem, operand, middle, rank)
-        left = problem.max_mean_gap - _gap(problem, basis)
-        if left < 0:
-            high = middle
+    best = _best_place(_Walk(problem, operand, rank))
+    status = Status.ALREADY_FAIR if best.step == 1.0 else Status.MEAN_GAP_BUDGET
+    return _greedy_solution(operand, best.basis, best.step**4, status)
+
+
+class _Place(NamedTuple):
+    """A place on the walk from hidden means, step 0, to plain PLS, step 1."""
+
+    step: float
+    basis: Array
+    explained: float
+    left: float  # of the budget
+
+
+class _Walk:
+    """The places between hidden means and plain PLS."""
+
+    def __init__(self, problem: PLSProblem, operand: Operand, rank: int) -> None:
+        self._problem, self._operand, self._rank = problem, operand, rank
+
+    @property
+    def close(self) -> float:
+        """What may be left of the budget where it counts as used up."""
+        return _CLOSE * self._problem.max_mean_gap
+
+    def at(self, step: float) -> _Place:
+        """The place after this part of the way."""
+        problem, operand, rank = self._problem, self._operand, self._rank
+        if step == 0.0:
+            basis = _hidden(problem, operand, rank)
         else:
-            low, best = middle, basis
-            if left <= _CLOSE * problem.max_mean_gap:
-                break
-    return _greedy_solution(operand, best, low, Status.MEAN_GAP_BUDGET)
+            basis = _directions(problem, operand, step**4, rank)
+        C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
+        explained = problem.target.explained(basis, basis.T @ C_U)
+        gap = float(np.sum((problem.differences @ basis) ** 2)) if step else 0.0
+        return _Place(step, basis, explained, problem.max_mean_gap - gap)
 
 
-def _gap(problem: PLSProblem, basis: Array) -> float:
-    return float(np.sum((problem.differences @ basis) ** 2))
+def _best_place(walk: _Walk) -> _Place:
+    """The place that explains most before the budget is exceeded."""
+    places = [walk.at(0.0)]
+    for step in _STEPS.tolist():
+        place = walk.at(step)
+        if place.left < 0:
+            places.append(_last_within(walk, places[-1], place))
+            break
+        places.append(place)
+    return max(places, key=lambda place: place.explained)
+
+
+def _last_within(walk: _Walk, within: _Place, beyond: _Place) -> _Place:
+    """Where the budget is used up, between a place within it and one beyond, by bisection."""
+    far = beyond.step
+    for _ in range(_BISECTIONS):
+        if within.left <= walk.close:
+            break
+        place = walk.at(0.5 * (within.step + far))
+        if place.left < 0:
+            far = place.step
+        else:
+            within = place
+    return within
 
 
 def _hidden(problem: PLSProblem, operand: Operand, rank: int) -> Array:
     """SIMPLS in the complement of the directions that tell the groups apart."""
     complement = problem.complement
     inside = PLSProblem(
-        complement.reduce(problem.covariance),
+        replace(problem.target, covariance=complement.reduce(problem.target.covariance)),
         np.zeros((0, complement.n_features)),
         Complement(np.zeros((complement.n_features, 0))),
     )
@@ -70,7 +124,7 @@ def _hidden(problem: PLSProblem, operand: Operand, rank: int) -> Array:
 
 def _directions(problem: PLSProblem, operand: Operand, alpha: float, rank: int) -> Array:
     """An orthonormal basis of the span of ``rank`` directions."""
-    S, D = problem.covariance, problem.differences.T
+    S, D = problem.target.covariance, problem.differences.T
     wanted = np.sqrt(alpha) * S / max(float(np.linalg.norm(S)), TINY)
     unwanted = np.sqrt(1 - alpha) * D / max(float(np.linalg.norm(D)), TINY)
     W: list[Array] = []

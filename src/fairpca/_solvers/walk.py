@@ -10,17 +10,18 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fairpca._moments.folds import FoldStack
 from fairpca._moments.operand import Operand
 from fairpca._problems.fair import PLAIN_PCA, Constraint, FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._solvers import solve_fractions
-from fairpca._solvers.eigenspaces.choose import eigenspaces
-from fairpca._solvers.eigenspaces.dense import top_eigenvectors
+from fairpca._solvers.eigenspaces.choose import spaces_of
+from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._typing import Array, Mask
 
 _FEW_FEATURES = 200
@@ -56,29 +57,43 @@ class Walk:
             return FairProblem(constraint=self._constraint, fraction=stop)
         return FairProblem(alpha=self._alpha(stop))
 
-    def bases(
-        self, operand: Operand, rank: int, stops: Sequence[float]
-    ) -> Iterator[tuple[Array, int]]:
-        """The projections at these stops for other rows, such as all but those of a fold.
+    def bases(self, folds: FoldStack, rank: int, stops: Sequence[float]) -> tuple[Array, int]:
+        """The projections at these stops for the rows fitted to in each fold.
 
-        Each comes with the number of eigendecompositions that it took.
+        They have the shape (n_folds, n_stops, d, rank), and come with the number of
+        eigendecompositions that they took.
         """
+        if len(self.shares) == 2 and folds.matrices.shape[-1] <= _FEW_FEATURES:
+            return self._decomposed(folds, rank, stops)
+        found = [self._one_by_one(operand, rank, stops) for operand in folds.operands()]
+        bases = np.array([[basis for basis, _ in fold] for fold in found])
+        return bases, sum(n for fold in found for _, n in fold)
+
+    def _decomposed(self, folds: FoldStack, rank: int, stops: Sequence[float]) -> tuple[Array, int]:
+        """Two groups and few features: all at once."""
+        f, k, d, _ = folds.matrices.shape
+        alphas = np.array([self._alpha(stop) for stop in stops])[:, None]
+        weights = alphas * folds.shares[:, None] + (1 - alphas) * self._towards_parity
+        M = (weights @ folds.matrices.reshape(f, k, d * d)).reshape(f, len(stops), d, d)
+        return np.ascontiguousarray(eigen(M)[1][..., d - rank :]), f * len(stops)
+
+    def _one_by_one(
+        self, operand: Operand, rank: int, stops: Sequence[float]
+    ) -> list[tuple[Array, int]]:
         if len(self.shares) > 2:
             way = FairProblem(constraint=self._constraint)
-            for found in solve_fractions(way, operand, rank, stops, max(self.tol, _ROUGHLY)):
-                yield found.basis, found.n_eigensolves
-            return
+            solved = solve_fractions(way, operand, rank, stops, max(self.tol, _ROUGHLY))
+            return [(found.basis, found.n_eigensolves) for found in solved]
+        spaces = spaces_of(operand, rank)
+        alphas = map(self._alpha, stops)
+        line = [a * operand.shares + (1 - a) * self._towards_parity for a in alphas]
+        return [(spaces.top(weights).basis, 1) for weights in line]
+
+    @property
+    def _towards_parity(self) -> Array:
         towards_parity = np.zeros(2)
         towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
-        spaces = eigenspaces(operand, rank)
-        for alpha in map(self._alpha, stops):
-            weights = alpha * operand.shares + (1 - alpha) * towards_parity
-            if operand.n_features <= _FEW_FEATURES:  # nothing but the basis is worth its time
-                assert operand.matrices is not None
-                A, B = operand.matrices
-                yield top_eigenvectors(weights[0] * A + weights[1] * B, rank)[1], 1
-            else:
-                yield spaces.top(weights).basis, 1
+        return towards_parity
 
     @property
     def _constraint(self) -> Constraint:

@@ -1,8 +1,9 @@
 """Which way to find eigenspaces is fastest: all features at once, or in a basis that grows.
 
-Few features, or components nearly as many, are decomposed whole; more features in a basis of
-snapshots; very many in a basis of residuals. Where a basis gives up, the next simpler way is taken.
-An operand that has no matrices gets the best that the growing basis finds.
+Few features, or components nearly as many, are decomposed whole; very many in a basis of residuals;
+some hundred in a basis of snapshots, if the search starts from PCA. A basis also serves the
+searches that follow. Where it gives up, the next simpler way is taken. An operand that has no
+matrices gets the best that the growing basis finds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fairpca._solvers.eigenspaces.growing import GrowingBasis, Spaces, ThinSpace
 from fairpca._solvers.eigenspaces.snapshots import SnapshotBasis
 
 # What is fastest from how many features on, and from how many for each component.
-_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK = 300, 15
+_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK = 160, 15
 _GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
 # Columns per component, of which a growing basis needs about ten; many more where eigenvalues are
 # close to each other, and there is no other way to the answer.
@@ -30,41 +31,47 @@ def search_in_basis(
     operand: Operand,
     rank: int,
     start: Solution | None = None,
+    from_pca: bool = False,
 ) -> Solution:
-    """What ``search`` finds, all of it within a small basis where that is faster."""
-    n_eigensolves = 0
-    for basis in _bases(operand, rank, start):
+    """What ``search`` finds, all of it within a small basis where that is faster.
+
+    A search ``from_pca`` goes along one line of weights that starts there.
+    """
+    n_eigensolves, guess = 0, None if start is None else start.alpha
+    for basis in _bases(operand, rank, start, from_pca):
         before = basis.n_eigensolves
-        solution = basis.solve(search)
+        solution = basis.solve(search, guess)
         n_eigensolves += basis.n_eigensolves - before
         if basis.converged or operand.matrices is None:
             return replace(solution, n_eigensolves=n_eigensolves, found_in=basis)
-    spaces = Eigenspaces(operand, rank, guess=None if start is None else start.alpha)
+    spaces = Eigenspaces(operand, rank, guess=guess)
     solution = search(spaces)
     return replace(solution, n_eigensolves=n_eigensolves + spaces.n_eigensolves)
 
 
 def search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: int) -> Solution:
     """What ``search`` finds, each eigenspace with all features."""
-    spaces = eigenspaces(operand, rank)
+    spaces = spaces_of(operand, rank)
     return replace(search(spaces), n_eigensolves=spaces.n_eigensolves)
 
 
-def eigenspaces(operand: Operand, rank: int) -> Spaces:
+def spaces_of(operand: Operand, rank: int) -> Spaces:
     """All eigenspaces of one rank."""
     if operand.matrices is None:
         return _growing_basis(operand, rank)
     return (ThinSpaces if _is_thin(operand, rank) else Eigenspaces)(operand, rank)
 
 
-def _bases(operand: Operand, rank: int, start: Solution | None) -> Iterator[GrowingBasis]:
+def _bases(
+    operand: Operand, rank: int, start: Solution | None, from_pca: bool
+) -> Iterator[GrowingBasis]:
     """The bases worth a try, the fastest first; one that was grown for ``start`` serves again."""
     if start is not None and isinstance(start.found_in, GrowingBasis):
         yield start.found_in
     elif _is_thin(operand, rank):
         yield _growing_basis(operand, rank)
-    d = operand.n_features
-    if operand.matrices is not None and d >= max(_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK * rank):
+    d, enough = operand.n_features, max(_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK * rank)
+    if from_pca and operand.matrices is not None and d >= enough:
         yield SnapshotBasis(operand, rank, limit=d // 2)
 
 

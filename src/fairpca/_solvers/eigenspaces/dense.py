@@ -12,12 +12,12 @@ from math import nan
 import numpy as np
 from scipy.linalg import eigh
 
-from fairpca._moments.operand import TINY, Operand, group_errors
+from fairpca._moments.operand import Operand, group_errors
 from fairpca._problems.solution import Point
+from fairpca._solvers.eigenspaces.nearby import Neighbourhood
 from fairpca._typing import Array
 
 _FULL_DRIVER_UP_TO = 128  # below, computing all eigenvectors is as fast as computing some
-_SLOPES_UP_TO = 600  # features: further on some eigenvectors and no slopes are faster
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -33,10 +33,17 @@ class Eigenspaces:
         How rough an answer is good enough, relative to the largest trace.
     guess : float, optional
         On a line of weights, where the answer is expected.
+    pca : Point, optional
+        ``U(p)`` for the shares p, if known.
     """
 
     def __init__(
-        self, operand: Operand, rank: int, precision: float = 0.0, guess: float | None = None
+        self,
+        operand: Operand,
+        rank: int,
+        precision: float = 0.0,
+        guess: float | None = None,
+        pca: Point | None = None,
     ) -> None:
         assert operand.matrices is not None
         self.matrices = operand.matrices
@@ -47,6 +54,7 @@ class Eigenspaces:
         self.n_features = self.matrices.shape[1]
         self.n_eigensolves = 0
         self.guess = guess
+        self._pca = pca
         self._spectrum: tuple[Array, Array] | None = None
         self._last: Point | None = None
         #: Differences between errors below this count as zero: noise of the arithmetic, or more
@@ -55,14 +63,16 @@ class Eigenspaces:
 
     def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
         """``U(w)``; among equally good subspaces the best for the weights ``tiebreak``."""
+        if self._pca is not None and weights is self.shares and tiebreak is None:
+            return self._pca
         self.n_eigensolves += 1
-        M, r, tied_bound = np.tensordot(weights, self.matrices, axes=1), self.rank, nan
+        M, r, tied_bound = self._matrix(weights), self.rank, nan
         self._spectrum = None
         if tiebreak is not None:
-            other = np.tensordot(tiebreak, self.matrices, axes=1)
+            other = self._matrix(tiebreak)
             values, basis, kept = _top_with_tiebreak(M, other, r)
             tied_bound = float(tiebreak @ self.traces) - kept
-        elif self.n_features <= _SLOPES_UP_TO:
+        elif len(weights) == 2:  # for what the others tell of the line of weights
             all_values, vectors = _descending(M)
             values, basis = all_values[:r], vectors[:, :r]
             self._spectrum = all_values, vectors
@@ -75,20 +85,20 @@ class Eigenspaces:
         self._products = products
         return self._last
 
-    def slopes(self, point: Point, direction: Array) -> Array | None:
-        """``dR_g / dx`` on the line ``weights + x direction``, of the projection found last.
-
-        Eigenvector ``v_i`` of M turns towards ``v_j`` by ``v_j' M(direction) v_i / (l_i - l_j)``.
-        """
+    def near(self, point: Point, direction: Array) -> Neighbourhood | None:
+        """The line of weights through the projection found last; None without its spectrum."""
         if self._spectrum is None or point is not self._last or self.rank == self.n_features:
             return None
-        values, vectors = self._spectrum
-        mixed = vectors[:, self.rank :].T @ self._products  # v_j' C_g v_i
-        gaps = values[: self.rank] - values[self.rank :, np.newaxis]
-        with np.errstate(over="ignore", invalid="ignore"):  # where eigenvalues are equal
-            turns = np.tensordot(direction, mixed, axes=1) / np.maximum(gaps, TINY)
-            slopes: Array = -2.0 * np.einsum("kji,ji->k", mixed, turns)
-        return slopes if np.isfinite(slopes).all() else None
+        return Neighbourhood(self.matrices, point, direction, *self._spectrum, self._products)
+
+    def is_first(self, weights: Array, basis: Array) -> bool:
+        """Whether these eigenvectors are the first ones."""
+        return is_top(self._matrix(weights), basis)
+
+    def _matrix(self, weights: Array) -> Array:
+        """``M(w)``."""
+        flat = self.matrices.reshape(len(weights), -1)  # in one call where d is small
+        return np.asarray((weights @ flat).reshape(self.matrices.shape[1:]))
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
@@ -122,10 +132,16 @@ def _descending(M: Array) -> tuple[Array, Array]:
 
 
 def eigen(M: Array) -> tuple[Array, Array]:
-    """All eigenvalues, ascending, and eigenvectors; by another driver where one fails."""
+    """All eigenvalues, ascending, and eigenvectors; by another driver where one fails.
+
+    Of a matrix or of a stack of them.
+    """
     try:
         values, vectors = np.linalg.eigh(M)
     except np.linalg.LinAlgError:
+        if M.ndim > 2:
+            each = [eigen(one) for one in M]
+            return np.array([v for v, _ in each]), np.array([U for _, U in each])
         try:
             values, vectors = eigh(M, driver="ev")
         except (np.linalg.LinAlgError, ValueError) as error:
@@ -149,8 +165,11 @@ def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float
     return values[:r], np.hstack([sure_of, tied @ rotation]), kept
 
 
-def is_top(M: Array, basis: Array) -> bool:
+def is_top(M: Array, basis: Array, clearly: bool = False) -> bool:
     """Whether these eigenvectors of M are the first ones, to a billionth of the error.
+
+    Their residuals must be small beside the norm of M. With ``clearly``, no others are as good, to
+    a billionth.
 
     They are if M has no eigenvalue above the least of theirs once they are moved out of the way,
     which Cholesky decides at a tenth of the cost of a decomposition.
@@ -160,7 +179,7 @@ def is_top(M: Array, basis: Array) -> bool:
     lowest, left = captured.min(), np.trace(M) - captured.sum()
     others_below = 2 * size * basis @ basis.T - M
     margin = max(4e-9 * abs(lowest), 4e-9 * left, 4 * _EPS * len(M) * size)
-    others_below.flat[:: len(M) + 1] += lowest + margin
+    others_below.flat[:: len(M) + 1] += lowest - margin if clearly else lowest + margin
     try:
         np.linalg.cholesky(others_below)
     except np.linalg.LinAlgError:

@@ -70,26 +70,37 @@ class GrowingBasis:
         self._random_start = start is None
         self._begin(np.zeros((0, self.n_features)) if start is None else start.T)
 
-    def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
-        """What ``search`` finds among all eigenspaces, as far as the limit allows."""
-        found = self._search(search)
+    def solve(
+        self, search: Callable[[Eigenspaces], Solution], guess: float | None = None
+    ) -> Solution:
+        """What ``search`` finds among all eigenspaces, as far as the limit allows.
+
+        The guess is that of :class:`Eigenspaces`, known where the basis has served before.
+        """
+        found = self._search(search, guess)
         self._random_start = False
         return found
 
-    def _search(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
-        precision = 1e-3  # as rough as the basis at first, then as good as the arithmetic
-        left, last, guess = self.limit, np.inf, None
+    def _search(self, search: Callable[[Eigenspaces], Solution], guess: float | None) -> Solution:
+        # As rough as the basis at first, then as good as the arithmetic.
+        precision = 1e-3 if guess is None else 0.0
+        left, last = self.limit, np.inf
         while True:
-            small = Eigenspaces(self.operand.inside(self._H), self.rank, precision, guess)
+            inside, size = self.operand.inside(self._H), self._size
+            small = Eigenspaces(inside, self.rank, precision, guess, self._known_pca())
             solution = search(small)
             guess = solution.alpha
             self.n_eigensolves += small.n_eigensolves
             points = list({id(point): point for point in solution.rests_on}.values())
             residuals = [self._residual(point.weights, point.basis) for point in points]
-            C = np.tensordot(self.shares, self._H, axes=1)
+            C = self._matrix_inside(self.shares)
             scale = max(float(np.linalg.norm(C)), TINY)
             variance = min(_least_eigenvalue(C, point.basis) for point in points)
-            least = max(self.tolerance * variance, rounding_of(self.n_features) * scale)
+            # Where groups are much alike, M(w) may be far smaller than C.
+            sizes = [float(np.linalg.norm(self._matrix_inside(p.weights))) for p in points]
+            least = max(
+                self.tolerance * min(variance, *sizes), rounding_of(self.n_features) * scale
+            )
             longest = max(float(np.linalg.norm(e, axis=1).max()) for e in residuals)
             new = self._missing(points, residuals, least)
             left -= len(new)
@@ -102,8 +113,9 @@ class GrowingBasis:
                 # Each eigenvalue is known to within its residual, and their sums so far.
                 slack = max(float(np.linalg.norm(e, axis=1).sum()) for e in residuals)
                 self.converged = False
-                return solution.lift(self._V[: self._size].T, slack)
-            new = self._make_room(new, [point.basis for point in points])
+                return solution.lift(self._V[:size].T, slack)
+            bases = [point.basis for point in points]
+            new = self._make_room(new, bases)
             before = precision
             if self._expand(new):
                 precision = min(precision, 0.1 * longest / scale) if precision else 0.0
@@ -111,9 +123,9 @@ class GrowingBasis:
                 last = longest if precision == before else np.inf
             elif precision:
                 precision = 0.0
-            elif not self._expand(self._overlooked(points, least)):
-                self.converged = True
-                return solution.lift(self._V[: self._size].T, 0.0)
+            elif not self._expand(self._make_room(self._overlooked(points, least), bases)):
+                self.converged = self._is_certain(points)
+                return solution.lift(self._V[:size].T, 0.0)
 
     def top(self, weights: Array, *, proven: bool = True) -> Point:
         """``U(w)``, found from what the basis holds already.
@@ -164,6 +176,10 @@ class GrowingBasis:
         self._expand(np.vstack([start, random[len(start) :]]))
         self._expand(self._residual(self.shares, np.eye(self._size)))
 
+    def _known_pca(self) -> Point | None:
+        """PCA inside the basis, where it need not be looked for."""
+        return None
+
     def _missing(self, points: Sequence[Point], residuals: Sequence[Array], least: float) -> Array:
         """Vectors to append: residuals longer than ``least``."""
         vectors = np.vstack(residuals)
@@ -187,6 +203,10 @@ class GrowingBasis:
                     return residual
         return np.zeros((0, self.n_features))
 
+    def _is_certain(self, points: Sequence[Point]) -> bool:
+        """Whether the points are right beyond what their residuals tell."""
+        return True
+
     def _proven(self, point: Point) -> Point:
         """The point if Cholesky proves it, else the one that a decomposition gives."""
         assert self.operand.matrices is not None
@@ -201,11 +221,15 @@ class GrowingBasis:
 
     def _residual(self, weights: Array, basis: Array) -> Array:
         """``M(w) U - V V' M(w) U`` for U = V basis, transposed."""
-        within = basis.T @ np.tensordot(weights, self._H, axes=1)
+        within = basis.T @ self._matrix_inside(weights)
         outside = -within @ self._V[: self._size]
         for w, C_V in zip(weights, self._CV[:, : self._size], strict=True):
             outside += (w * basis.T) @ C_V
         return outside
+
+    def _matrix_inside(self, weights: Array) -> Array:
+        """``V' M(w) V``."""
+        return np.asarray(np.tensordot(weights, self._H, axes=1))
 
     def _make_room(self, block: Array, bases: list[Array]) -> Array:
         """As much of the block as fits; a full basis is first cut down to these subspaces."""
@@ -221,19 +245,23 @@ class GrowingBasis:
 
     def _expand(self, block: Array) -> bool:
         """Append what is new in ``block``, roughly orthogonal to V; False when nothing is."""
-        m, V = self._size, self._V[: self._size]
+        V = self._V[: self._size]
         block = _orthonormalize(block)
         block -= (block @ V.T) @ V  # twice is enough
         block = _orthonormalize(block[np.linalg.norm(block, axis=1) > _OUTSIDE])
         if not len(block):
             return False
-        end = m + len(block)
+        self._append(block)
+        return True
+
+    def _append(self, block: Array) -> None:
+        """Append orthonormal rows that are orthogonal to V."""
+        m, end = self._size, self._size + len(block)
         products = self._CV[:, m:end].transpose(0, 2, 1)
         products[:] = self.operand.products(block.T)
-        self._H = bordered(self._H, V.T, block.T, products)
+        self._H = bordered(self._H, self._V[:m].T, block.T, products)
         self._V[m:end] = block
         self._size = end
-        return True
 
 
 class ThinSpaces:

@@ -80,20 +80,23 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
         except (np.linalg.LinAlgError, RuntimeError):  # from LAPACK and nnls: numbers out of range
             break
         penalty = 2.0 * (1.0 + np.abs(prices).sum())
-        length, gain = 1.0, 0.0
+        # The last step lowers nothing that could be measured, but doubles the digits of the basis.
+        last = promised <= work.noise
+        least = -penalty * work.noise if last else 0.0
+        length, gain = 1.0, least
         while length > 1e-3:
             turned = np.linalg.qr(U + length * step)[0]
             trial = _candidate(turned, work, problem, prices)
             gain = best.value - trial.value + penalty * (best.violation - trial.violation)
-            if gain > 0.0:
+            if gain > least:
                 break
             length *= 0.5
-        if gain > 0.0:
+        if gain > least:
             best = trial
             damping = max(damping / 10.0, _LEAST_CURVATURE) if length == 1.0 else damping
         else:
             damping = 100.0 * max(damping, 1e-6)
-        if (promised <= work.noise and best.violation <= KEPT * work.noise) or damping > 1e3:
+        if (last and best.violation <= KEPT * work.noise) or damping > 1e3:
             break
     return replace(best, prices=prices)
 
@@ -102,49 +105,51 @@ def _quadratic_step(
     at: Candidate, work: Workspace, problem: LinearProblem, prices: Array, damping: float
 ) -> tuple[Array, Array, Array, float]:
     """A basis of the same subspace, the change to add to it, prices, and the gain it promises."""
-    W = np.tensordot(problem.weights(prices), work.matrices, 1)
+    W = work.weighted(problem.weights(prices))
     N = np.linalg.qr(at.basis, mode="complete")[0][:, work.rank :]
     a, turn_u = eigen(at.basis.T @ W @ at.basis)
     b, turn_n = eigen(N.T @ W @ N)
     U, N = at.basis @ turn_u, N @ turn_n
-    J = -2.0 * (N.T @ (work.matrices @ U))
-    curvature = np.maximum(2.0 * np.abs(a - b[:, np.newaxis]), damping)
-    scaled = J / curvature
-    G = np.tensordot(J, scaled, ([1, 2], [1, 2]))
-    prices = _multipliers(G, at.errors, problem, prices)
+    curvature = np.maximum(2.0 * np.abs(a[:, np.newaxis] - b), damping)
+    scaled = work.slopes(U, N) / np.sqrt(curvature)
+    prices = _multipliers(scaled, at.errors, problem, prices)
     X = -np.tensordot(problem.weights(prices), scaled, 1)
-    return U, N @ X, prices, 0.5 * float((curvature * X**2).sum())
+    return U, N @ (X / np.sqrt(curvature)).T, prices, 0.5 * float((X**2).sum())
 
 
 def _candidate(basis: Array, work: Workspace, problem: LinearProblem, prices: Array) -> Candidate:
-    errors = work.traces - np.einsum("gai,ai->g", work.matrices @ basis, basis)
+    errors = work.errors(basis)
     return Candidate(basis, errors, *problem.measure(errors), prices)
 
 
-def _multipliers(G: Array, errors: Array, problem: LinearProblem, prices: Array) -> Array:
+def _multipliers(scaled: Array, errors: Array, problem: LinearProblem, prices: Array) -> Array:
     """Prices of the quadratic program in which the errors are ``R - G w``.
 
     They minimise ``w'Gw / 2 - w'R + b'y`` subject to ``y >= 0`` and ``B'y = -q``: nonnegative least
-    squares, once a proximal term has made it strictly convex and the levels are priced in.
+    squares, once a proximal term has made it strictly convex and the levels are priced in. ``G`` is
+    given by its factor ``J / sqrt(D)``, of shape (k, r, m - r).
     """
-    values, vectors = eigen(G)
-    root = np.sqrt(np.maximum(values, 0.0)) * vectors
-    sign = np.hstack([np.eye(len(prices)), -np.eye(len(prices))[:, problem.equal]])
-    near, strict = np.sqrt(_PROXIMITY), 1.0 / np.sqrt(_PROXIMITY)
+    flat = scaled.reshape(len(scaled), -1)
+    values, vectors = eigen(flat @ flat.T)
+    root = (np.sqrt(np.maximum(values, 0.0)) * vectors).T
     excess = problem.rows @ errors + problem.levels @ problem.best_levels(errors) - problem.limits
+    sign = np.eye(len(prices))
+    if problem.equal.any():
+        sign = np.hstack([sign, -sign[:, problem.equal]])
+    near, strict = np.sqrt(_PROXIMITY), 1.0 / np.sqrt(_PROXIMITY)
     system = np.vstack(
         [
-            root.T @ problem.rows.T @ sign,
+            root @ problem.rows.T @ sign,
             near * np.eye(sign.shape[1]),
             strict * problem.levels.T @ sign,
         ]
     )
     target = np.concatenate(
         [
-            -root.T @ problem.cost,
+            -root @ problem.cost,
             near * np.maximum(sign.T @ prices, 0.0) + sign.T @ excess / near,
             -strict * problem.level_cost,
         ]
     )
     solution, _ = nnls(system, target, maxiter=100 * sign.shape[1])
-    return sign @ solution
+    return np.asarray(sign @ solution)

@@ -102,6 +102,26 @@ class Workspace:
             self.basis = np.hstack([self.basis, block])
         return bool(block.shape[1])
 
+    def weighted(self, weights: Array) -> Array:
+        """``W = sum_g w_g C_g`` in the span."""
+        k, m = self.matrices.shape[:2]
+        return np.asarray((weights @ self.matrices.reshape(k, m * m)).reshape(m, m))
+
+    def products(self, basis: Array) -> Array:
+        """``C_g U`` of all groups in one product, of shape (k, m, r)."""
+        k, m = self.matrices.shape[:2]
+        return np.asarray((self.matrices.reshape(k * m, m) @ basis).reshape(k, m, -1))
+
+    def errors(self, basis: Array) -> Array:
+        """``R_g`` of a subspace of the span, in units."""
+        return np.asarray(self.traces - np.einsum("gai,ai->g", self.products(basis), basis))
+
+    def slopes(self, U: Array, N: Array) -> Array:
+        """``J_g = -2 U'C_g N``, by which ``R_g`` changes when U turns; of shape (k, r, m - r)."""
+        k, m = self.matrices.shape[:2]
+        products = self.products(U).transpose(0, 2, 1).reshape(-1, m)
+        return np.asarray(-2.0 * (products @ N).reshape(k, U.shape[1], -1))
+
     def prove(self, problem: LinearProblem, prices: Array, *, certain: bool = True) -> Proof:
         """The bound of these prices: one eigenproblem, of all features."""
         weights = problem.weights(prices)

@@ -4,7 +4,7 @@ On the way from PCA to least disparity (see :mod:`fairpca._solvers.two_groups.fr
 
     D - max_disparity,    (1 + b) R(PCA) - R,    and below alpha_B also    R_B(PCA) - R_B
 
-only shrink, and so does their minimum. Its root is the answer, found by four or five
+only shrink, and so does their minimum. Its root is the answer, found by a few
 eigendecompositions. At a jump of the eigenspace the answer lies on the path between both sides.
 Efficient fairness ends at alpha_B, where the harmed group is at its best.
 

@@ -6,7 +6,8 @@ of ``M(w(x))`` meet there, and every subspace on the shortest path between both 
 that x. One of them has zero slack.
 
 The slope of the slack comes from the same decomposition as U, so Newton's method needs three or
-four of them. The bracket is shrunk by hand, not by scipy, because the function may jump over zero.
+four of them; with more features two, and corrections to the second one lead to the root. The
+bracket is shrunk by hand, not by scipy, because the function may jump over zero.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from math import nan
+from math import isnan, nan
 
+import numpy as np
 from scipy.optimize import brentq
 
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.eigenspaces.nearby import Limit, Neighbourhood
 from fairpca._solvers.two_groups.subspace_path import SubspacePath
 from fairpca._typing import Array
 
-_SLOW = 2  # steps without progress until a jump is suspected
-_NEWTON_STEPS = 4  # on one side of the root
+_NEWTON_STEPS = 8  # on one side of the root
+_CORRECTED_FROM = 80  # features; below a decomposition is faster
 _TINY_STEP = 1e-6  # along a line of weights, for a slack that is smooth in the errors
 
 
@@ -72,8 +75,8 @@ def find_crossing(
     ftol : float
         Values within ``ftol`` of zero count as zero.
     find_jump : callable, optional
-        Asked when interpolation makes no headway: given the bracket, returns a sample strictly
-        inside and whether a jump at it is proven, or None. It saves bisecting down to rounding.
+        Asked instead of every other bisection: given the bracket, returns a sample strictly inside
+        and whether a jump at it is proven, or None. It saves bisecting down to rounding.
     guess : float, optional
         Where to look first, if inside of the bracket.
 
@@ -96,23 +99,26 @@ def find_crossing(
         if abs(new.value) <= ftol:
             return Crossing(new, new, new)
         opposite, previous = (above, below) if new.value < 0 else (below, above)
-    slow = 0  # steps that did not halve the smallest value seen
+    slow = met = False  # the last step made no headway; it looked for a jump
     while True:
         lo, hi = (new, opposite) if new.value < 0 else (opposite, new)
         smallest = min(-lo.value, hi.value)
-        jump = find_jump(lo, hi) if slow == _SLOW and find_jump is not None else None
+        x = nan if slow else _next(new, opposite, previous)
+        bisect = isnan(x)
+        jump = find_jump(lo, hi) if bisect and not met and find_jump is not None else None
+        met = jump is not None
         if jump is not None:
             sample, proven = jump
             if proven:
                 return Crossing(lo, hi, sample)
         else:
-            x = 0.5 * (lo.x + hi.x) if slow > _SLOW else _next(new, opposite, previous)
+            x = 0.5 * (lo.x + hi.x) if bisect else x
             if x in (lo.x, hi.x):
                 return Crossing(lo, hi, hi)
             sample = evaluate(x)
         if abs(sample.value) <= ftol:
             return Crossing(sample, sample, sample)
-        slow = 0 if abs(sample.value) < 0.5 * smallest or slow > _SLOW else slow + 1
+        slow = not abs(sample.value) < 0.5 * smallest and (met or not bisect)
         if (sample.value < 0) == (new.value < 0):
             previous = new
         else:
@@ -124,7 +130,10 @@ def find_crossing(
 
 
 def _next(new: Sample, opposite: Sample, previous: Sample | None) -> float:
-    """Where to look next, strictly inside the bracket unless it has shrunk to rounding."""
+    """Where to look next, strictly inside the bracket unless it has shrunk to rounding.
+
+    NaN where neither Newton's method nor interpolation is safe.
+    """
     for other in (previous, opposite):
         x = nan if other is None else _hermite(new, other)
         if min(new.x, opposite.x) < x < max(new.x, opposite.x):
@@ -146,14 +155,14 @@ def _hermite(first: Sample, second: Sample) -> float:
 def _interpolate(new: Sample, opposite: Sample, previous: Sample | None) -> float:
     """The fraction of the way from ``new`` to ``opposite`` at which to look next."""
     if previous is None:
-        return 0.5
+        return nan
     x1, x2, x3 = new.x, opposite.x, previous.x
     f1, f2, f3 = new.value, opposite.value, previous.value
     if f3 in (f1, f2):
-        return 0.5
+        return nan
     xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
     if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
-        return 0.5
+        return nan
     t = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
     width = abs(x2 - x1)
     least = 2e-16 * max(abs(x1), abs(x2)) / width
@@ -185,29 +194,64 @@ class Line:
 
     def sample(self, x: float) -> Sample:
         """The slack at x, with its slope."""
+        return self._sample(x)[0]
+
+    def _sample(self, x: float) -> tuple[Sample, Neighbourhood | None]:
+        """The slack at x, and what its decomposition tells of the line."""
         point = self.at(x)
         value = self.slack(x, point.errors)
-        slopes = self.spaces.slopes(point, self.direction)
-        if slopes is None:
-            return Sample(x, value, point)
+        near = self.spaces.near(point, self.direction)
+        if near is None or not np.isfinite(near.slopes).all():
+            return Sample(x, value, point), None
         step = _TINY_STEP if x < 0.5 else -_TINY_STEP  # lines go from 0 to 1
-        change = self.slack(x + step, point.errors + step * slopes) - value
-        return Sample(x, value, point, change / step)
+        change = self.slack(x + step, point.errors + step * near.slopes) - value
+        return Sample(x, value, point, change / step), near
+
+    def _root_or_sample(self, x: float, ends: tuple[float, float]) -> Sample:
+        """The root between the ends if corrections to x lead to it, else the sample at x."""
+        return self._corrected(*self._sample(x), ends)
+
+    def _corrected(
+        self, sample: Sample, near: Neighbourhood | None, ends: tuple[float, float]
+    ) -> Sample:
+        """The root between the ends if corrections to a sample lead to it, else the sample."""
+        spaces, x = self.spaces, sample.x
+        if near is None or spaces.n_features < _CORRECTED_FROM:
+            return sample
+        limit = Limit(
+            lambda t, errors: self.slack(x + t, errors),
+            spaces.rounding,
+            (min(ends) - x, max(ends) - x),
+        )
+        found = near.root(limit, spaces.errors)
+        if found is None:
+            return sample
+        t, basis, errors, captured = found
+        weights = sample.point.weights + t * self.direction
+        if not spaces.is_first(weights, basis):
+            return sample
+        bound = float(weights @ spaces.traces) - captured
+        return Sample(x + t, self.slack(x + t, errors), Point(weights, basis, errors, bound))
 
     def approach(self, above: Sample, end: float) -> tuple[Sample, Sample]:
-        """From a positive slack to the first that is not, or to the end: the last two samples."""
-        guess = self.spaces.guess
+        """From a positive slack to the first that is not, or to the end: the last two samples.
+
+        Steps are Newton's in ``1 / x``, in which the slack of a frontier is nearly straight.
+        """
+        x, before = self.spaces.guess, None
         for _ in range(_NEWTON_STEPS):
-            tangent = above.x - above.value / above.slope if above.slope else nan
-            x = tangent if guess is None else guess
+            if x is None:
+                x = nan if before is None else _hermite(above, before)
+            if not end < x < above.x:
+                x = above.x / (1 + above.value / (above.x * above.slope)) if above.slope else nan
             if not end < x < above.x:
                 break
-            sample = self.sample(x)
+            sample = self._root_or_sample(x, (end, above.x))
             if sample.value <= self.spaces.rounding:
                 return above, sample
-            if guess is None and sample.value > 0.5 * above.value:
+            if before is not None and sample.value > 0.5 * above.value:
                 break
-            above, guess = sample, None
+            above, before, x = sample, above, None
         return above, self.sample(end)
 
     def cross(self, below: Sample, above: Sample) -> tuple[Point, Crossing]:
@@ -226,9 +270,8 @@ class Line:
             Its ends are the eigenspaces that ``point`` rests on.
         """
         spaces = self.spaces
-        crossing = find_crossing(
-            self.sample, below, above, spaces.rounding, self._jump, spaces.guess
-        )
+        evaluate = partial(self._root_or_sample, ends=(below.x, above.x))
+        crossing = find_crossing(evaluate, below, above, spaces.rounding, self._jump, spaces.guess)
         if crossing.below is crossing.above:
             return crossing.at.point, crossing
         return between(spaces, crossing, partial(self.slack, crossing.at.x)), crossing
@@ -239,10 +282,12 @@ class Line:
         x = _meeting_point(lo, hi)
         if x is None:
             return None
-        middle = self.sample(x)
-        excess = float(middle.point.weights @ lo.point.errors) - middle.point.bound
+        middle, near = self._sample(x)
+        worse = max(float(middle.point.weights @ end.point.errors) for end in (lo, hi))
         crosses = self.slack(x, lo.point.errors) < 0 < self.slack(x, hi.point.errors)
-        return middle, crosses and excess <= self.spaces.rounding
+        if crosses and worse - middle.point.bound <= self.spaces.rounding:
+            return middle, True
+        return self._corrected(middle, near, (lo.x, hi.x)), False
 
 
 def _meeting_point(lo: Sample, hi: Sample) -> float | None:
