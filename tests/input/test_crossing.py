@@ -50,6 +50,14 @@ def test_labels_that_are_not_strings_carry_the_name_of_their_column():
     assert unnamed.groups.tolist() == ["0 & 0", "0 & 1", "1 & 1"]
 
 
+def test_labels_may_be_as_large_as_their_type_allows():
+    X, last = np.arange(8.0).reshape(4, 2) ** 2, np.iinfo(np.uint64).max
+    large = np.array([last, last - 1, last, last - 1], np.uint64)
+    assert GroupMoments.from_data(X, large).groups.tolist() == [last - 1, last]
+    narrow = np.array([-128, 127, -128, 127], np.int8)
+    assert GroupMoments.from_data(X, narrow).groups.tolist() == [-128, 127]
+
+
 def test_metrics_and_estimators_agree_on_intersections():
     X, first = several()
     table = np.column_stack([first, np.where(np.arange(len(X)) % 2 == 0, "even", "odd")])

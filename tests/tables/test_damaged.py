@@ -13,7 +13,7 @@ from helpers.tables import WRITERS, as_table, write_ipc
 
 from fairpca import FairPCA, GroupMoments
 from fairpca._tables import table as files_module
-from fairpca._tables import text as text_module
+from fairpca._tables import text_reader
 
 
 @pytest.mark.parametrize("part", [0.03, 0.5, 0.97])
@@ -35,8 +35,8 @@ def test_truncated_files_are_refused(kind, part, data, tmp_path):
 
 
 def test_altered_text_is_refused_with_its_row(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_module, "_HEAD_BYTES", 4000)
-    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 4000)
+    monkeypatch.setattr(text_reader, "_HEAD_BYTES", 4000)
+    monkeypatch.setattr(text_reader, "_BLOCK_BYTES", 4000)
     X, sex = data
     pa_csv.write_csv(as_table(X, sex), tmp_path / "d.csv")
     lines = (tmp_path / "d.csv").read_text().split("\n")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.command import run
 
+from fairpca import FairPCA, FairPLS, GroupMoments
 from fairpca._tables.identifiers import identifiers
 from fairpca._tables.table import FileTable
 from fairpca.report import read_table
@@ -73,6 +74,32 @@ def test_read_table_warns(people):
     assert table.feature_names == ["age", "income", "grid"]
     table = read_table(str(people / "people.csv"), ["sex"], label="y", keep_ids=True)
     assert table.feature_names == [*IDS, "age", "income", "grid"]
+
+
+def test_fits_to_files_follow_the_same_rule(people):
+    file = people / "people.csv"
+    with pytest.warns(UserWarning, match=r"'rownames', 'ticket'.*keep_ids=True") as caught:
+        fair = FairPCA(1).fit_files(file, group="sex")
+    assert caught[0].filename == __file__
+    assert fair.feature_names_in_.tolist() == ["age", "income", "grid"]  # y is distinct too
+    every = GroupMoments.from_files(file, group="sex", keep_ids=True)
+    assert every.feature_names == [*IDS, "age", "income", "grid", "y"]
+    named = GroupMoments.from_files(file, group="sex", columns=["ticket", "age"])
+    assert named.feature_names == ["ticket", "age"]
+    with pytest.warns(UserWarning, match="look like row numbers"):
+        some = GroupMoments.from_files(file, group="sex", keep_ids=["y"])
+    assert some.feature_names == ["age", "income", "grid", "y"]
+    with pytest.warns(UserWarning, match="look like row numbers"):
+        pls = FairPLS(1, notion=None, target_type="numbers").fit_files(
+            file, group="sex", target="y"
+        )
+    assert pls.feature_names_in_.tolist() == ["age", "income", "grid"]
+
+
+def test_ids_stay_where_nothing_else_is_left(tmp_path):
+    lines = [f"{i},{'fm'[i % 2]}" for i in range(N)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,sex", *lines]))
+    assert GroupMoments.from_files(tmp_path / "d.csv", group="sex").feature_names == ["x"]
 
 
 def test_the_target_is_never_a_feature(people):

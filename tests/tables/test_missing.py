@@ -27,7 +27,21 @@ def test_columns_are_named_and_the_advice_is_harmless(people):
     line = fails("audit", "people.csv", "-g", "g", cwd=people)
     assert "in 'weeks' (54), 'age' (20); mostly empty: 'weeks'; leave columns out" in line
     assert "--drop weeks (in Python drop=['weeks'])" in line
+    assert "--impute median" in line
+    assert "--drop-missing" not in line  # most rows would go
+    line = fails("audit", "people.csv", "-g", "g", "--drop", "weeks", cwd=people)
     assert "--drop-missing (in Python drop_missing=True)" in line
+
+
+def test_a_group_column_is_not_left_out(people):
+    (people / "labels.csv").write_text("x,y,g\n1,2,a\n2,1,b\n3,2,a\n3,1,b\n5,2,\n")
+    line = fails("audit", "labels.csv", "-g", "g", cwd=people)
+    assert "in 'g' (1); choose another column, or complete this one, or leave these rows" in line
+    assert run("audit", "labels.csv", "-g", "g", "--drop-missing", cwd=people).stdout
+    fit = ["fit", "labels.csv", "-g", "g", "--drop-missing", "-r", "1", "-o", "m.safetensors"]
+    run(*fit, cwd=people)
+    line = fails("audit", "--model", "m.safetensors", "labels.csv", cwd=people)
+    assert "in 'g' (1); choose another column" in line
 
 
 def test_more_than_half_of_the_rows_go_only_if_told_to(people):
@@ -79,3 +93,32 @@ def test_groups_are_split_like_other_lists(people):
     )
     assert once == twice
     assert "a & x" in once
+
+
+def test_advice_to_leave_columns_out_names_the_worst_or_is_not_given(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8)).round(3).astype(object)
+    for j in range(4):
+        X[: j + 1, j] = ""
+
+    def write(name):
+        rows = "\n".join(",".join([*map(str, x), "ab"[i % 2]]) for i, x in enumerate(X))
+        (tmp_path / name).write_text(",".join([*(f"x{j}" for j in range(8)), "g"]) + f"\n{rows}\n")
+
+    write("few.csv")
+    line = fails("audit", "few.csv", "-g", "g", cwd=tmp_path)
+    assert "in 'x3' (4), 'x2' (3), 'x1' (2), 'x0' (1); " in line  # one more name is not hidden
+    assert "--drop x3,x2,x1,x0 (in" in line
+    for j in range(4, 8):
+        X[:j, j] = ""
+    write("many.csv")
+    line = fails("audit", "many.csv", "-g", "g", cwd=tmp_path)
+    assert "in 'x7' (7), 'x6' (6), 'x5' (5) and others; fill in numbers with --impute" in line
+    X[:50, 2:] = ""  # now most of them are empty, and none is left out of the advice
+    X[1::2, 7] = ""
+    write("most.csv")
+    told = ["--drop-missing", "--drop-most"]
+    line = fails("audit", "most.csv", "-g", "g", *told, cwd=tmp_path)
+    assert "every row of 'b' has a missing value" in line
+    assert "--drop x7,x2,x3,x4,x5,x6 (in" in line
+    run("audit", "most.csv", "-g", "g", "--drop", "x7,x2,x3,x4,x5,x6", told[0], cwd=tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from helpers.command import fails, run
 
 from fairpca import GroupMoments
-from fairpca._tables import text as text_module
+from fairpca._tables import text_reader
 from fairpca.report import read_table
 
 pytest.importorskip("typer", reason="the command line needs the cli extra")
@@ -131,7 +131,7 @@ def test_a_group_named_twice_is_refused(tmp_path):
     ],
 )
 def test_the_first_wrong_line_is_named(content, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_module, "_HEAD_BYTES", 400)  # that tell the types
+    monkeypatch.setattr(text_reader, "_HEAD_BYTES", 400)  # that tell the types
     (tmp_path / "d.csv").write_text(content)
     columns = content.split("\n")[0].split(",")[:-1]
     with pytest.raises(ValueError, match=expected):

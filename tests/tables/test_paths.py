@@ -5,6 +5,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from helpers.data import assert_same_moments
+from helpers.marks import posix
 from helpers.tables import as_table
 
 from fairpca import GroupMoments
@@ -91,3 +92,12 @@ def test_wrong_paths(data, tmp_path):
     pa_csv.write_csv(table, tmp_path / "d.csv")
     with pytest.raises(ValueError, match="several formats"):
         GroupMoments.from_files(tmp_path, group="sex")
+
+
+@posix
+def test_a_link_to_itself_is_called_one(tmp_path):
+    (tmp_path / "d.csv").symlink_to("d.csv")
+    with pytest.raises(FileNotFoundError, match="a link that leads nowhere"):
+        find_files(tmp_path / "d.csv", None)
+    with pytest.raises(FileNotFoundError, match="pass another path"):
+        find_files(tmp_path / "e.csv", None)

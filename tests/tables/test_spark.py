@@ -1,50 +1,26 @@
 """Spark data frames give what the same rows in memory give."""
 
-import os
-import shutil
-import sys
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from helpers.data import assert_same_moments, unequal_groups
+from helpers.spark import IGNORES_WARNINGS, require_spark, spark_session
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments
 
-pytest.importorskip("pyspark", reason="pyspark is not installed (the extra fairpca[spark])")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
+require_spark()
 
-# pyspark warns about newer versions of pandas, and leaves sockets to the garbage collector.
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
-    ),
-]
+pytestmark = [pytest.mark.slow, IGNORES_WARNINGS]
 
 X, SEX = unequal_groups()
 COLUMNS = ["a", "b", "c.d", "e"]
+SETTINGS = {"adaptive.enabled": "false", "execution.arrow.maxRecordsPerBatch": "60"}
 
 
 @pytest.fixture(scope="module")
 def session():
-    from pyspark.sql import SparkSession
-
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        spark = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.adaptive.enabled", "false")
-            .config("spark.sql.execution.arrow.maxRecordsPerBatch", "60")
-            .getOrCreate()
-        )
+    with spark_session(**SETTINGS) as spark:
         yield spark
-        spark.stop()
 
 
 @pytest.fixture(scope="module")
@@ -151,3 +127,27 @@ def test_folds_for_cross_validation(frame):
     fair = FairPCA(2, cv=5).fit_moments(moments)
     held_out = fair.held_out_pca_group_errors_ + fair.held_out_changes_
     np.testing.assert_allclose(fair.held_out_group_errors_, held_out)
+
+
+@pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
+@pytest.mark.parametrize("kind", [BlindPCA, FairPLS])
+def test_targets_by_class(session, kind, notion):
+    ill = np.where(X[:, 0] > np.median(X[:, 0]), "yes", "no")
+    table = pd.DataFrame(X, columns=COLUMNS).assign(sex=SEX, ill=ill)
+    spark = session.createDataFrame(table).repartition(5)
+    moments = GroupMoments.from_spark(spark, group="sex", columns=COLUMNS, target="ill")
+    model = kind(1, notion=notion).fit_moments(moments)
+    expected = kind(1, notion=notion).fit(X, ill, sensitive_features=SEX)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
+    scores = model.transform_spark(spark, columns=COLUMNS, keep="ill").toPandas()
+    found = np.sort(scores[scores.columns[1]].to_numpy())
+    np.testing.assert_allclose(found, np.sort(expected.transform(X)[:, 0]), atol=1e-9)
+
+
+def test_targets_of_numbers(session):
+    spark = session.createDataFrame(pd.DataFrame(X, columns=COLUMNS).assign(sex=SEX)).repartition(5)
+    moments = GroupMoments.from_spark(spark, group="sex", columns=COLUMNS)
+    model = FairPLS(1, notion="demographic_parity").fit_moments(moments, target="e")
+    expected = FairPLS(1, notion="demographic_parity")
+    expected.fit(X[:, :3], X[:, 3], sensitive_features=SEX)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)

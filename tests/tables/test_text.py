@@ -8,22 +8,22 @@ from helpers.data import assert_same_moments, make_groups
 from helpers.tables import as_table
 
 from fairpca import FairPCA, GroupMoments
-from fairpca._tables import text as text_module
+from fairpca._tables import text_reader
 
 
 def test_csv_types_are_not_fixed_by_the_first_rows(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_module, "_HEAD_BYTES", 2000)
-    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 2000)
+    monkeypatch.setattr(text_reader, "_HEAD_BYTES", 2000)
+    monkeypatch.setattr(text_reader, "_BLOCK_BYTES", 2000)
     rows = [f"{i},{i % 2 == 0},a" for i in range(500)]
     rows += [f"{i}.5,{i % 2 == 0},b" for i in range(500)]
     (tmp_path / "d.csv").write_text("\n".join(["x,flag,g", *rows, ""]))
-    moments = GroupMoments.from_files(tmp_path / "d.csv", group="g")
+    moments = GroupMoments.from_files(tmp_path / "d.csv", group="g", keep_ids=True)
     X = np.array([[i + (j * 0.5), i % 2 == 0] for j in range(2) for i in range(500)], float)
     assert_same_moments(moments, GroupMoments.from_data(X, np.repeat(["a", "b"], 500)))
 
 
 def test_csv_need_not_end_in_a_line_break(tmp_path):
-    lines = ["x,y,sex", *(f'{i}.5,{i * i},"g{i % 2}"' for i in range(30))]
+    lines = ["x,y,sex", *(f'{i}.5,{i * i % 9},"g{i % 2}"' for i in range(30))]
     whole = "\n".join(lines)
     path = tmp_path / "d.csv"
     path.write_text(whole)
@@ -92,8 +92,8 @@ def test_encoding_of_text(tmp_path):
 
 
 def test_lines_longer_than_a_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_module, "_BLOCK_BYTES", 256)
-    monkeypatch.setattr(text_module, "_HEAD_BYTES", 256)
+    monkeypatch.setattr(text_reader, "_BLOCK_BYTES", 256)
+    monkeypatch.setattr(text_reader, "_HEAD_BYTES", 256)
     X, groups = make_groups((9, 5), d=300)
     names = [f"a_rather_long_name_{j}" for j in range(300)]
     rows = [",".join([*map(repr, row.tolist()), g]) for row, g in zip(X, groups, strict=True)]

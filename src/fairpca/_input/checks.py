@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from fairpca._input.device import on_host
 from fairpca._typing import Array, Labels
 
+_LARGEST_VARIANCE = 1e120  # with its inverse: squares, and those of rounding errors, are in range
 
-def forgotten_groups(name: str, method: str) -> TypeError:
+
+def forgotten_groups(name: str, method: str, needs_y: bool = False) -> TypeError:
     """The error for an estimator that was not told the groups."""
+    rows = "X, y" if needs_y else "X"
     return TypeError(
         f"sensitive_features is missing: {name}.{method} needs one group label per row. "
-        f"Pass {name}(...).{method}(X, sensitive_features=groups); inside a Pipeline pass "
-        f"pipeline.fit(X, {name.lower()}__sensitive_features=groups), or enable metadata routing "
-        "with sklearn.set_config(enable_metadata_routing=True)."
+        f"Pass {name}(...).{method}({rows}, sensitive_features=groups); inside a Pipeline pass "
+        f"pipeline.fit({rows}, {name.lower()}__sensitive_features=groups), or enable metadata "
+        "routing with sklearn.set_config(enable_metadata_routing=True)."
     )
 
 
@@ -44,6 +47,25 @@ def check_integer(name: str, value: Any, least: int) -> None:
     """Refuse what is not an integer, or less than the least allowed; booleans are not integers."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name}={value!r}: pass an integer of at least {least}.")
+
+
+def check_classifier(role: str, classifier: Any) -> None:
+    """Refuse a classifier that tells no probabilities."""
+    if not hasattr(classifier, "predict_proba"):
+        name = type(classifier).__name__
+        raise TypeError(
+            f"{role}={name} has no predict_proba; pass one that has, for example "
+            f"sklearn.calibration.CalibratedClassifierCV({name}())."
+        )
+
+
+def check_variance(variance: float) -> None:
+    """Refuse data so large or so small that squares of their variance leave float64."""
+    if variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
+        raise ValueError(
+            f"X has a total variance of {variance:.3g}, too {'large' if variance > 1 else 'small'} "
+            "to compute with; rescale it, for example with sklearn.preprocessing.StandardScaler."
+        )
 
 
 def check_sample_weight(

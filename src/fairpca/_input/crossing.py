@@ -38,11 +38,30 @@ def cross_cells(columns: Sequence[Coded]) -> tuple[Codes, list[tuple[Any, ...]]]
     """
     shape = tuple(len(labels) for _, labels in columns)
     cells = np.ravel_multi_index(tuple(codes for codes, _ in columns), shape)
-    found, codes = np.unique(cells, return_inverse=True)
+    codes, found = encode_integers(cells)
     plain = [np.asarray(labels, object).tolist() for _, labels in columns]
     parts = zip(*(part.tolist() for part in np.unravel_index(found, shape)), strict=True)
     named = [tuple(label[i] for label, i in zip(plain, cell, strict=True)) for cell in parts]
-    return codes.astype(np.intp), named
+    return codes, named
+
+
+def encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
+    """Codes of integers, and the distinct ones, sorted.
+
+    By counting, not sorting, where they lie in a small range, as they mostly do.
+    """
+    if len(values) == 0:
+        return np.empty(0, np.intp), values
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest > max(1024, len(values)) or highest > np.iinfo(np.intp).max:
+        labels, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.intp), labels
+    offsets = values.astype(np.intp) - lowest
+    present = np.flatnonzero(np.bincount(offsets, minlength=highest - lowest + 1))
+    labels = (present + lowest).astype(values.dtype)
+    if len(present) == highest - lowest + 1:
+        return offsets, labels
+    return np.searchsorted(present, offsets), labels
 
 
 def cell_text(cell: Any, names: Sequence[str] | None = None) -> str:

@@ -56,6 +56,13 @@ def join_targets(X: Any, Y: Array) -> Rows:
     return JointRows(rows, Y)
 
 
+def with_numeric_target(rows: Rows, target: Any) -> tuple[Rows, Any]:
+    """Rows with a target of numbers as last columns, and what is left of the target."""
+    if isinstance(target, NumericTarget):
+        return join_targets(rows, as_targets(target.values)), None
+    return rows, target
+
+
 def as_targets(y: Any) -> Array:
     """Numbers of shape (n_samples, n_targets), all finite."""
     try:

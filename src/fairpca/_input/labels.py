@@ -6,17 +6,19 @@ say which of them each row has. Where outcomes are known too, the label is a :cl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._input.crossing import cross_cells, name_cells
+from fairpca._input.crossing import cross_cells, encode_integers, name_cells
 from fairpca._input.device import on_host
 from fairpca._typing import Codes, Labels, Mask
 
+_FIRST_ROWS = 10_000
+_MOST_NUMBERED = 20  # classes that whole numbers may stand for, unless somebody says that they do
 _GROUPS = "sensitive_features"  # what messages call the labels, unless these are outcomes
 
 
@@ -56,10 +58,7 @@ def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
     if values.dtype.kind == "f":
         broken = values[values != np.round(values)]
         if len(broken) and not np.isnan(broken).any():
-            raise ValueError(
-                f"y holds numbers that are no classes, such as {broken[0]:g}, but outcomes are "
-                "compared class by class; pass classes, for example y > threshold."
-            )
+            _refuse_fractions(broken[0])
     return _encode_column(values, n_rows, "y")
 
 
@@ -71,6 +70,45 @@ def holds_fractions(y: Any) -> bool:
     values = _label_array(columns[0], "y")
     fractions = values.dtype.kind == "f" and bool((values != np.round(values)).any())
     return len(columns) > 1 or fractions
+
+
+def first_outcomes(y: Any) -> set[Any]:
+    """The labels in the first rows of y, enough to tell many of them from few."""
+    if hasattr(y, "dask") or isinstance(y, CodedLabels):
+        return set()
+    columns, _ = _label_columns(y)
+    if len(columns) > 1:
+        return set()
+    labels = _label_array(columns[0], "y")[:_FIRST_ROWS].tolist()
+    return {label for label in labels if not _is_missing(label)}
+
+
+def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
+    """Refuse many different numbers: whole ones may be numbers just as well as classes.
+
+    The labels of files may be texts of numbers.
+    """
+    try:
+        numbers = sorted(map(float, outcomes)) if len(outcomes) > _MOST_NUMBERED else []
+    except (TypeError, ValueError):
+        return
+    if not numbers:
+        return
+    for number in numbers:
+        if not number.is_integer():
+            _refuse_fractions(number)
+    shown = ", ".join(f"{number:g}" for number in numbers[:4])
+    raise ValueError(
+        f"y holds many different whole numbers ({shown}, ...), at least {len(numbers)}, which are "
+        f"not taken for classes unasked; {cure}."
+    )
+
+
+def _refuse_fractions(number: float) -> NoReturn:
+    raise ValueError(
+        f"y holds numbers that are not classes, such as {number:g}, but outcomes are compared "
+        "class by class; pass classes, for example y > threshold."
+    )
 
 
 def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
@@ -92,7 +130,7 @@ def _encode_column(column: Any, n_rows: int, name: str = _GROUPS) -> tuple[Codes
     values = _label_array(column, name)
     _check_one_per_row(values, n_rows, name)
     if values.dtype.kind in "biu":
-        return _encode_integers(values)
+        return encode_integers(values)
     return _encode_hashables(values, name)
 
 
@@ -137,7 +175,7 @@ def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
     return columns, names
 
 
-def _label_array(groups: Any, name: str = _GROUPS) -> Labels:
+def _label_array(groups: Any, name: str) -> Labels:
     """Labels as a 1-D array; missing ones are refused."""
     native = groups
     if np.ma.is_masked(groups):
@@ -153,9 +191,10 @@ def _label_array(groups: Any, name: str = _GROUPS) -> Labels:
         if isinstance(groups, (list, tuple)) and values.ndim == 1:
             values = label_vector(groups)  # numpy would turn 1 and "one" into two strings
     if values.ndim == 0:
+        column = "sex" if name == _GROUPS else "outcome"
         raise TypeError(
             f"{name}={groups!r} is not a column of labels; pass one label per row, for "
-            f"example {name}=frame['sex']."
+            f"example {name}=frame[{column!r}]."
         )
     if values.ndim != 1:
         crossed = name == _GROUPS
@@ -170,27 +209,12 @@ def _label_array(groups: Any, name: str = _GROUPS) -> Labels:
 
 def _refuse_missing_labels(missing: Mask, name: str) -> NoReturn:
     rows = np.flatnonzero(missing)
+    known = "X[known], groups[known]" if name == _GROUPS else "X[known], y[known], groups[known]"
     raise ValueError(
         f"{name} has {len(rows)} missing labels, the first in row {rows[0]}; "
-        "drop these rows (X[known], groups[known]) or give them a label of their own, "
+        f"drop these rows ({known}) or give them a label of their own, "
         "such as 'unknown'."
     )
-
-
-def _encode_integers(values: NDArray[Any]) -> tuple[Codes, Labels]:
-    """By counting, not sorting, where the labels lie in a small range, as they mostly do."""
-    if len(values) == 0:
-        return np.empty(0, np.intp), values
-    lowest, highest = int(values.min()), int(values.max())
-    if highest - lowest > max(1024, len(values)):
-        labels, codes = np.unique(values, return_inverse=True)
-        return codes.astype(np.intp), labels
-    offsets = values.astype(np.intp) - lowest
-    present = np.flatnonzero(np.bincount(offsets, minlength=highest - lowest + 1))
-    labels = (present + lowest).astype(values.dtype)
-    if len(present) == highest - lowest + 1:
-        return offsets, labels
-    return np.searchsorted(present, offsets), labels
 
 
 def _is_missing(label: Any) -> bool:

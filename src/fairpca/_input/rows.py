@@ -7,6 +7,7 @@ integers, float32, memory maps and data frames cost one block of extra memory.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os import PathLike
 from typing import Any, Literal, NoReturn
 
 import narwhals.stable.v1 as nw
@@ -27,7 +28,7 @@ class DenseRows:
     n_rows: int
     n_features: int
     feature_names: list[str] | None = None
-    n_targets: int = 0  # how many of the last columns are no features but targets
+    n_targets: int = 0  # how many of the last columns are targets, not features
     memory_order: Literal["C", "F"] = "C"  # that :meth:`gather` fills fastest
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
@@ -190,6 +191,12 @@ def _wrapped(X: Any) -> Rows:
 
 
 def _two_dimensional(X: Any) -> NDArray[Any]:
+    if isinstance(X, str | PathLike):
+        raise TypeError(
+            f"X={str(X)!r} is a text, not a table of numbers. To read a file, write table = "
+            f"fairpca.report.read_table({str(X)!r}, groups=['sex']), and pass table.data and "
+            "table.sensitive_features; fit_files fits to files."
+        )
     if hasattr(X, "collect"):
         raise TypeError(
             f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect() instead."

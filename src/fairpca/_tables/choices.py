@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from fairpca._tables.arrow import is_text_like
-from fairpca._tables.identifiers import identifiers
+from fairpca._tables.identifiers import without_identifiers
 from fairpca._tables.paths import TextFormat
 from fairpca._tables.roles import Roles, refuse_unknown_columns
 from fairpca._tables.table import FileTable
@@ -29,12 +29,17 @@ class Choices:
     decimal: str | None = None
     missing_values: Sequence[str] | None = None
     no_header: bool = False
+    sheet: str | None = None
+    impute: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.impute not in (None, "median"):
+            raise ValueError(f"impute={self.impute!r} is not known; pass 'median'.")
 
     def text_format(self, encoding: str) -> TextFormat:
         """How text files are to be read."""
-        return TextFormat(
-            encoding, self.decimal, tuple(self.missing_values or ()), not self.no_header
-        )
+        missing = tuple(self.missing_values or ())
+        return TextFormat(encoding, self.decimal, missing, not self.no_header, sheet=self.sheet)
 
     def roles(self, table: FileTable) -> Roles:
         """The roles of the columns of a table."""
@@ -52,11 +57,8 @@ class Choices:
             drop=drop,
             encode=self.encode,
         )
-        ids = [] if columns or self.keep_ids else identifiers(table, roles.numbers)
-        if len(ids) < len(roles.columns):
-            kept = tuple(name for name in roles.columns if name not in set(ids))
-            roles = replace(roles, columns=kept, identifiers=tuple(ids))
-        return replace(roles, positive=self.positive)
+        roles = without_identifiers(table, roles, bool(columns) or self.keep_ids)
+        return replace(roles, positive=self.positive, target=self.target)
 
     def dropped(self, table: FileTable) -> list[str]:
         """The columns of a table that get no role."""

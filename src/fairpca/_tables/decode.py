@@ -24,7 +24,10 @@ from fairpca._typing import Array, Codes, Mask
 RecordBatch = Any
 
 _LARGE = 1e150  # sums of squares of larger numbers overflow
-_FILL = "fill it first, or leave such rows out with drop_missing=True (--drop-missing)"
+_FILL = (
+    "fill it first, leave such rows out with drop_missing=True (--drop-missing), or fit a model "
+    "that fills in numbers (fairpca fit --impute median)"
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class TableBlock:
         How many rows were left out.
     dropped_labels : dict of str to set
         The labels in the group columns of these rows.
+    filled : dict of str to ndarray of bool
+        Which numbers of a column were missing and filled in, if any.
     """
 
     roles: Roles
@@ -77,6 +82,7 @@ class TableBlock:
     complete: Codes | None = None
     n_dropped: int = 0
     dropped_labels: dict[str, set[Any]] = field(default_factory=dict)
+    filled: dict[str, Mask] = field(default_factory=dict)
 
     @computed_once
     def rows(self) -> ColumnRows:
@@ -163,29 +169,18 @@ def decode(batch: RecordBatch, roles: Roles, drop_missing: bool, origin: Origin)
     """Take the columns of ``roles`` out of a record batch.
 
     With ``drop_missing`` rows with a missing value (null or NaN) in any number, label or weight are
-    left out and counted; otherwise they are refused with their place. Infinities and negative
-    weights are always refused. NaN and infinity among the features may pass here; see
+    left out and counted; otherwise they are refused with their place, except numbers that
+    ``roles.fill`` stands in for. Infinities and negative weights are always refused. NaN and
+    infinity among the features may pass here; see
     :meth:`TableBlock.refuse_non_finite`.
     """
-    numbers = {name: _floats(batch.column(name)) for name in roles.numbers}
-    labels: dict[str, CodedLabels] = {}
-    gaps: dict[str, Mask] = {}
-    for name, column in numbers.items():
-        if drop_missing or name == roles.weight or batch.column(name).null_count:
-            gaps[name] = _missing_numbers(name, column, drop_missing, origin)
-    if roles.weight:
-        _refuse_negative(roles.weight, numbers[roles.weight], origin)
-    for name in dict.fromkeys((*roles.categories, *roles.groups)):
-        column = batch.column(name)
-        labels[name], gaps[name] = _labels(
-            column.cast("string") if name in roles.categories else column
-        )
-        if gaps[name].any() and not drop_missing:
-            origin.refuse(name, int(gaps[name].argmax()), "a missing label", _FILL)
+    numbers, gaps, filled = _decode_numbers(batch, roles, drop_missing, origin)
+    labels, unlabelled = _decode_labels(batch, roles, drop_missing, origin)
+    gaps |= unlabelled
     kept = batch.select(list(roles.keep))
     missing = Counter({name: int(gap.sum()) for name, gap in gaps.items() if gap.any()})
     if not missing:
-        return TableBlock(roles, origin, numbers, labels, kept, missing)
+        return TableBlock(roles, origin, numbers, labels, kept, missing, filled=filled)
     has_all = ~np.logical_or.reduce(list(gaps.values()))
     complete = np.flatnonzero(has_all)
     return TableBlock(
@@ -196,9 +191,55 @@ def decode(batch: RecordBatch, roles: Roles, drop_missing: bool, origin: Origin)
         kept.filter(has_all),
         missing,
         complete,
-        batch.num_rows - len(complete),
-        {name: _labels_at(labels[name], ~has_all) for name in roles.groups},
+        n_dropped=batch.num_rows - len(complete),
+        dropped_labels={name: _labels_at(labels[name], ~has_all) for name in roles.groups},
+        filled={name: mask[complete] for name, mask in filled.items()},
     )
+
+
+def _decode_numbers(
+    batch: RecordBatch, roles: Roles, drop_missing: bool, origin: Origin
+) -> tuple[dict[str, NDArray[Any]], dict[str, Mask], dict[str, Mask]]:
+    """The columns of numbers, where they are missing, and where they were filled in."""
+    numbers = {name: _floats(batch.column(name)) for name in roles.numbers}
+    gaps: dict[str, Mask] = {}
+    filled: dict[str, Mask] = {}
+    for name, column in numbers.items():
+        if name in roles.fill:
+            missing_here = _missing_numbers(name, column, True, origin)
+            if missing_here.any():
+                filled[name] = missing_here
+                numbers[name] = np.where(missing_here, roles.fill[name], column)
+        elif drop_missing or name == roles.weight or batch.column(name).null_count:
+            gaps[name] = _missing_numbers(name, column, drop_missing, origin)
+    if roles.weight:
+        _refuse_negative(roles.weight, numbers[roles.weight], origin)
+    return numbers, gaps, filled
+
+
+def _decode_labels(
+    batch: RecordBatch, roles: Roles, drop_missing: bool, origin: Origin
+) -> tuple[dict[str, CodedLabels], dict[str, Mask]]:
+    """The columns of text, of groups and of the target, and where they are missing."""
+    labels: dict[str, CodedLabels] = {}
+    gaps: dict[str, Mask] = {}
+    target = [roles.target] if roles.target else []
+    features = set(roles.numbers)
+    for name in dict.fromkeys((*roles.categories, *roles.groups, *target)):
+        column = batch.column(name)
+        labels[name], gaps[name] = _labels(
+            column.cast("string") if name in roles.categories else column
+        )
+        if gaps[name].any() and not drop_missing:
+            origin.refuse(name, int(gaps[name].argmax()), "a missing label", _FILL)
+        if name in features:  # a feature too, and 1 was read as 1.0
+            labels[name] = CodedLabels(labels[name].codes, [*map(_whole, labels[name].labels)])
+    return labels, gaps
+
+
+def _whole(label: Any) -> Any:
+    """A label without the fraction that it does not have."""
+    return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
 def _labels_at(coded: CodedLabels, rows: Mask) -> set[Any]:

@@ -1,21 +1,43 @@
-"""Columns that say which row it is, not what it is like: no features, unless asked for."""
+"""Columns that number or name the rows: not features, unless asked for."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+from fairpca._input.identifiers import is_identifier
 from fairpca._tables.arrow import pa
 from fairpca._tables.roles import Roles
 from fairpca._tables.table import FileTable
+from fairpca.exceptions import warn
 
-_NAME = re.compile(
-    r"(.*[\W_])?(id|ids|index|idx|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?)"
-    r"|Unnamed: \d+|seqn",
-    re.IGNORECASE,
-)
-_CAMEL = re.compile(r".*[a-z](ID|Id)")
 _ENOUGH_ROWS = 20  # with fewer, measurements are often all different
+
+
+def without_identifiers(
+    table: FileTable, roles: Roles, keep: bool | Sequence[str] = False
+) -> Roles:
+    """The roles, without features that number or name the rows; they are in ``identifiers``.
+
+    ``keep`` names such features that stay, or is True for all. If there were no others, all stay.
+    """
+    kept = set(roles.columns) if keep is True else set(keep or ())
+    ids = [name for name in identifiers(table, roles.numbers) if name not in {*kept, roles.weight}]
+    if not ids or len(ids) == len(roles.columns):
+        return roles
+    columns = tuple(name for name in roles.columns if name not in set(ids))
+    return replace(roles, columns=columns, identifiers=tuple(ids))
+
+
+def warn_of_identifiers(table: FileTable, roles: Roles) -> None:
+    """Say that columns were left out, to somebody who sees no other output."""
+    ids = list(roles.identifiers)
+    if ids:
+        warn(
+            f"{table.name}: columns {ids} are left out, because they look like row numbers or ids; "
+            "pass keep_ids=True to use them, or name the columns to use, columns=[...].",
+            UserWarning,
+        )
 
 
 def identifiers(table: FileTable, names: Sequence[str]) -> list[str]:
@@ -32,8 +54,4 @@ def identifiers(table: FileTable, names: Sequence[str]) -> list[str]:
             column = batch[name]
             if not column.null_count and len(column.unique()) == batch.num_rows:
                 different.add(name)
-    return [
-        name
-        for name in names
-        if name in different or _NAME.fullmatch(name) or _CAMEL.fullmatch(name)
-    ]
+    return [name for name in names if name in different or is_identifier(name)]

@@ -16,13 +16,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote
 from weakref import finalize
 
 from fairpca._tables.atomic import errors_naming
 
-_FORMATS = {
+FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
+
+_FORMATS: dict[str, FileFormat] = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
@@ -33,7 +35,11 @@ _FORMATS = {
     ".ipc": "arrow",
 }
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
-_SPREADSHEETS = {".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"}
+#: Only of a file that is named: a folder may hold notes and spreadsheets beside its data.
+_NAMED_FORMATS = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), "excel"),
+    ".txt": "csv",
+}
 _INT64_DIGITS = 19  # fewer than these always fit
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive and its kin write null
 
@@ -51,12 +57,19 @@ class TextFormat:
         Texts that stand for a missing value, besides the usual ones.
     header : bool
         Whether the first line holds the names of the columns; otherwise they are c0, c1, ...
+    numerals : tuple of str
+        Columns of numbers with thousands separators, currency or percent signs, once they are told
+        from the first rows.
+    sheet : str or None
+        The sheet of a spreadsheet, which becomes text.
     """
 
     encoding: str = "utf-8"
     decimal: str | None = None
     missing: tuple[str, ...] = ()
     header: bool = True
+    numerals: tuple[str, ...] = ()
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -76,7 +89,7 @@ class TableFile:
     Attributes
     ----------
     path : Path
-    format : {"csv", "tsv", "parquet", "arrow"}
+    format : {"csv", "tsv", "parquet", "arrow", "excel"}
     partition : dict
         Columns that stand in its path as ``key=value``.
     text : TextFormat
@@ -131,7 +144,21 @@ def find_files(
     files = [file for path in listed(paths) for file in _files_at(path, file_format)]
     if not files:
         raise ValueError("no files were given; pass a path, a list of paths or a folder.")
-    return [replace(file, text=text) for file in _with_typed_partitions(files)]
+    if text.sheet is not None and not any(file.format == "excel" for file in files):
+        raise ValueError(
+            f"the sheet {text.sheet!r} is for spreadsheets, and {files[0].name} is not one; "
+            "leave it out."
+        )
+    return [_readable(file, text) for file in _with_typed_partitions(files)]
+
+
+def _readable(file: TableFile, text: TextFormat) -> TableFile:
+    """The file, with how to read text; of a spreadsheet, a text file of its sheet."""
+    if file.format != "excel":
+        return replace(file, text=text)
+    from fairpca._tables.excel import sheet_as_text
+
+    return sheet_as_text(file, text)
 
 
 def listed(paths: Any) -> list[Any]:
@@ -154,11 +181,11 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
         raise FileNotFoundError(f"there is no file or folder {str(path)!r}; {_neighbour(path)}")
     if path.is_dir():
         return _files_in(path, file_format)
-    known = file_format or _format_of(path)
-    if path.suffix.lower() in _SPREADSHEETS:
+    known = file_format or _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
+    if known is None and _is_model(path):
         raise ValueError(
-            f"{path} is a spreadsheet; save its sheet as CSV (File, Save as, or soffice "
-            "--convert-to csv), or in Python pass what pandas.read_excel reads to fit."
+            f"{path} is a model, not a table; to judge it, pass --model {path} and the file to "
+            "judge it by."
         )
     if known is None:
         raise ValueError(
@@ -166,6 +193,13 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
             "it, or in Python pass file_format='csv', 'tsv', 'parquet' or 'arrow'."
         )
     return [TableFile(path, known)]
+
+
+def _is_model(path: Path) -> bool:
+    """Whether a file begins as those that ``fairpca fit`` writes: a length, and JSON."""
+    with path.open("rb") as stream:
+        head = stream.read(9)
+    return int.from_bytes(head[:8], "little") < path.stat().st_size and head[8:] == b"{"
 
 
 def _files_in(folder: Path, file_format: str | None) -> list[TableFile]:
@@ -200,8 +234,10 @@ def _format_of(path: Path) -> str | None:
 
 def _neighbour(path: Path) -> str:
     """Which existing file may have been meant."""
+    if path.is_symlink():
+        return f"it is a link that leads nowhere ({os.readlink(path)!r}); mend it."
     try:
-        names = [entry.name for entry in path.parent.iterdir()]
+        names = [entry.name for entry in path.parent.iterdir() if entry.exists()]
     except OSError:
         names = []
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)

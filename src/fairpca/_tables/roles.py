@@ -6,6 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from fairpca._input.checks import refuse_unusable_columns
@@ -26,6 +27,8 @@ class Roles:
         The column of sample weights.
     keep : tuple of str
         Columns that are carried along.
+    target : str or None
+        The one among these that no row may lack.
     categories : mapping of str to sequence of str
         The text columns among ``columns``, and their values: each value becomes a feature
         ``column=value`` of zeros and ones. Empty while the values are not known yet.
@@ -33,6 +36,9 @@ class Roles:
         The group to compare with all others together, which get the label "not ...".
     identifiers : tuple of str
         Columns without a role, because they only tell rows apart.
+    fill : mapping of str to float
+        The columns of numbers that may have missing values, and what stands in for these: NaN to
+        keep them as they are.
     """
 
     columns: tuple[str, ...]
@@ -42,6 +48,8 @@ class Roles:
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     positive: str | None = None
     identifiers: tuple[str, ...] = ()
+    fill: Mapping[str, float] = field(default_factory=dict)
+    target: str | None = None
 
     @property
     def numbers(self) -> list[str]:
@@ -76,6 +84,18 @@ class Roles:
         unusable = {name: types[name] for name in self.numbers if not is_number(types[name])}
         if unusable:
             refuse_unusable_columns(source, unusable)
+
+
+@dataclass(frozen=True)
+class FittedColumns:
+    """What a model knows of the columns it was fitted to; see :class:`Roles`.
+
+    If ``columns`` names them, those that name groups are features all the same.
+    """
+
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    fill: Mapping[str, float] = field(default_factory=dict)
+    columns: Sequence[str] = ()
 
 
 def choose_roles(
@@ -175,15 +195,30 @@ def unknown_column(name: str, known: Sequence[str], where: str) -> ValueError:
     ValueError("there is no column 'Sexx' in people.csv; did you mean 'sex'?")
     """
     folded = {column.casefold(): column for column in known}
-    near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     if f"{name}=" in where:
         hint = f"it is in the path: pass the folder above {name}=... instead."
     elif near:
         hint = f"did you mean {' or '.join(repr(folded[column]) for column in near)}?"
     else:
         hint = f"its columns are {_first(known)}."
+    if sum(map(looks_like_a_value, known)) > len(known) / 2:
+        hint += (
+            " If its first line holds no names, pass --no-header (in Python read_table(..., "
+            "no_header=True))."
+        )
     return ValueError(f"there is no column {name!r} in {where}; {hint}")
 
 
+def looks_like_a_value(name: str) -> bool:
+    """Whether the name of a column is a number."""
+    try:
+        return isfinite(float(name))
+    except ValueError:
+        return False
+
+
 def _first(names: Sequence[str]) -> str:
-    return f"{', '.join(map(repr, names[:8]))}{', ...' if len(names) > 8 else ''}"
+    shown = names if len(names) <= 9 else names[:8]
+    more = len(names) - len(shown)
+    return f"{', '.join(map(repr, shown))}{f' and {more} more' if more else ''}"

@@ -14,7 +14,8 @@ from fairpca._tables.decode import Origin, RecordBatch, TableBlock, decode
 from fairpca._tables.formats import read_batches, read_schema
 from fairpca._tables.paths import TableFile, TextFormat, find_files, listed
 from fairpca._tables.roles import Roles, choose_roles, refuse_unknown_columns
-from fairpca._tables.text import refuse_almost_numbers, with_decimal_point
+from fairpca._tables.text import as_written, refuse_almost_numbers
+from fairpca._tables.text_faults import refuse_values_as_names
 from fairpca._threads import ordered_map
 
 WorkResult = TypeVar("WorkResult")
@@ -59,22 +60,28 @@ class FileTable:
     ) -> None:
         given = listed(paths)
         text = text if isinstance(text, TextFormat) else TextFormat(text)
-        self.files = with_decimal_point(find_files(given, file_format, text))
+        self.files = as_written(find_files(given, file_format, text))
         self.reads = [path.path if isinstance(path, TableFile) else path for path in given]
-        first, *others = self.files
-        self.name = f"{first.name} and {len(others)} more" if others else first.name
+        self.name = _name_of(self.files)
+        first = self.files[0]
         schema = read_schema(first)
         self.types = {field.name: field.type for field in schema}
         index = (schema.pandas_metadata or {}).get("index_columns", ())
         # Columns that are features unless told otherwise: not the path, not a pandas index, which
         # has no name in text.
         self._usual = [name for name in self.types if name not in ("", *index, *first.partition)]
-        for file in others:  # of a column without values only later files know the type
+        self._complete_types()
+        if first.is_text and first.text.header:
+            refuse_values_as_names(first.name, schema.names)
+        _refuse_twin_columns(first, schema.names, self.types)
+
+    def _complete_types(self) -> None:
+        """Look into later files for the types of columns that are empty in the first."""
+        for file in self.files[1:]:
             empty = [name for name, kind in self.types.items() if is_empty(kind)]
             if not empty:
                 break
             self.types |= {f.name: f.type for f in read_schema(file) if f.name in empty}
-        _refuse_twin_columns(first, schema.names, self.types)
 
     @property
     def all_columns(self) -> Roles:
@@ -98,6 +105,8 @@ class FileTable:
         usual = [name for name in self._usual if self._may_be_feature(name, encode)]
         if not usual and columns is None and self.head(self.all_columns) is None:
             raise ValueError(f"{self.name} has column names but no rows.")
+        if not usual and columns is None:  # one odd value in each column may be why
+            self._refuse_almost_numbers(self.left_out(Roles((), keep=tuple(drop))))
         roles = choose_roles(self.name, list(self.types), usual, columns, group, weight, keep, drop)
         if encode:
             text = [name for name in roles.columns if not is_number(self.types[name])]
@@ -219,6 +228,14 @@ class FileTable:
             for name in roles.numbers:  # booleans, or numbers that may have fractions later on
                 types[name] = pa.bool_() if self.types.get(name) == pa.bool_() else pa.float64()
         return types
+
+
+def _name_of(files: Sequence[TableFile]) -> str:
+    """What messages call the table."""
+    first, *others = files
+    if not others:
+        return first.name
+    return f"{first.name} and {others[0].name if len(others) == 1 else f'{len(others)} more'}"
 
 
 def _text_type(file: TableFile, name: str, kind: Any) -> Any:
