@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 from helpers.data import make_groups
 from scipy.linalg import null_space
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from fairpca import BlindPCA, FairPCA, GroupMoments, load_model
+from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments, load_model
 from fairpca._moments import learn
+from fairpca.metrics import group_separation
 
 NOTIONS = ["demographic_parity", "equal_opportunity", "equalized_odds"]
 
@@ -32,12 +36,13 @@ def strata(groups, y, notion):
 def scatter(X, groups, y, notion):
     """B by its definition."""
     B = np.zeros((X.shape[1],) * 2)
+    compared = np.any(strata(groups, y, notion), axis=0)
     for rows in strata(groups, y, notion):
         mean = X[rows].mean(axis=0)
         for group in np.unique(groups):
             cell = rows & (groups == group)
             apart = X[cell].mean(axis=0) - mean
-            B += cell.mean() * np.outer(apart, apart)
+            B += cell.sum() / compared.sum() * np.outer(apart, apart)
     return B
 
 
@@ -202,6 +207,10 @@ def test_very_many_features(params, monkeypatch):
     assert blind.mean_gap_ == pytest.approx(expected.mean_gap_, abs=1e-9)
     with pytest.raises(ValueError, match="covariances=1 would need matrices with 40 rows"):
         BlindPCA(2, covariances=1).fit(X, sensitive_features=groups)
+    monkeypatch.undo()
+    wide = np.random.default_rng(0).normal(size=(6, 300_000)).astype(np.float32)
+    with pytest.raises(ValueError, match="covariances=1 would need matrices with 300000 rows"):
+        BlindPCA(2, covariances=1).fit(wide, sensitive_features=list("aaabbb"))
 
 
 def test_a_large_offset_and_another_basis_change_nothing():
@@ -246,6 +255,11 @@ def test_as_many_components_as_are_left():
     X, groups, y = people()
     blind = BlindPCA(notion="equalized_odds").fit(X, y, sensitive_features=groups)
     assert blind.n_components_ == 8 - 4
+    least = np.cumsum(np.linalg.eigvalsh(scatter(X, groups, y, "demographic_parity")))
+    for r, budget in ((6, least[6] / 2), (7, (least[6] + least[7]) / 2), (8, 2 * least[7])):
+        blind = BlindPCA(max_mean_gap=budget).fit(X, sensitive_features=groups)
+        assert blind.n_components_ == r
+        assert blind.mean_gap_ <= budget * (1 + 1e-9)
     fraction = BlindPCA(0.3).fit(X, sensitive_features=groups)
     assert (fraction.group_explained_variance_ratio_ >= 0.3).all()
 
@@ -268,9 +282,14 @@ ODDS = {"notion": "equalized_odds"}
 BAD = [
     ({"n_components": 7}, {}, r"7 is too many: of n_features = 8 .* takes 2 and leaves 6"),
     ({"n_components": 5, **ODDS}, {}, r"takes 4 and leaves 4; pass n_components=4 or less"),
-    ({"n_components": 2, "covariances": 5}, {}, r"takes 7 and leaves 1"),
+    ({"n_components": 2, "covariances": 5}, {}, r"takes 7 and leaves 1.*a smaller one than 5"),
+    (ODDS, {"y": lambda y: np.arange(len(y)) % 30}, r"many different whole numbers \(0, 1, 2, 3, "),
     ({"n_components": 0.99}, {}, r"cannot be reached.*group 'g\d' keeps 0"),
-    ({"n_components": 7, "max_mean_gap": 1e-3}, {}, r"at least .* more than max_mean_gap=0.001"),
+    (
+        {"n_components": 7, "max_mean_gap": 1e-3},
+        {},
+        r"7 components has a mean gap of .*max_mean_gap=0.001; pass n_components=6 or less",
+    ),
     ({"covariances": 0}, {}, "covariances.*Got 0 instead"),
     ({"covariances": 1.5}, {}, "covariances.*Got 1.5 instead"),
     ({"max_mean_gap": -1.0}, {}, "max_mean_gap.*Got -1.0 instead"),
@@ -279,8 +298,8 @@ BAD = [
     ({"fair": FairPCA(3)}, {}, r"sets n_components=3, which has no effect inside"),
     ({"fair": FairPCA(), "max_mean_gap": 1.0}, {}, "pass one of them"),
     (ODDS, {"y": None}, r"requires y to be passed.*fit\(X, y, sensitive_features=groups\)"),
-    (ODDS, {"y": lambda y: np.linspace(0, 1, len(y))}, r"numbers that are no classes"),
-    (ODDS, {"y": lambda y: np.where(y == "yes", np.nan, 1.0)}, "y has .* missing labels"),
+    (ODDS, {"y": lambda y: np.linspace(0, 1, len(y))}, r"numbers that are not classes"),
+    (ODDS, {"y": lambda y: np.where(y == "yes", np.nan, 1.0)}, r"y has .* missing .*y\[known\]"),
     (ODDS, {"y": lambda y: np.zeros(len(y))}, "one class only"),
     (ODDS, {"y": lambda y: y[:-1]}, r"y has 219 labels but X has 220 rows"),
     (ODDS, {"y": lambda y: np.column_stack([y, y])}, r"y has shape \(220, 2\)"),
@@ -309,6 +328,72 @@ def test_a_group_without_a_class_is_named():
     three = np.where(np.arange(len(y)) % 3, y, "maybe")
     with pytest.raises(ValueError, match="pass pos_label='yes'"):
         BlindPCA(2, notion="equal_opportunity").fit(X, three, sensitive_features=groups)
+
+
+def nonsense(y, groups, kind):
+    """A y that cannot be compared class by class."""
+    rows = np.arange(len(y))
+    return {
+        "one class": np.full(len(y), "no"),
+        "missing": np.where(rows % 9 == 0, None, y),
+        "fractions": rows / 7,
+        "counts": rows % 30,
+        "no such cell": np.where(groups == "g1", "no", y),
+    }[kind]
+
+
+def in_every_way(estimator, X, y, groups, folder):
+    """Functions that fit to the same rows, from everywhere."""
+    yield lambda: clone(estimator).fit(X, y, sensitive_features=groups)
+
+    def in_blocks():
+        model = clone(estimator)
+        for rows in np.array_split(np.arange(len(X)), 2):
+            model.partial_fit(X[rows], y[rows], sensitive_features=groups[rows])
+        return model.transform(X)
+
+    yield in_blocks
+    frame = pd.DataFrame(X, columns=list("abcdefgh")).assign(group=groups, y=y)
+    frame.to_csv(folder / "people.csv", index=False)
+    frame.to_parquet(folder / "people.parquet")
+    for name in ("people.csv", "people.parquet"):
+        yield partial(clone(estimator).fit_files, folder / name, group="group", target="y")
+    da = pytest.importorskip("dask.array", reason="needs the dask extra")
+    chunks, outcomes = da.from_array(X, chunks=(110, 8)), da.from_array(y, chunks=110)
+    yield lambda: clone(estimator).fit(chunks, outcomes, sensitive_features=groups)
+
+
+NONSENSE = {
+    "one class": "one class only",
+    "missing": "missing label",
+    "fractions": "not classes, such as",
+    "counts": "many different whole numbers",
+    "no such cell": "no row of group 'g1' has the outcome 'yes'",
+}
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+@pytest.mark.parametrize("estimator", [BlindPCA(2, **ODDS), FairPLS(2, **ODDS)], ids=str)
+def test_every_way_in_refuses_a_y_that_is_no_class(kind, estimator, tmp_path):
+    X, groups, y = people()
+    for fit in in_every_way(estimator, X, nonsense(y, groups, kind), groups, tmp_path):
+        with pytest.raises(ValueError, match=NONSENSE[kind]):
+            fit()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [BlindPCA(2, **ODDS), BlindPCA(2, covariances=2), FairPLS(2, **ODDS), FairPLS(3)],
+    ids=str,
+)
+def test_singular_covariances(estimator):
+    X, groups, y = people()
+    X[:, 6], X[:, 7] = X[:, 5], 1.0  # the same column twice, and one that does not vary
+    model = clone(estimator).fit(X, y, sensitive_features=groups)
+    assert np.isfinite(model.components_).all()
+    assert np.isfinite(model.mean_gap_)
+    found = group_separation(model, X, groups).largest()
+    assert all(map(np.isfinite, found.values()))
 
 
 def test_moments_without_outcomes_are_refused_where_they_count():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.model_selection import (
+    KFold,
     PredefinedSplit,
     RepeatedStratifiedKFold,
     ShuffleSplit,
@@ -21,6 +23,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, GroupMoments
+from fairpca._estimators.advice import warn_of_held_out
+from fairpca._estimators.held_out import HeldOutErrors
+from fairpca._estimators.stopping import kindest
+from fairpca._problems.fair import FairProblem
 from fairpca.datasets import load_rand_health
 from fairpca.exceptions import LevellingDownWarning, ParityInfeasibleWarning
 
@@ -95,6 +101,16 @@ def test_intervals_hold_the_estimates_and_say_who_gains(helped):
     assert fair.held_out_disparity_ < fair.held_out_disparity_interval_[1]
 
 
+@pytest.mark.parametrize("k", [2, 12])
+def test_groups_that_are_alike_rarely_differ_beyond_chance(k):
+    errors = np.random.default_rng(0).normal(10, 1, (10, 2000, k))  # a data set at each stop
+    pca = SimpleNamespace(harmed=0, privileged=1)
+    walk = SimpleNamespace(compared=np.full(k, True), pca=pca)
+    independent = HeldOutErrors(np.arange(2000.0), errors, np.ones((10, k)), 0.0, walk)
+    beyond = np.abs(independent.disparity) > independent.disparity_margin(0.95)
+    assert 0.035 < beyond.mean() < 0.065
+
+
 def test_where_nobody_gains_beyond_chance_it_is_pca(alike):
     X, g = alike
     fair = FairPCA(3, cv=10, random_state=0).fit(X, sensitive_features=g)
@@ -104,6 +120,28 @@ def test_where_nobody_gains_beyond_chance_it_is_pca(alike):
     assert not fair.held_out_changes_.any()
     np.testing.assert_allclose(np.abs(fair.components_), np.abs(PCA(3).fit(X).components_))
     assert FairPCA(3).fit(X, sensitive_features=g).alpha_ < 1
+
+
+@pytest.mark.parametrize(
+    ("spreads", "disparity", "expected"),
+    [
+        ((0.05, 0.7), 1.0, 2),  # the gain at the second stop is likely, that at the first certain
+        ((0.05, 2.5), 1.0, 1),
+        ((1.0, 1.0), 1.0, 0),  # neither gain is certain
+        ((0.05, 0.7), 0.05, 1),  # the second stop lies beyond parity
+    ],
+)
+def test_whether_to_leave_pca_and_where_to_stop_are_two_questions(spreads, disparity, expected):
+    """Group 0 gains 0.1 at the first stop and 0.3 at the second, with so much spread over folds."""
+    folds = np.linspace(-1, 1, 10) / np.linspace(-1, 1, 10).std(ddof=1)
+    errors = np.full((10, 3, 2), 5.0)
+    errors[:, :, 1] -= disparity
+    for stop, (gain, spread) in enumerate(zip((0.1, 0.3), spreads, strict=True), 1):
+        errors[:, stop, 0] += spread * folds - gain
+    pca = SimpleNamespace(harmed=0, privileged=1)
+    walk = SimpleNamespace(compared=np.array([True, True]), pca=pca)
+    held_out = HeldOutErrors(np.array([0, 0.5, 1]), errors, np.ones((10, 2)), 1 / 9, walk)
+    assert kindest(held_out) == expected
 
 
 def test_held_out_parity_without_a_constraint(helped):
@@ -161,11 +199,33 @@ def test_warnings_speak_of_held_out_rows(helped):
     X, g = helped
     larger = X * np.where(g == "b", 9.0, 1.0)[:, None]
     with pytest.warns(ParityInfeasibleWarning, match="on held-out rows the disparity"):
-        FairPCA(2, cv=5, max_disparity=0.1).fit(larger, sensitive_features=g)
+        FairPCA(2, cv=5, max_disparity=0.1, random_state=0).fit(larger, sensitive_features=g)
     best_for_both = np.where(g[:, None] == "b", [2.3, 2.0, 1.0], [2.0, 1.0, 0.7])
     levelled = np.random.default_rng(0).normal(size=(len(g), 3)) * best_for_both
     with pytest.warns(LevellingDownWarning, match="on held-out rows no group is better off"):
-        FairPCA(1, cv=5, constraint=None).fit(levelled, sensitive_features=g)
+        FairPCA(1, cv=5, constraint=None, random_state=0).fit(levelled, sensitive_features=g)
+
+
+def test_a_capped_fit_that_only_costs_warns():
+    """The walk ends a hair before the cap, and that hair is no gain."""
+    g = np.repeat(["a", "b"], [450, 150])
+    spreads = np.where(g[:, None] == "b", [2.3, 2.0, 1.0], [2.0, 1.0, 0.7])
+    X = np.random.default_rng(0).normal(size=(600, 3)) * spreads
+    capped = FairPCA(1, cv=5, constraint="no_worse", random_state=0)
+    with pytest.warns(LevellingDownWarning, match="by more than 0.2 %"):
+        capped.fit(X, sensitive_features=g)
+    paid, gained = capped.held_out_changes_
+    assert paid > 0.3 > 1e-5 > -gained >= 0
+
+
+@pytest.mark.parametrize(("gain", "paid", "warned"), [(1e-3, 0.5, True), (3e-3, 0.5, False)])
+def test_a_gain_next_to_nothing_is_none(gain, paid, warned):
+    problem, pca_errors = FairProblem(constraint="pareto"), np.array([1.0, 4.0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_held_out(problem, np.array([paid, -gain]) * pca_errors, pca_errors, 0.0)
+    assert [w.category for w in caught] == [LevellingDownWarning] * warned
+    assert all("Pass max_error_increase" in str(w.message) for w in caught)
 
 
 def test_repeats_and_weights(helped):
@@ -339,10 +399,19 @@ def test_refused_sources(helped, monkeypatch):
         FairPCA(2, cv=5).fit_moments(GroupMoments.from_data(X, g))
     with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
         FairPCA(2, cv=5).fit_moments(GroupMoments.from_data(X, g, folds=7))
+    with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
+        FairPCA(2, cv=10).fit_moments(GroupMoments.from_data(X, g, folds=7))
     with pytest.raises(ValueError, match="pass a number of folds"):
         FairPCA(2, cv=StratifiedKFold(3)).partial_fit(X, sensitive_features=g)
     with pytest.raises(ValueError, match="fits to all rows it does not leave out"):
         FairPCA(2, cv=ShuffleSplit(2, train_size=0.5, test_size=0.2)).fit(X, sensitive_features=g)
+    twice = [(np.arange(10, 600), np.append(np.arange(9), 0))] * 2  # row 0; row 9 is nowhere
+    with pytest.raises(ValueError, match="must be one or the other, and once") as error:
+        FairPCA(2, cv=twice).fit(X, sensitive_features=g)
+    assert len(str(error.value)) < 400
+    sorted_by_group = np.argsort(g, kind="stable")
+    with pytest.raises(ValueError, match="group 'b' has 150 rows, and one fold holds all of them"):
+        FairPCA(2, cv=KFold(2)).fit(X[sorted_by_group], sensitive_features=g[sorted_by_group])
     with pytest.raises(ValueError, match="NaN"):
         FairPCA(2, cv=5).fit(np.where(X > 3, np.nan, X), sensitive_features=g)
     monkeypatch.setattr("fairpca._moments.learn._GRAMS_UP_TO", 3)

@@ -418,7 +418,6 @@ def test_one_feature_of_far_larger_variance_hides_no_other(spread, kind, monkeyp
     X *= np.r_[spread, 10 * 0.9 ** np.arange(619)]
     with monkeypatch.context() as patch:
         patch.setattr(_eigensolver, "_GROWING_BASIS_FROM", 10**6)
-        patch.setattr(_eigensolver, "_SNAPSHOTS_FROM", 10**6)
         whole = FairPCA(4).fit(X, sensitive_features=groups)
     if kind != "matrices":
         monkeypatch.setattr(learning, "_GRAMS_UP_TO", 0)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import pickle
+from importlib import import_module
+from importlib.util import find_spec
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from helpers.data import make_groups
 from scipy.linalg import null_space, subspace_angles
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPLS, GroupMoments, load_model
+from fairpca import BlindPCA, FairPLS, GroupMoments, load_model
 from fairpca._moments import learn
 
 NAMES = list("abcdefgh")
@@ -94,8 +101,51 @@ def test_a_budget_lies_between_plain_and_hidden(share):
     assert hidden.target_r2_ < pls.target_r2_
     assert pls.status_ == "mean gap budget met"
     assert 0 < pls.alpha_ < 1
-    free = clone(pls).set_params(max_mean_gap=1.01 * pls.pls_mean_gap_)
-    assert free.fit(X, y, sensitive_features=groups).status_ == "already fair"
+
+
+@pytest.mark.parametrize("r", [1, 2, 3])
+@pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
+def test_a_larger_budget_explains_more_of_the_target(notion, r):
+    X, groups, y = people()
+    X = X + 6 * (groups == "g1")[:, None] * np.eye(8)[7]  # hiding helps: variance without a target
+    pls = FairPLS(r, notion=notion).fit(X, y, sensitive_features=groups)
+    limit, explained = pls.pls_mean_gap_, [pls.target_r2_]
+    for share in (1e-6, 0.01, 0.1, 0.3, 0.6, 0.9, 1.1):
+        pls = FairPLS(r, notion=notion, max_mean_gap=share * limit)
+        pls.fit(X, y, sensitive_features=groups)
+        assert pls.mean_gap_ <= share * limit
+        explained.append(pls.target_r2_)
+    assert min(explained) == explained[0]  # hidden means, to the last bit
+    assert np.diff(explained).min() >= -0.01 * max(explained)
+    assert explained[-1] >= pls.pls_target_r2_
+
+
+def test_a_budget_that_plain_pls_keeps_to():
+    X, groups, y = people("numbers")
+    hidden = FairPLS(1, notion="demographic_parity").fit(X, y, sensitive_features=groups)
+    assert hidden.pls_target_r2_ > hidden.target_r2_
+    generous = FairPLS(1, notion="demographic_parity", max_mean_gap=1.01 * hidden.pls_mean_gap_)
+    generous.fit(X, y, sensitive_features=groups)
+    assert generous.target_r2_ >= generous.pls_target_r2_
+    assert (generous.status_ == "already fair") == (generous.alpha_ == 1)
+
+
+def test_the_first_direction_keeps_the_most_covariance_that_its_gap_allows():
+    X, groups, y = people("numbers")
+    means = np.array([X[groups == g].mean(axis=0) - X.mean(axis=0) for g in np.unique(groups)])
+    B = (means.T * [np.mean(groups == g) for g in np.unique(groups)]) @ means
+    s = (X - X.mean(axis=0)).T @ (y - y.mean())
+    limit = 0.2 * FairPLS(1).fit(X, y, sensitive_features=groups).mean_gap_
+    pls = FairPLS(1, notion="demographic_parity", max_mean_gap=limit)
+    w = pls.fit(X, y, sensitive_features=groups).components_[0]
+    allowed = w @ B @ w * (1 + 1e-9)
+    lambdas = np.geomspace(1e-4, 1e6, 2000)
+    priced = np.eye(8) + lambdas[:, None, None] * B
+    others = np.linalg.solve(priced, s[None, :, None])[..., 0]  # of least length, by duality
+    others /= np.linalg.norm(others, axis=1, keepdims=True)
+    within = np.einsum("ij,jk,ik->i", others, B, others) <= allowed
+    assert within.any()
+    assert abs(s @ w) >= np.abs(others[within] @ s).max() * (1 - 1e-6)
 
 
 def test_the_contract_of_all_estimators():
@@ -121,12 +171,52 @@ def test_a_target_that_is_used_up_leaves_the_directions_of_largest_variance():
     assert pls.target_r2_ == pytest.approx(1)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_nothing_left_to_predict_is_said(shift):
+    X, groups = make_groups((90, 60), d=4)
+    y = groups == groups[0]
+    hidden = FairPLS(2, notion="demographic_parity")
+    with pytest.warns(UserWarning, match="y may be the group itself"):
+        hidden.fit(X + shift, y, sensitive_features=groups)
+    assert hidden.target_r2_ < 1e-12 < 0.01 < hidden.pls_target_r2_
+    FairPLS(2, notion="demographic_parity", max_mean_gap=0.01).fit(X, y, sensitive_features=groups)
+
+
+def test_features_that_tell_nothing_are_named():
+    signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]] * 10, float)
+    X, y = np.column_stack([signs, signs[:, 0] * 2]), signs.prod(axis=1) > 0
+    groups = np.repeat(["a", "b"], [12, 28])
+    with pytest.warns(UserWarning, match="the features tell nothing about y"):
+        FairPLS(1).fit(X, y, sensitive_features=groups)
+
+
 def ways_in(X, groups, y, folder, numbers):
     yield "list", lambda pls: pls.fit(X.tolist(), y.tolist(), sensitive_features=groups)
     frame = pd.DataFrame(X, columns=NAMES)
     yield "frame", lambda pls: pls.fit(frame, pd.Series(y), sensitive_features=groups)
     yield "column", lambda pls: pls.fit(X, y[:, None], sensitive_features=groups)
     yield "sparse", lambda pls: pls.fit(sp.csr_array(X), y, sensitive_features=groups)
+
+    twice = np.r_[np.arange(len(X)), np.arange(40)]
+    weights = np.r_[np.full(40, 0.25), np.ones(len(X) - 40), np.full(40, 0.75)]
+    yield (
+        "weights",
+        lambda pls: pls.fit(
+            X[twice], y[twice], sensitive_features=groups[twice], sample_weight=weights
+        ),
+    )
+    if polars := find_spec("polars") and import_module("polars"):
+        table = polars.DataFrame(dict(zip(NAMES, X.T, strict=True)))
+        yield (
+            "polars",
+            lambda pls: pls.fit(
+                table, polars.Series(y), sensitive_features=polars.Series(groups.tolist())
+            ),
+        )
+    yield (
+        "pickled",
+        lambda pls: pickle.loads(pickle.dumps(pls.fit(X, y, sensitive_features=groups))),
+    )
 
     def in_blocks(pls):
         for rows in np.array_split(np.arange(len(X)), 7):
@@ -202,6 +292,21 @@ def test_y_arrives_by_itself_in_a_pipeline():
     assert scores.shape == (220, 2)
 
 
+@pytest.mark.parametrize("kind", [FairPLS, BlindPCA])
+def test_a_search_routes_the_groups(kind):
+    X, groups, y = people()
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(
+            StandardScaler(), kind(notion="equalized_odds"), LogisticRegression()
+        )
+        grid = {f"{kind.__name__.lower()}__n_components": [1, 3]}
+        search = GridSearchCV(pipeline, grid, cv=3).fit(X, y, sensitive_features=groups)
+    best = clone(search.best_estimator_)
+    best.fit(X, y, **{f"{kind.__name__.lower()}__sensitive_features": groups})
+    np.testing.assert_array_equal(search.predict_proba(X), best.predict_proba(X))
+    assert search.best_score_ > 0.5
+
+
 def test_models_come_back(tmp_path):
     pytest.importorskip("safetensors", reason="needs the model extra")
     X, groups, y = people()
@@ -215,7 +320,7 @@ def test_models_come_back(tmp_path):
 BAD = [
     ({"max_mean_gap": 1.0}, None, r"notion=None does not say among whom"),
     ({"notion": "equalized_odds", "target_type": "numbers"}, None, "has no classes"),
-    ({"notion": "equalized_odds"}, lambda y: np.linspace(0, 1, len(y)), "no classes, such as"),
+    ({"notion": "equalized_odds"}, lambda y: np.linspace(0, 1, len(y)), "not classes, such as"),
     ({}, lambda y: None, r"requires y to be passed"),
     ({}, lambda y: np.ones(len(y)), r"one class only \(1.0\)"),
     ({"target_type": "numbers"}, lambda y: np.ones(len(y)), "y does not vary in column 0"),
@@ -223,6 +328,13 @@ BAD = [
     ({}, lambda y: np.where(y == "bad", np.nan, 1.5), r"y contains NaN or infinity in \d+ rows"),
     ({}, lambda y: np.linspace(0, 1, 7), r"y has 7 rows but X has 220"),
     ({"notion": "equalized_odds", "n_components": 5}, None, "takes 4 and leaves 4"),
+    ({}, lambda y: np.arange(len(y)) // 2, "at least 110, .*'numbers' for numbers, or"),
+    ({}, lambda y: np.arange(len(y)) // 2 * 1.0, "many different whole numbers"),
+    (
+        {"notion": "equalized_odds"},
+        lambda y: np.arange(len(y)) % 30,
+        "unasked; pass target_type='classes' for classes",
+    ),
 ]
 
 
@@ -235,6 +347,33 @@ def test_refusals(params, change, message):
         )
 
 
+def test_whole_numbers_are_never_taken_for_classes_unasked(tmp_path):
+    X, groups, y = people("numbers")
+    counts = np.round(5 * y).astype(int)
+    expected = FairPLS(2).fit(X, counts + 1e-9, sensitive_features=groups)
+    frame = pd.DataFrame(X, columns=NAMES).assign(group=groups, visits=counts)
+    frame.to_csv(tmp_path / "people.csv", index=False, float_format="%.17g")
+    cells = GroupMoments.from_data(X, groups, target=counts)
+    for fit in (
+        lambda pls: pls.fit_files(tmp_path / "people.csv", group="group", target="visits"),
+        lambda pls: pls.partial_fit(X, counts, sensitive_features=groups).transform(X),
+        lambda pls: pls.fit_moments(cells),
+    ):
+        with pytest.raises(ValueError, match=r"different whole numbers .* target_type='numbers'"):
+            fit(FairPLS(2))
+    numbers = FairPLS(2, target_type="numbers")
+    numbers.fit_files(tmp_path / "people.csv", group="group", target="visits")
+    np.testing.assert_allclose(numbers.components_, expected.components_, atol=1e-6)
+    classes = FairPLS(2, target_type="classes").fit(X, counts, sensitive_features=groups)
+    assert classes.classes_ == sorted(set(counts.tolist()))
+
+
+def test_forgotten_groups_name_y_too():
+    X, _, y = people()
+    with pytest.raises(TypeError, match=r"FairPLS\(...\).fit\(X, y, sensitive_features=groups\)"):
+        FairPLS(2).fit(X, y)
+
+
 def test_blocks_that_contradict_each_other():
     X, groups, y = people("numbers")
     pls = FairPLS(2).partial_fit(X, (y > 0).astype(int), sensitive_features=groups)
@@ -245,5 +384,5 @@ def test_blocks_that_contradict_each_other():
     assert numbers.classes_ is None
     with pytest.raises(ValueError, match=r"fit_moments\(moments, target=-1\)"):
         FairPLS(2).fit_moments(GroupMoments.from_data(X, groups))
-    with pytest.raises(ValueError, match="'z' is no column"):
+    with pytest.raises(ValueError, match="'z' is not a column"):
         FairPLS(2).fit_moments(GroupMoments.from_data(X, groups), target="z")

@@ -142,7 +142,7 @@ def real_solvers():
             kept.clear()
             kept[name] = GroupMoments.from_data(data.data, data.sensitive_features)
         moments = kept[name]
-        return moments, _eigensolver.eigenspaces(moments.operand(), rank)
+        return moments, _eigensolver.spaces_of(moments.operand(), rank)
 
     return solver
 

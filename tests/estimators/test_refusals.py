@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from helpers.data import make_groups
 from sklearn.exceptions import NotFittedError
 
-from fairpca import FairPCA
+from fairpca import BlindPCA, FairPCA, FairPLS
 
 
 @pytest.mark.parametrize("small_groups", ["error", "merge", "ignore"])
@@ -35,6 +35,34 @@ def test_masked_weights_are_refused():
     weights = np.ma.masked_array(np.ones(4), mask=[0, 1, 0, 0])
     with pytest.raises(TypeError, match="some are masked"):
         FairPCA(1).fit(np.eye(4), sensitive_features=[0, 1, 0, 1], sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [FairPCA(2), BlindPCA(2, max_mean_gap=1.0), BlindPCA(2, covariances=1), FairPLS(2)],
+    ids=str,
+)
+@pytest.mark.parametrize(("scale", "size"), [(1e90, "large"), (1e-90, "small")])
+def test_numbers_whose_squares_cannot_be_computed_with(two_groups, estimator, scale, size):
+    X, groups = two_groups
+    y = X[:, 0] > X[:, 0].mean()
+    with pytest.raises(ValueError, match=f"total variance of .*, too {size}.*StandardScaler"):
+        estimator.fit(X * scale, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("scale", [1e50, 1e-50])
+def test_very_large_and_very_small_numbers(two_groups, scale):
+    X, groups = two_groups
+    y = X[:, 0] > X[:, 0].mean()
+    for make in (
+        lambda unit: FairPCA(2, constraint="no_worse"),
+        lambda unit: BlindPCA(2, max_mean_gap=0.01 * unit),
+        lambda unit: BlindPCA(2, covariances=1),
+        lambda unit: FairPLS(2, notion="demographic_parity", max_mean_gap=0.01 * unit),
+    ):
+        usual = make(1.0).fit(X, y, sensitive_features=groups)
+        scaled = make(scale**2).fit(X * scale, y, sensitive_features=groups)
+        np.testing.assert_allclose(scaled.components_, usual.components_, atol=1e-7)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pd.DataFrame])
@@ -140,3 +168,15 @@ def test_features_drowned_by_another_are_called_so():
             FairPCA(2).fit(large, sensitive_features=groups)
         said = [str(warning.message) for warning in caught]
         assert any("feature 1 varies so much more" in text for text in said) is drowned
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [BlindPCA(1, covariances=True), BlindPCA(1, max_mean_gap=True), FairPCA(True),
+     FairPCA(1, alpha=False), FairPLS(1, min_group_size=True)],
+    ids=repr,
+)  # fmt: skip
+def test_bools_are_no_numbers(two_groups, estimator):
+    X, groups = two_groups
+    with pytest.raises(ValueError, match=r"=(True|False): pass a number, not a bool"):
+        estimator.fit(X, X[:, 0] > X[:, 0].mean(), sensitive_features=groups)

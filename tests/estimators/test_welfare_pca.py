@@ -107,6 +107,35 @@ def test_a_model_file_keeps_infinite_aversion(moments, tmp_path):
     assert loaded.welfare_ == fair.welfare_
 
 
+@pytest.mark.parametrize("aversion", [1e6, 1e8, 1e12, 1e300])
+@pytest.mark.parametrize("sizes", [(60, 40), (60, 40, 24)])
+def test_a_very_large_aversion_is_nearly_infinite(aversion, sizes):
+    X, groups = several(sizes, d=5)
+    least = WelfarePCA(2, inequality_aversion=inf).fit(X, sensitive_features=groups)
+    fair = WelfarePCA(2, inequality_aversion=aversion).fit(X, sensitive_features=groups)
+    assert fair.welfare_ == pytest.approx(least.welfare_, rel=1e-5)
+    assert fair.duality_gap_ < 1e-6 * fair.welfare_
+
+
+@pytest.mark.parametrize("aversion", [0, 1, 1e6, inf])
+@pytest.mark.parametrize("sizes", [(60, 40), (60, 40, 24)])
+def test_a_group_whose_rows_are_all_alike_does_not_decide(aversion, sizes):
+    X, groups = several(sizes, d=5)
+    X[groups == "g0"] = X[groups == "g0"][0]
+    others = groups != "g0"
+    fair = WelfarePCA(2, inequality_aversion=aversion, center="group")
+    kept = fair.fit(X, sensitive_features=groups).group_explained_variance_
+    assert kept[0] == 0
+    if len(sizes) == 2:
+        best = PCA(2).fit(X[others]).explained_variance_.sum() * (1 - 1 / others.sum())
+        assert kept[1] == pytest.approx(best)
+    else:
+        alone = WelfarePCA(2, inequality_aversion=aversion, center="group")
+        alone.fit(X[others], sensitive_features=groups[others])
+        np.testing.assert_allclose(kept[1:], alone.group_explained_variance_, rtol=1e-5)
+    assert fair.welfare_ > 0
+
+
 @pytest.mark.parametrize("aversion", [-0.1, "much", float("nan")])
 def test_what_is_not_an_aversion_is_refused(moments, aversion):
     with pytest.raises(ValueError, match="inequality_aversion"):

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA, WelfarePCA, load_model
+from fairpca._models.pipeline import ModelPipeline
 from fairpca._models.safetensors import _checksum, read_extra, write_model
-from fairpca._models.standardized import StandardizedModel
 from fairpca.datasets import load_diabetes_by_sex
 
 safetensors = pytest.importorskip("safetensors", reason="needs the model extra")
@@ -80,7 +81,7 @@ def test_labels_that_json_cannot_hold_are_refused_and_nothing_is_left(tmp_path):
 
 def standardized_model(raw):
     moments, scale = GroupMoments.from_data(raw, SEX).standardize()
-    return StandardizedModel.of(FairPCA(2).fit_moments(moments), scale)
+    return ModelPipeline.of(FairPCA(2).fit_moments(moments), scale)
 
 
 def test_standardized_model_and_extra(tmp_path):
@@ -126,6 +127,54 @@ def test_standardized_model_is_saved_and_exported_like_any_other(tmp_path, offse
     back = model.inverse_transform(scores)
     np.testing.assert_allclose(pipeline.inverse_transform(scores), back, rtol=1e-12)
     assert np.square((raw - back) / raw.std(axis=0)).sum() < np.square(raw / raw.std(axis=0)).sum()
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_medians_travel_with_the_model(tmp_path, standardize):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx", reason="needs the onnx extra")
+    raw = load_diabetes_by_sex(prepare=False).data.copy()
+    raw[::7, 2] = raw[::3, 4] = np.nan
+    frame = pd.DataFrame(raw).add_prefix("c")
+    imputer = SimpleImputer(strategy="median").set_output(transform="pandas")
+    moments, scale = GroupMoments.from_data(imputer.fit_transform(frame), SEX), None
+    if standardize:
+        moments, scale = moments.standardize()
+    fair = FairPCA(2).fit_moments(moments)
+    ModelPipeline.of(fair, scale, imputer.statistics_).save(tmp_path / "m")
+    model = load_model(tmp_path / "m")
+    full = imputer.transform(frame).to_numpy()
+    expected = (full / (1 if scale is None else scale) - fair.mean_) @ fair.components_.T
+    np.testing.assert_allclose(model.transform(frame), expected, atol=1e-9)
+    np.testing.assert_allclose(model.to_sklearn().transform(frame), expected, atol=1e-9)
+    model.to_onnx(tmp_path / "m.onnx")
+    session = runtime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"X": raw})[0], expected, atol=1e-6)
+    back = model.inverse_transform(expected)
+    np.testing.assert_allclose(model.transform(pd.DataFrame(back).add_prefix("c")), expected,
+                               atol=1e-9)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "imputer",
+    [
+        SimpleImputer(add_indicator=True),
+        SimpleImputer(missing_values=-1),
+        SimpleImputer(strategy="constant", fill_value=None),
+    ],
+)
+def test_imputers_that_do_more_are_not_saved(fair, imputer, tmp_path):
+    if imputer.strategy == "constant":
+        imputer.fit(np.array([["a"], [None]], dtype=object))
+    else:
+        imputer.fit(X)
+    with pytest.raises(TypeError, match="SimpleImputer"):
+        write_model(make_pipeline(imputer, fair), tmp_path / "m")
+    with pytest.raises(TypeError, match="SimpleImputer"):
+        write_model(
+            make_pipeline(StandardScaler(with_mean=False), SimpleImputer().fit(X), fair),
+            tmp_path / "m",
+        )
 
 
 def test_only_our_models_are_saved(fair, tmp_path):
@@ -222,7 +271,19 @@ NAN = float("nan")
         ("explained_variance_", lambda v: v[1:], "explained_variance_ must be of shape 3"),
         ("group_sizes_", lambda n: n[:1], "group_sizes_ must be of shape 2"),
         ("group_sizes_", lambda n: n.astype(float), "group_sizes_ must be an array of integers"),
-        ("group_sizes_", lambda n: -n, "group_sizes_ holds a negative count"),
+        ("group_sizes_", lambda n: -n, "group_sizes_ must be from 0 on, but holds -"),
+        ("group_errors_", lambda e: e - 9, "group_errors_ must be from 0 on, but holds -"),
+        ("pca_group_errors_", lambda e: -e, "pca_group_errors_ must be from 0 on"),
+        ("explained_variance_", lambda v: -v, "explained_variance_ must be from 0 on"),
+        ("explained_variance_ratio_", lambda v: v * 9, "ratio_ must be from 0 to 1, but holds"),
+        ("group_explained_variance_ratio_", lambda v: v + 1, "ratio_ must be up to 1, but holds"),
+        ("noise_variance_", -1.0, "noise_variance_ must be from 0 on"),
+        ("reconstruction_error_", -1.0, "reconstruction_error_ must be from 0 on"),
+        ("status_", "splendid", "status_ 'splendid' is not known"),
+        ("stop_", 1.5, "stop_ must be from 0 to 1"),
+        ("stop_", NAN, "stop_ holds NaN"),
+        ("held_out_disparity_interval_", lambda _: np.array([NAN, 1.0]), "holds NaN"),
+        ("held_out_changes_interval_", lambda _: np.array([[0, 1], [2, 1.0]]), "lower end first"),
         ("group_errors_", lambda e: np.append(e, 1.0), "group_errors_ must be of shape 2"),
         ("scale", lambda _: np.ones(3), "scale must be of shape 9"),
         ("scale", lambda _: np.zeros(9), "scale must be positive"),
@@ -260,6 +321,16 @@ def test_bad_content_with_a_right_checksum_is_refused(fair, tmp_path, name, cont
     rewrite(tmp_path / "m", change)
     with pytest.raises(ValueError, match=f"does not hold a model: .*({expected})"):
         load_model(tmp_path / "m")
+
+
+def test_parameters_agree_with_what_they_led_to(fair, tmp_path):
+    fair.save(tmp_path / "m")
+    rewrite(tmp_path / "m", lambda header, _: header["params"].update(n_components=2))
+    with pytest.raises(ValueError, match="n_components_ is 3, but n_components=2 was asked for"):
+        load_model(tmp_path / "m")
+    fair.set_params(n_components=2)
+    with pytest.raises(ValueError, match="could not be read again: n_components_ is 3"):
+        fair.save(tmp_path / "m")
 
 
 def test_a_deeply_nested_header_is_refused_in_words(fair, tmp_path):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from math import isfinite
-from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,23 +20,17 @@ from fairpca.exceptions import (
     DualityGapWarning,
     LevellingDownWarning,
     ParityInfeasibleWarning,
+    warn,
 )
 
-_PACKAGE = str(Path(__file__).parent.parent)
 _LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
 _DROWNED = 10  # times rounding: variances that are smaller are lost in it
 _NOISE = 64  # times rounding: no smaller gap can be proven
 _NO_CHANGE = 1e-9  # of the largest error
+_NEXT_TO_NOTHING = 2e-3  # of a group's held-out error: a smaller gain is none
+_UNRELATED = 1e-12  # of the target's variance: no more than rounding explains
 _ROUNDED = 1e-13  # of the largest trace: what rounding can make of errors
 _GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
-
-
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn where the user's code called this library."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
 
 
 def warn_of_result(
@@ -152,16 +143,24 @@ def _warn_of_people(
         )
 
 
-def warn_of_held_out(problem: FairProblem, changes: Array, largest: float, D: float) -> None:
-    """Say what held-out errors say against the projection: for whom, or that it is not fair."""
-    negligible = _NO_CHANGE * largest
-    if changes.max() > negligible and changes.min() >= -negligible:
-        warn(
-            "on held-out rows no group is better off than under PCA, and one is worse off: the "
-            'groups are more alike only because they are worse off. constraint="pareto", the '
-            "default, stops before that.",
-            LevellingDownWarning,
+def warn_of_held_out(problem: FairProblem, changes: Array, pca_errors: Array, D: float) -> None:
+    """Say that on held-out rows nobody gains, or that the disparity is too large.
+
+    ``changes`` are those of the groups compared, ``pca_errors`` what they start from.
+    """
+    negligible = _NO_CHANGE * float(pca_errors.max())
+    hardly = np.maximum(_NEXT_TO_NOTHING * pca_errors, negligible)
+    if (changes > hardly).any() and (changes >= -hardly).all():
+        message = (
+            "on held-out rows no group is better off than under PCA by more than "
+            f"{100 * _NEXT_TO_NOTHING:g} %, and one is worse off: "
         )
+        if problem.constraint == "pareto":
+            message += "it pays for next to nothing. Pass max_error_increase to limit the price."
+        else:
+            message += "the groups are more alike only because they are worse off. "
+            message += 'constraint="pareto", the default, stops before that.'
+        warn(message, LevellingDownWarning)
     if 0 < problem.max_disparity < D - negligible:
         warn(
             f"max_disparity={problem.max_disparity:g} is not met: on held-out rows the disparity "
@@ -169,6 +168,22 @@ def warn_of_held_out(problem: FairProblem, changes: Array, largest: float, D: fl
             + (", or constraint=None." if problem.constraint == "pareto" else "."),
             ParityInfeasibleWarning,
         )
+
+
+def warn_of_target(r2: float, plain_r2: float) -> None:
+    """Say that scores made for a target tell nothing about it; both are shares of its variance."""
+    if r2 > _UNRELATED:
+        return
+    none = "the scores explain none of its variance (target_r2_ is rounding)"
+    if plain_r2 > _UNRELATED:
+        message = (
+            f"nothing is left to predict y from: {none}, where those of plain PLS explain "
+            f"{plain_r2:.3g}. What the features tell about y is what tells the groups apart; y may "
+            "be the group itself. Pass another y, or allow a gap, for example max_mean_gap=0.1."
+        )
+    else:
+        message = f"the features tell nothing about y: {none}. Pass other features, or another y."
+    warn(message, UserWarning)
 
 
 def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:

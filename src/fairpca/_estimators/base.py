@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._estimators.advice import warn_of_data, warn_of_result
+from fairpca._estimators.results import fitted_attributes
 from fairpca._estimators.streaming import StreamedProjection
 from fairpca._input.checks import check_several_groups, forgotten_groups
 from fairpca._input.device import is_dask
@@ -29,7 +30,7 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
-from fairpca._problems.solution import Solution, disparity
+from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, RealNotInt
 from fairpca._solvers import Problem, solve
 from fairpca._solvers.rank import least_rank
@@ -52,6 +53,7 @@ class FairProjection(StreamedProjection):
             None,
         ],
         "normalize": ["boolean"],
+        "whiten": ["boolean"],
     }
 
     # Parameters; the last three stand in for those that an estimator of two groups lacks:
@@ -119,7 +121,7 @@ class FairProjection(StreamedProjection):
         """
         self._check_params()
         if sensitive_features is None:
-            raise forgotten_groups(type(self).__name__, "fit")
+            raise forgotten_groups(type(self).__name__, "fit", self._needs_outcomes())
         moments = self._learn(X, y, sensitive_features, sample_weight)
         settled = self._settle(moments)
         solution = self._solve(settled)
@@ -145,7 +147,7 @@ class FairProjection(StreamedProjection):
         else:
             self._check_features(X)
         if sensitive_features is None:
-            raise forgotten_groups(type(self).__name__, "partial_fit")
+            raise forgotten_groups(type(self).__name__, "partial_fit", self._needs_outcomes())
         moments = GroupMoments() if first else self.moments_
         self._update(moments, X, y, sensitive_features, sample_weight)
         if first:
@@ -217,12 +219,23 @@ class FairProjection(StreamedProjection):
         """The same for ``partial_fit``: add rows to what was learnt before."""
         moments.update(X, groups, sample_weight, **self._fold_options())
 
+    def _needs_outcomes(self) -> bool:
+        """Whether ``fit`` needs y."""
+        return False
+
     def _features_of(self, moments: Learnt) -> Learnt:
         """The moments of the features by group, without what was learnt about outcomes."""
         return moments
 
     def _check_params(self) -> None:
         self._validate_params()
+        for name, allowed in self._parameter_constraints.items():
+            value, is_number = getattr(self, name), any(isinstance(a, Interval) for a in allowed)
+            if is_number and isinstance(value, bool):  # which Python takes for 0 or 1
+                raise ValueError(
+                    f"{name}={value}: pass a number, not a bool, for example "
+                    f"{type(self).__name__}({name}={int(value)})."
+                )
 
     def _check_groups(self, labels: list[Any]) -> None:
         """Refuse groups that this estimator, with its parameters, cannot compare."""
@@ -234,7 +247,7 @@ class FairProjection(StreamedProjection):
 
     def _solve(self, settled: SettledGroups) -> Solution:
         """Decide on the rank, and solve."""
-        operand = settled.operand.relative() if self.normalize else settled.operand
+        operand = settled.measured(self.normalize)
         n, d = int(settled.moments.counts.sum()), operand.n_features
         limit, wanted = min(n, d), self.n_components
         if operand.compact.matrices is None and not isinstance(wanted, Integral):
@@ -255,7 +268,7 @@ class FairProjection(StreamedProjection):
     def _solve_fraction(
         self, settled: SettledGroups, operand: Operand, fraction: float
     ) -> Solution:
-        """With the fewest components with which every group keeps this share of its variance."""
+        """Solve with the fewest components that leave every group this share of its variance."""
         may_lose = (1 - fraction) * operand.traces + 1e-14 * float(operand.traces.max())
         n_eigensolves = 0
         with single_threaded_blas():
@@ -271,43 +284,10 @@ class FairProjection(StreamedProjection):
 
     def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
         """Set the fitted attributes, and say what must not be overlooked."""
-        operand, compared = settled.operand, settled.compared
-        measured = operand.relative() if self.normalize else operand
-        components, variances = _principal_basis(operand, solution.basis)
-        r, d = components.shape
-        n = int(settled.moments.counts.sum())
-        total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
-        left = max(total - float(variances.sum()), 0.0)
-        errors = np.maximum(solution.errors, 0.0)
-        pca_errors = np.maximum(solution.pca.errors, 0.0)
-        labels = settled.moments.groups.tolist()
-        D = disparity(solution.errors, compared, solution.harmed, solution.privileged)
-        self._replace_state(
-            moments,
-            components_=components,
-            mean_=settled.moments.mean,
-            n_components_=r,
-            explained_variance_=variances * unbiased,
-            explained_variance_ratio_=_ratio(variances, total),
-            noise_variance_=left * unbiased / (d - r) if r < d else 0.0,
-            groups_=settled.moments.groups,
-            group_sizes_=settled.moments.counts,
-            group_errors_=errors,
-            group_explained_variance_ratio_=1.0 - _ratio(errors, measured.traces),
-            reconstruction_error_=float(measured.shares @ errors),
-            disparity_=float(D),
-            privileged_group_=labels[solution.privileged],
-            harmed_group_=labels[solution.harmed],
-            pca_group_errors_=pca_errors,
-            pca_reconstruction_error_=float(measured.shares @ pca_errors),
-            alpha_=solution.alpha,
-            duality_gap_=max(solution.gap, 0.0),  # below zero only by rounding
-            status_=str(solution.status),
-            n_eigensolves_=solution.n_eigensolves,
-            small_groups_=settled.small,
-            **solution.extras,
-        )
-        warn_of_result(self._walk_from_pca(), solution, measured, float(D), self.tol)
+        measured = settled.measured(self.normalize)
+        results = fitted_attributes(settled, measured, solution)
+        self._replace_state(moments, **results)
+        warn_of_result(self._walk_from_pca(), solution, measured, results["disparity_"], self.tol)
         warn_of_data(settled.moments)
         return self
 
@@ -353,7 +333,7 @@ class FairProjection(StreamedProjection):
     # -- what the user passed ----------------------------------------------------------------------
 
     def _check_features(self, X: Any) -> None:
-        """Refuse other columns than before; quick for arrays, of which there may be thousands."""
+        """Refuse columns other than before; quick for arrays, of which there may be thousands."""
         if isinstance(X, np.ndarray) and "feature_names_in_" not in vars(self):
             fits = X.ndim == 2 and X.shape[1] == self.n_features_in_
         else:
@@ -362,7 +342,7 @@ class FairProjection(StreamedProjection):
             validate_data(self, X, reset=False, skip_check_array=True)
 
     def _remember_features(self, X: Any, moments: Learnt) -> None:
-        """Number and names of the columns, as scikit-learn sees X or, X unseen, by the moments."""
+        """Set number and names of the columns: as scikit-learn sees X, or without X by moments."""
         if not (X is None or isinstance(X, np.ndarray) or is_dask(X)):
             validate_data(self, X, reset=True, skip_check_array=True)
             return
@@ -370,24 +350,3 @@ class FairProjection(StreamedProjection):
         self.__dict__.pop("feature_names_in_", None)
         if moments.feature_names is not None:
             self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
-
-
-def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
-    """Components with uncorrelated scores ordered by variance, and these variances.
-
-    Errors depend on the subspace alone, so the rotation costs nothing. The entry of largest
-    magnitude of each component is positive, the first one on a tie.
-    """
-    C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
-    values, rotation = np.linalg.eigh(basis.T @ C_U)
-    components = rotation[:, ::-1].T @ basis.T
-    magnitudes = np.abs(components)
-    near_largest = magnitudes >= magnitudes.max(axis=1, keepdims=True) * (1 - 1e-7)
-    decisive = components[np.arange(len(components)), near_largest.argmax(axis=1)]
-    return components * np.sign(decisive)[:, None], np.maximum(values[::-1], 0.0)
-
-
-def _ratio(part: Array, whole: Any) -> Array:
-    """``part / whole``, and 0 where the whole is: nothing of nothing is lost."""
-    whole = np.broadcast_to(whole, part.shape)
-    return np.asarray(np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0))

@@ -11,6 +11,7 @@ import numpy as np
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.targeted import TargetedProjection
 from fairpca._moments.complement import Complement
+from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
@@ -57,7 +58,7 @@ class BlindPCA(TargetedProjection):
     ----------
     n_components : int, float or None, default=None
         Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
-        least that share of its variance; None means as many as hiding leaves.
+        least that share of its variance; None means as many as hiding, or the budget, leaves.
     notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}, \
             default="demographic_parity"
         Among whom mean scores are to be equal: all rows; the rows of the positive class; the rows
@@ -74,6 +75,9 @@ class BlindPCA(TargetedProjection):
         budgets, ``normalize``, ``solver`` and ``tol`` count.
     pos_label : label, optional
         The positive class of equal opportunity; by default the larger of two.
+    whiten : bool, default=False
+        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
+        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
     min_group_size : int, default=1
         Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -89,8 +93,10 @@ class BlindPCA(TargetedProjection):
         Orthonormal rows: the directions left out. None with ``max_mean_gap``.
     mean_gap_ : float
         Variance of the scores between the groups' means, ``tr U'BU``: the sum of
-        ``p_g |mean score of g - mean score of all|^2`` over the groups, for the latter two notions
-        within classes. Zero up to rounding, unless a budget allows more.
+        ``p_g |mean score of g - mean score of all|^2`` over the groups, with the group's share
+        ``p_g`` of the rows compared. For equal opportunity these are the rows of the positive
+        class, for equalised odds it is the average of all classes, weighted by their size. Zero up
+        to rounding, unless a budget allows more.
     pca_mean_gap_ : float
         The same for plain PCA.
     alpha_ : float
@@ -155,6 +161,7 @@ class BlindPCA(TargetedProjection):
         max_mean_gap: float | None = None,
         fair: FairPCA | None = None,
         pos_label: Any = None,
+        whiten: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
     ) -> None:
@@ -164,6 +171,7 @@ class BlindPCA(TargetedProjection):
         self.max_mean_gap = max_mean_gap
         self.fair = fair
         self.pos_label = pos_label
+        self.whiten = whiten
         self.min_group_size = min_group_size
         self.small_groups = small_groups
 
@@ -193,6 +201,12 @@ class BlindPCA(TargetedProjection):
         if self.fair is not None:
             self.fair._check_params()
             _check_inside(self.fair)
+
+    def _hide_less(self) -> str:
+        if self.covariances is None:
+            return super()._hide_less()
+        other = "a larger" if isinstance(self.covariances, float) else "a smaller"
+        return f"covariances=None, or {other} one than {self.covariances}"
 
     def _needs_outcomes(self) -> bool:
         return self.notion != "demographic_parity"
@@ -231,12 +245,19 @@ class BlindPCA(TargetedProjection):
         return replace(solution, extras=extras)
 
     def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
+        # The least gap of r components is the sum of the r least eigenvalues of B.
+        eigenvalues = np.linalg.svd(differences, compute_uv=False)[::-1] ** 2  # others are 0
+        least = np.cumsum(eigenvalues)
+        most = operand.n_features - int(np.sum(least > float(self.max_mean_gap or 0.0)))
+        if self.n_components is None and most:
+            rank = min(rank, most)
         solution = solve(self._problem(), MeanGapOperand.of(operand, differences), rank)
         if solution.status is Status.INFEASIBLE:
+            fewer = f"pass n_components={most} or less, or" if most else "pass"
             raise ValueError(
-                f"every projection onto {rank} components has a mean gap of at least "
-                f"{mean_gap(differences, solution.basis):.6g}, more than max_mean_gap="
-                f"{self.max_mean_gap}; pass fewer components, or a larger max_mean_gap."
+                f"every projection onto {rank} component{'s' if rank > 1 else ''} has a mean gap "
+                f"of at least {mean_gap(differences, solution.basis):.6g}, more than max_mean_gap="
+                f"{self.max_mean_gap}; {fewer} a larger max_mean_gap."
             )
         return solution
 
@@ -254,11 +275,13 @@ class BlindPCA(TargetedProjection):
         self, settled: SettledGroups, strata: list[Stratum], hidden: Array, rank: int
     ) -> Array:
         """The directions of the means, and those in which covariances differ most."""
-        if isinstance(strata[0].moments, ImplicitMoments):
+        try:
+            S = _covariances(strata[0].moments)  # all strata are of the same moments
+        except MemoryError as error:
             raise ValueError(
                 f"covariances={self.covariances} would need matrices with "
                 f"{settled.operand.n_features} rows; pass covariances=None, or fewer features."
-            )
+            ) from error
         complement = Complement(hidden)
         left, d = complement.n_features, settled.operand.n_features
         if isinstance(self.covariances, float):
@@ -266,11 +289,17 @@ class BlindPCA(TargetedProjection):
             take = left - max(least, int(self.covariances * d))
         else:
             take = int(self.covariances or 0)
-        S = strata[0].moments.second_moments("group")  # all strata are of the same moments
         S = np.array([complement.square(S_g) for S_g in S])
         K = np.sum([stratum.covariance_differences(S) for stratum in strata], axis=0)
         directions = np.linalg.eigh(K)[1][:, ::-1]
         return np.hstack([hidden, complement.lift(directions[:, : max(take, 0)])])
+
+
+def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
+    """Of each group, about its own mean."""
+    if isinstance(moments, ImplicitMoments):
+        raise MemoryError("there were too many features to form any matrix")
+    return moments.second_moments("group")
 
 
 def _check_inside(fair: FairPCA) -> None:

@@ -1,4 +1,4 @@
-"""Fitting about the groups' own means, where the criterion may be measured so."""
+"""Estimators whose criterion may be measured about the groups' own means."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from fairpca._estimators.base import FairProjection, Learnt
 from fairpca._estimators.stopping import solve_by_folds
 from fairpca._input.checks import check_two_groups
 from fairpca._input.device import is_dask
-from fairpca._moments.folds import Folds, check_folds_of, learn_folds
+from fairpca._moments.dealing import learn_folds
+from fairpca._moments.folds import Folds, check_folds_of
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.fair import Constraint, FairProblem
@@ -32,6 +33,9 @@ class FairPCA(FairProjection):
     over the data. For two groups the solution is exact. For more the disparity is the spread,
     largest minus smallest error of a group, and ``duality_gap_`` says how far the projection can be
     from the best one.
+
+    Columns are taken as they are, as by scikit-learn's ``PCA``. :func:`fairpca.audit` and the
+    command standardise them by default; here, put a ``StandardScaler`` before.
 
     Parameters
     ----------
@@ -59,6 +63,9 @@ class FairPCA(FairProjection):
         Divide each group's error by the group's own total variance, so that parity means the same
         share of variance kept, whatever the scale of a group's data. All errors reported are then
         such shares, and the overall error is the share of all rows' variance that is lost.
+    whiten : bool, default=False
+        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
+        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
     min_group_size : int, default=1
         Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -95,6 +102,8 @@ class FairPCA(FairProjection):
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
         Variance of each score, and its share of the total. As in scikit-learn with n - 1, where
         n counts the rows of positive weight.
+    singular_values_ : ndarray of shape (n_components_,)
+        Norms of the scores of all rows: the roots of n - 1 times ``explained_variance_``.
     noise_variance_ : float
         Mean variance across the components.
     n_components_, n_features_in_ : int
@@ -219,6 +228,7 @@ class FairPCA(FairProjection):
         max_disparity: float | None = None,
         max_error_increase: float | None = None,
         normalize: bool = False,
+        whiten: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
         solver: Literal["exact", "golden"] = "exact",
@@ -232,6 +242,7 @@ class FairPCA(FairProjection):
         self.max_disparity = max_disparity
         self.max_error_increase = max_error_increase
         self.normalize = normalize
+        self.whiten = whiten
         self.min_group_size = min_group_size
         self.small_groups = small_groups
         self.solver = solver
@@ -307,9 +318,9 @@ class FairPCA(FairProjection):
     def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
         super()._publish(moments, settled, solution)
         if self.cv is not None:
-            largest = float(np.max(self.held_out_pca_group_errors_))
             changes = self.held_out_changes_[settled.compared]
-            warn_of_held_out(self._problem(), changes, largest, self.held_out_disparity_)
+            pca_errors = self.held_out_pca_group_errors_[settled.compared]
+            warn_of_held_out(self._problem(), changes, pca_errors, self.held_out_disparity_)
         return self
 
     # -- what is minimised -------------------------------------------------------------------------

@@ -10,14 +10,22 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from fairpca._estimators.advice import warn_of_target
+from fairpca._estimators.base import Learnt
 from fairpca._estimators.targeted import TargetedProjection
 from fairpca._input.joint import NumericTarget
-from fairpca._input.labels import holds_fractions
+from fairpca._input.labels import holds_fractions, refuse_counts
 from fairpca._moments.complement import Complement
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
-from fairpca._moments.strata import Notion, mean_differences, mean_gap, spanned, strata_of
+from fairpca._moments.strata import (
+    Notion,
+    mean_differences,
+    mean_gap,
+    spanned,
+    strata_of,
+)
 from fairpca._moments.targets import Target, target_of
 from fairpca._problems.fair import PLAIN_PCA
 from fairpca._problems.pls import PLSProblem
@@ -52,11 +60,13 @@ class FairPLS(TargetedProjection):
         Among whom the groups' mean scores are to be equal: all rows; the rows of the positive
         class; the rows of each class of y. None is plain PLS.
     max_mean_gap : float, optional
-        Instead of equal means ask for a ``mean_gap_`` of at most this, as near to plain PLS as that
-        allows. Needs a ``notion``.
+        Instead of equal means ask for a ``mean_gap_`` of at most this: of the projections between
+        hidden means and plain PLS that keep to it, the one that explains most of the target. It
+        never explains less than with hidden means. Needs a ``notion``.
     target_type : {"auto", "classes", "numbers"}, default="auto"
         What y holds. By default numbers with fractions, or several columns, are numbers, and all
-        else are classes. In files, columns of floating-point type are numbers.
+        else are classes; more than 20 different whole numbers are refused, since they may be
+        either. In files and dask arrays, columns of floating-point type are numbers.
     pos_label : label, optional
         The positive class of equal opportunity; by default the larger of two.
     normalize : bool, default=False
@@ -76,7 +86,7 @@ class FairPLS(TargetedProjection):
         The classes of y, sorted; None for numbers.
     target_r2_ : float
         Share of the target's variance that a linear model of the scores explains; of classes, that
-        of their indicators.
+        of their indicators. A warning says so where it is none.
     pls_target_r2_ : float
         The same for plain PLS.
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
@@ -92,7 +102,7 @@ class FairPLS(TargetedProjection):
         NaN: directions that are chosen one after the other prove nothing.
     status_ : str
         "partial least squares", "group means hidden", "mean gap budget met", or "already fair"
-        (plain PLS keeps to the budget).
+        (plain PLS keeps to the budget, and nothing on the way to it explains more).
 
     See Also
     --------
@@ -191,6 +201,7 @@ class FairPLS(TargetedProjection):
             return super()._fit_files(paths, group, target, options)
         if options.get("columns") is not None:
             options["columns"] = [*options["columns"], target]
+        options["keep_ids"] = options.get("keep_ids") or [target]
         return self.fit_moments(GroupMoments.from_files(paths, group=group, **options), target)
 
     def _are_numbers_in_files(self, paths: Any, target: str, options: dict[str, Any]) -> bool:
@@ -218,34 +229,41 @@ class FairPLS(TargetedProjection):
     def _needs_outcomes(self) -> bool:
         return True
 
+    def _check_classes(self, classes: set[Any]) -> None:
+        if self.target_type == "auto":
+            numbers = "target_type='numbers' for numbers, or " if self._may_be_numbers() else ""
+            refuse_counts(classes, f"pass {numbers}target_type='classes' for classes")
+
     def _may_be_numbers(self) -> bool:
         return self.notion in (None, "demographic_parity")
 
-    def _outcomes(self, y: Any, method: str) -> Any:
-        """Y as it is to be learnt: classes, or numbers."""
-        y = super()._outcomes(y, method)
-        numbers = self.target_type == "numbers"
+    def _are_numbers(self, y: Any) -> bool:
         if self.target_type == "auto" and self._may_be_numbers():
-            numbers = holds_fractions(y)
-        return NumericTarget(y) if numbers else y
+            return holds_fractions(y)
+        return self.target_type == "numbers"
 
     def _update(
         self, moments: GroupMoments, X: Any, y: Any, groups: Any, sample_weight: Any
     ) -> None:
-        target = self._outcomes(y, "partial_fit")
-        if moments.n_features:  # as the first block had it
-            numbers = moments.n_targets > 0
-            if numbers and not isinstance(target, NumericTarget):
-                target = NumericTarget(target)
-            elif isinstance(target, NumericTarget) and not numbers:
+        if moments.n_targets and y is not None:  # as the first block had it
+            target: Any = NumericTarget(y)
+        else:
+            target = self._outcomes(y, "partial_fit")
+            if isinstance(target, NumericTarget) and moments.n_features:
                 raise ValueError(
-                    "y holds numbers with fractions, but whole ones, taken for classes, in the "
-                    "blocks before; pass FairPLS(target_type='numbers'), or classes in every block."
+                    "y holds numbers with fractions, but earlier blocks held whole numbers, which "
+                    "were taken for classes; pass FairPLS(target_type='numbers'), or classes in "
+                    "every block."
                 )
         moments.update(X, groups, sample_weight, target)
 
     def _problem(self) -> Problem:
         return PLAIN_PCA  # what warnings compare with; the problem itself depends on the data
+
+    def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
+        super()._publish(moments, settled, solution)
+        warn_of_target(self.target_r2_, self.pls_target_r2_)
+        return self
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         if settled.outcomes is None:
@@ -264,7 +282,7 @@ class FairPLS(TargetedProjection):
             limit = float(self.max_mean_gap or 0.0)
             rank = self._rank_left(settled, operand, complement, rank)
         hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
-        plain = PLSProblem(target.covariance, differences, complement)
+        plain = PLSProblem(target, differences, complement)
         solution = solve(replace(plain, max_mean_gap=limit), settled.operand, rank)
         pls = solution if limit == inf else solve(plain, settled.operand, rank)
         pca = solve(PLAIN_PCA, operand, rank)
@@ -299,7 +317,7 @@ def _with_targets_last(
             columns.append(column % d)
         else:
             raise ValueError(
-                f"target={column!r} is no column of these moments, which have "
+                f"target={column!r} is not a column of these moments, which have "
                 f"{names[:8] if names else f'{d} columns without names'}; pass "
                 f"{'one of these names' if names else 'a number, -1 for the last one'}."
             )

@@ -20,21 +20,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
+from scipy.stats import studentized_range
 
-from fairpca._moments.folds import Fold, Folds
+from fairpca._moments.folds import Folds, FoldStack
 from fairpca._moments.operand import TINY
 from fairpca._problems.solution import disparity
 from fairpca._solvers.walk import Walk
-from fairpca._threads import computed_once, ordered_map, single_threaded_blas
+from fairpca._threads import computed_once, ordered_map
 from fairpca._typing import Array
 
 INTERVAL_LEVEL = 0.95
-_FEW_FEATURES = 200
+
+
+@cache
+def spread_quantile(level: float, n_groups: int, degrees: float) -> float:
+    """How many standard errors hold all differences between groups at once (Tukey and Kramer).
+
+    Of two groups it is the quantile of t, with infinitely many degrees of freedom the normal one.
+
+    Examples
+    --------
+    >>> [round(spread_quantile(0.95, k, float("inf")), 2) for k in (2, 4, 16)]
+    [1.96, 2.57, 3.43]
+    """
+    if n_groups <= 2:
+        return float(stdtrit(degrees, 0.5 + level / 2))
+    return float(studentized_range.ppf(level, n_groups, degrees) / np.sqrt(2))
 
 
 class CrossFit:
@@ -50,33 +66,34 @@ class CrossFit:
     """
 
     def __init__(self, folds: Folds, walk: Walk, rank: int, normalize: bool) -> None:
-        self._folds, self._walk, self._rank, self._normalize = folds, walk, rank, normalize
+        self._folds, self.walk, self._rank, self._normalize = folds, walk, rank, normalize
         self._sums: dict[float, Array] = {}
+        self._totals: Array
         self.n_eigensolves = 0
 
     def at(self, stops: Iterable[float]) -> HeldOutErrors:
         """Held-out errors at PCA, at these stops, and at those asked for before."""
         new = sorted({0.0, *map(float, stops)} - self._sums.keys())
-        measure = partial(self._measure, stops=new)
-        if self._folds.n_features <= _FEW_FEATURES:  # threads would cost more than they save
-            with single_threaded_blas():
-                parts = list(map(measure, self._folds))
-        else:
-            parts = list(ordered_map(measure, self._folds))
-        measured, totals, counts = map(np.array, zip(*parts, strict=True))
-        self._sums |= {stop: measured[:, i] for i, stop in enumerate(new)}
-        self.n_eigensolves += int(counts.sum())
+        if new:
+            measured, self._totals = self._measure(new)
+            self._sums |= {stop: measured[:, i] for i, stop in enumerate(new)}
         known = sorted(self._sums)
         sums = np.stack([self._sums[stop] for stop in known], axis=1)
-        return HeldOutErrors(np.array(known), sums, totals, self._folds.odds, self._walk)
+        return HeldOutErrors(np.array(known), sums, self._totals, self._folds.odds, self.walk)
 
-    def _measure(self, fold: Fold, stops: Sequence[float]) -> tuple[Array, Array, int]:
-        """Summed errors of the rows left out, their totals, and the eigendecompositions."""
-        operand = fold.operand.relative() if self._normalize else fold.operand
-        found = list(self._walk.bases(operand, self._rank, stops))
-        errors = np.array([fold.errors(basis) for basis, _ in found])
-        totals = fold.distances if self._normalize else fold.weights
-        return errors, totals, sum(n for _, n in found)
+    def _measure(self, stops: Sequence[float]) -> tuple[Array, Array]:
+        """Summed errors of the rows left out, of shape (n_folds, n_stops, k), and their totals."""
+
+        def measure(folds: FoldStack) -> tuple[Array, Array, int]:
+            fitted_to = folds.relative() if self._normalize else folds
+            bases, n_eigensolves = self.walk.bases(fitted_to, self._rank, stops)
+            totals = folds.distances if self._normalize else folds.weights
+            return folds.errors(bases), totals, n_eigensolves
+
+        found = ordered_map(measure, self._folds, self._folds.n_threads)
+        errors, totals, counts = zip(*found, strict=True)
+        self.n_eigensolves += sum(counts)
+        return np.concatenate(errors), np.concatenate(totals)
 
 
 @dataclass(frozen=True)
@@ -161,14 +178,16 @@ class HeldOutErrors:
     def disparity_margin(self, level: float) -> Array:
         """Half the width of intervals for the disparity; of shape (n_stops,).
 
-        Of more than two groups, for the difference between the two that are furthest apart.
+        Of more than two groups, for the difference between the two that are furthest apart, and
+        wide enough for the choice of these two.
         """
         members = np.flatnonzero(self.walk.compared)
         errors = self.group_errors[:, members]
         highest, lowest = members[errors.argmax(axis=1)], members[errors.argmin(axis=1)]
         at = np.arange(len(self.stops))
         between = self._departures[:, at, highest] - self._departures[:, at, lowest]
-        return self._margin(between, level)
+        quantile = spread_quantile(level, len(members), len(self.sums) - 1)
+        return np.asarray(quantile * self._corrected(between))
 
     def _variances(self, departures: Array) -> Array:
         """``s^2``."""
@@ -186,6 +205,7 @@ class HeldOutErrors:
         D, level = float(self.disparity[stop]), INTERVAL_LEVEL
         wide = float(self.disparity_margin(level)[stop])
         changes, margins = self.changes[stop], self.changes_margin(level)[stop]
+        least = np.maximum(changes - margins, -self.group_errors[0])  # all of the error
         return {
             "stop_": float(self.stops[stop]),
             "held_out_group_errors_": self.group_errors[stop],
@@ -194,5 +214,5 @@ class HeldOutErrors:
             "held_out_disparity_": D,
             "held_out_disparity_interval_": np.array([D - wide, D + wide]),
             "held_out_changes_": changes,
-            "held_out_changes_interval_": np.stack([changes - margins, changes + margins], axis=1),
+            "held_out_changes_interval_": np.stack([least, changes + margins], axis=1),
         }

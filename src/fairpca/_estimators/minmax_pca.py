@@ -40,6 +40,9 @@ class MinMaxPCA(CenteredProjection):
         Divide each group's error by the group's own total variance, so that parity means the same
         share of variance kept, whatever the scale of a group's data. All errors reported are then
         such shares, and the overall error is the share of all rows' variance that is lost.
+    whiten : bool, default=False
+        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
+        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
     min_group_size : int, default=1
         Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -119,6 +122,7 @@ class MinMaxPCA(CenteredProjection):
         criterion: Criterion = "loss",
         center: Center = "overall",
         normalize: bool = False,
+        whiten: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
         solver: Literal["exact", "multiplicative_weights"] = "exact",
@@ -130,6 +134,7 @@ class MinMaxPCA(CenteredProjection):
         self.criterion = criterion
         self.center = center
         self.normalize = normalize
+        self.whiten = whiten
         self.min_group_size = min_group_size
         self.small_groups = small_groups
         self.solver = solver

@@ -29,6 +29,7 @@ class Projection(
 
     components_: Any  # arrays
     mean_: Any
+    whiten: bool = False  # where it is no parameter
     _fitted_files: Sequence[Any] = ()  # which no model is saved to
 
     def transform(self, X: Any) -> Any:
@@ -57,17 +58,18 @@ class Projection(
 
     def _device_scores(self, rows: DeviceRows) -> Any:
         check_n_features(self.n_features_in_, rows.n_features, "transform")
-        return _finite(rows.scores(self.components_, self.mean_), rows)
+        return _finite(rows.scores(encoder_of(self), self.mean_), rows)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
         kind = X.dtype
+        encoder: Any = encoder_of(self)
         if issparse(X):
-            scores = np.asarray(X @ self.components_.T - self.components_ @ self.mean_)
+            scores = np.asarray(X @ encoder.T - encoder @ self.mean_)
             return scores.astype(kind, copy=False)
-        scores = np.empty((X.shape[0], self.components_.shape[0]), dtype=kind)
+        scores = np.empty((X.shape[0], len(encoder)), dtype=kind)
         for rows, Z in self._centred_blocks(X):
-            scores[rows] = Z @ self.components_.T
+            scores[rows] = Z @ encoder.T
         return scores
 
     def inverse_transform(self, X: Any) -> Any:
@@ -93,13 +95,13 @@ class Projection(
         if is_device_array(X):
             rows = DeviceRows(X)
             self._check_n_scores(rows.n_features)
-            return _finite(rows.reconstruction(self.components_, self.mean_), rows)
+            return _finite(rows.reconstruction(_decoder_of(self), self.mean_), rows)
         return self._reconstruct(X)
 
     def _reconstruct(self, X: Any) -> Array:
         scores = check_array(X, dtype=[np.float64, np.float32])
         self._check_n_scores(scores.shape[1])
-        rows: Array = scores @ self.components_ + self.mean_
+        rows: Array = scores @ _decoder_of(self) + self.mean_
         return rows.astype(scores.dtype, copy=False)
 
     def _check_n_scores(self, given: int) -> None:
@@ -119,7 +121,7 @@ class Projection(
         self._ready()
         X = self._validate(X)
         r, d = self.components_.shape
-        floor = np.finfo(np.float64).eps * max(float(self.explained_variance_.sum()), 1e-300)
+        floor = _no_variance(self)
         along = np.maximum(self.explained_variance_, floor)
         across = max(self.noise_variance_, floor)
         constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
@@ -139,6 +141,54 @@ class Projection(
         over ``n_components`` works the same way.
         """
         return float(self.score_samples(X).mean())
+
+    def get_covariance(self) -> Array:
+        """Covariance of the features under the Gaussian of :meth:`score_samples`.
+
+        ``explained_variance_`` along the components and ``noise_variance_`` across them, whether
+        scores are whitened or not. With ``alpha=1`` it is that of scikit-learn's ``PCA``, which
+        counts variances twice if it whitens.
+
+        Returns
+        -------
+        ndarray of shape (n_features_in_, n_features_in_)
+        """
+        self._ready()
+        return self._between(self.explained_variance_, self.noise_variance_)
+
+    def get_precision(self) -> Array:
+        """Inverse of :meth:`get_covariance`.
+
+        An error if there is none, because the data do not vary along a component or across all of
+        them.
+
+        Returns
+        -------
+        ndarray of shape (n_features_in_, n_features_in_)
+        """
+        self._ready()
+        r, d = self.components_.shape
+        least = min(self.explained_variance_.min(), self.noise_variance_ if r < d else np.inf)
+        if least <= _no_variance(self):
+            raise ValueError(
+                f"the covariance has no inverse: with {r} of {d} components, some direction has no "
+                "variance; fit without constant and redundant columns, or use "
+                "numpy.linalg.pinv(estimator.get_covariance())."
+            )
+        return self._between(1 / self.explained_variance_, 1 / self.noise_variance_ if r < d else 0)
+
+    def _between(self, along: Array, across: float) -> Array:
+        """The matrix with these eigenvalues along and across the components."""
+        U = self.components_
+        matrix: Array = (U.T * (along - across)) @ U
+        matrix.flat[:: len(matrix) + 1] += across
+        return matrix
+
+    @property
+    def singular_values_(self) -> Array:
+        """Norms of the scores of the rows fitted to, as scikit-learn's ``PCA`` has them."""
+        n = int(self.group_sizes_.sum())
+        return np.asarray(np.sqrt(self.explained_variance_ * (n - 1)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted projection to a safetensors file; see :func:`fairpca.load_model`.
@@ -166,13 +216,12 @@ class Projection(
     def to_sklearn(self) -> PCA:
         """An equivalent fitted :class:`sklearn.decomposition.PCA`, without groups."""
         self._ready()
-        pca = PCA(n_components=self.n_components_)
+        pca = PCA(n_components=self.n_components_, whiten=self.whiten)
         for name in ("n_components_", "noise_variance_", "n_features_in_"):
             setattr(pca, name, getattr(self, name))
         for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
             setattr(pca, name, getattr(self, name).copy())
-        pca.n_samples_ = int(self.group_sizes_.sum())
-        pca.singular_values_ = np.sqrt(self.explained_variance_ * (pca.n_samples_ - 1))
+        pca.n_samples_, pca.singular_values_ = int(self.group_sizes_.sum()), self.singular_values_
         pca._fit_svd_solver = "full"
         if hasattr(self, "feature_names_in_"):
             pca.feature_names_in_ = self.feature_names_in_.copy()
@@ -186,7 +235,7 @@ class Projection(
         from fairpca._models.onnx import write_projection
 
         self._ready()
-        write_projection(self.components_, self.mean_, path, reads=self._fitted_files)
+        write_projection(encoder_of(self), self.mean_, path, reads=self._fitted_files)
 
     def _ready(self) -> None:
         """Refuse before a fit."""
@@ -227,6 +276,30 @@ class Projection(
         """Pairs of a slice and its rows in float64, centred: no centred copy of all of X."""
         for place, block in dense_blocks(as_rows(X)):
             yield place, block - self.mean_
+
+
+def encoder_of(projection: Projection) -> Array:
+    """The matrix W of the scores ``(X - mean_) @ W.T``."""
+    U: Array = projection.components_
+    return U / _units(projection)[:, None] if projection.whiten else U
+
+
+def _decoder_of(projection: Projection) -> Array:
+    """The matrix V of the reconstructions ``mean_ + scores @ V``."""
+    U: Array = projection.components_
+    return U * _units(projection)[:, None] if projection.whiten else U
+
+
+def _units(projection: Projection) -> Array:
+    """What whitening divides scores by: standard deviations, and 1 where scores are all zero."""
+    variances = projection.explained_variance_
+    return np.sqrt(np.where(variances > _no_variance(projection), variances, 1.0))
+
+
+def _no_variance(projection: Projection) -> float:
+    """The largest variance that may be a rounding error of zero."""
+    whole, d = float(projection.explained_variance_.sum()), projection.components_.shape[1]
+    return float(d * np.finfo(np.float64).eps) * max(whole, 1e-300)
 
 
 def _finite(values: Any, rows: DeviceRows) -> Any:

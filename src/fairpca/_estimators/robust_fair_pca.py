@@ -43,6 +43,9 @@ class RobustFairPCA(FairProjection):
     penalty : float, default=0.5
         ``lambda`` as a fraction of the smaller group's share of all rows, from 0 to 1. Above 1 the
         error of one group would be rewarded for being large.
+    whiten : bool, default=False
+        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
+        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
 
     Attributes
     ----------
@@ -93,10 +96,12 @@ class RobustFairPCA(FairProjection):
         *,
         radius: float = 0.15,
         penalty: float = 0.5,
+        whiten: bool = False,
     ) -> None:
         self.n_components = n_components
         self.radius = radius
         self.penalty = penalty
+        self.whiten = whiten
 
     robust_error_: float
     group_robust_errors_: Array

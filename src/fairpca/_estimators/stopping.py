@@ -13,7 +13,7 @@ Held-out errors are nearly monotone along the way, not exactly. So they are comp
 where a limit or a target is passed, that place is found by bisection. For :func:`kindest` the place
 where the groups change sides is found by interpolation: from there on the group that PCA serves
 worst is no longer the worst-off one. Elsewhere errors are flat around its best stop: on the data
-that it was tried on more stops gained nobody anything. Only where the eigenvalues of all folds
+that it was tried on more stops gained hardly anything. Only where the eigenvalues of all folds
 cross between two stops is a better one overlooked.
 """
 
@@ -38,6 +38,8 @@ from fairpca._typing import Array, Mask
 _STOPS = np.linspace(0.0, 1.0, 5)
 _HALVINGS = 10
 _INTERPOLATIONS = 2
+_NEAR_PARITY = 0.02  # of PCA's disparity: less is noise of the folds
+_CAUTION = 0.75  # standard errors that count against a stop
 
 
 def solve_by_folds(
@@ -75,10 +77,10 @@ def choose_stop(cross_fit: CrossFit, problem: FairProblem) -> tuple[HeldOutError
     def fairest(held_out: HeldOutErrors) -> int:
         return int(np.where(allowed(held_out), held_out.disparity, inf).argmin())
 
-    held_out = _locate(cross_fit, cross_fit.at(_STOPS), too_far)
     if problem.constraint == "pareto" and not problem.has_budget:
-        held_out = _with_parity(cross_fit, held_out)
+        held_out = _up_to_parity(cross_fit)
         return held_out, kindest(held_out)
+    held_out = _locate(cross_fit, cross_fit.at(_STOPS), too_far)
     held_out = _locate(cross_fit, held_out, lambda h: fair(h) | too_far(h))
     fair_enough = fair(held_out) & allowed(held_out)
     if fair_enough.any():
@@ -88,20 +90,24 @@ def choose_stop(cross_fit: CrossFit, problem: FairProblem) -> tuple[HeldOutError
 
 
 def kindest(held_out: HeldOutErrors) -> int:
-    """The stop that is best for the worst-off group, beyond chance.
+    """The stop that is best for the worst-off group, if it gains beyond chance.
 
-    Of the stops at which the group that PCA serves worst gains more than one corrected standard
-    error, it has the least largest error of a group, each with one usual standard error of its
-    change added, and lies no further than parity. Where there is no such gain, it is PCA.
+    Whether to leave PCA and where to stop are two questions. PCA is left if at some stop the group
+    that it serves worst gains more than one corrected standard error. Then of all stops at which
+    that group gains, the best has the least largest error of a group, each with three quarters of
+    a usual standard error of its change added. At most one stop lies past parity, the first: far
+    past it only where the projection jumps.
     """
     errors = held_out.group_errors[:, held_out.walk.compared]
     uncertain = held_out.standard_errors[:, held_out.walk.compared]
     worst = np.flatnonzero(held_out.walk.compared)[errors[0].argmax()]
-    gains = held_out.changes[:, worst] < -held_out.corrected_errors[:, worst]
-    gains[0] = True
+    gains = -held_out.changes[:, worst]
     beyond = np.logical_or.accumulate(held_out.disparity <= 0)
-    gains[1:] &= ~beyond[:-1]
-    return int(np.where(gains, (errors + uncertain).max(axis=1), inf).argmin())
+    gains[1:][beyond[:-1]] = 0.0
+    if not (gains > held_out.corrected_errors[:, worst]).any():
+        return 0
+    cautious = (errors + _CAUTION * uncertain).max(axis=1)
+    return int(np.where(gains > 0, cautious, inf).argmin())
 
 
 def _exceeds(held_out: HeldOutErrors, problem: FairProblem) -> Mask:
@@ -116,12 +122,20 @@ def _exceeds(held_out: HeldOutErrors, problem: FairProblem) -> Mask:
     return np.asarray(exceeds)
 
 
-def _with_parity(cross_fit: CrossFit, held_out: HeldOutErrors) -> HeldOutErrors:
-    """Held-out errors with a few more stops where parity is first passed, by interpolation."""
+def _up_to_parity(cross_fit: CrossFit) -> HeldOutErrors:
+    """Held-out errors up to where parity is first passed, with a few more stops near to it."""
+    one_by_one, at_once = _STOPS[1:, np.newaxis], [_STOPS]
+    # More than two groups never change sides, and their searches share the ends of the way.
+    for stops in one_by_one if len(cross_fit.walk.shares) == 2 else at_once:
+        held_out = cross_fit.at(stops)
+        if held_out.disparity[-1] <= 0:
+            break
     for _ in range(_INTERPOLATIONS):
         D, stops = held_out.disparity, held_out.stops
         first = int((D <= 0).argmax())
         if D[first] > 0 or first == 0:
+            break
+        if np.abs(D[first - 1 : first + 1]).min() <= _NEAR_PARITY * D[0]:
             break
         part = D[first - 1] / (D[first - 1] - D[first])
         held_out = cross_fit.at([stops[first - 1] + part * (stops[first] - stops[first - 1])])

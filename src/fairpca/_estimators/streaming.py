@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from fairpca._estimators.projection import Projection
+from fairpca._estimators.projection import Projection, encoder_of
 from fairpca._input.checks import check_n_features
-from fairpca._moments.group_moments import FileFormat, GroupMoments
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._tables.paths import FileFormat
 
 
 class StreamedProjection(Projection):
@@ -29,6 +30,7 @@ class StreamedProjection(Projection):
         group: str | Sequence[str],
         columns: Sequence[str] | None = None,
         sample_weight: str | None = None,
+        keep_ids: bool | Sequence[str] = False,
         drop_missing: bool = False,
         file_format: FileFormat | None = None,
         encoding: str = "utf-8",
@@ -51,6 +53,7 @@ class StreamedProjection(Projection):
             group=group,
             columns=columns,
             sample_weight=sample_weight,
+            keep_ids=keep_ids,
             drop_missing=drop_missing,
             file_format=file_format,
             encoding=encoding,
@@ -101,7 +104,7 @@ class StreamedProjection(Projection):
         table = FileTable(paths, file_format, encoding)
         roles = table.choose(self._features(columns), keep=keep)
         check_n_features(self.n_features_in_, len(roles.columns), "transform_files")
-        model = self.components_, self.mean_
+        model = encoder_of(self), self.mean_
         write_scores(table, roles, output, names, *model, drop_missing, progress)
         return Path(output)
 
@@ -133,7 +136,7 @@ class StreamedProjection(Projection):
         from fairpca._tables.spark import map_scores
 
         names = self.get_feature_names_out().tolist()
-        model = self.components_, self.mean_
+        model = encoder_of(self), self.mean_
         return map_scores(frame, self._features(columns), keep, drop_missing, names, *model)
 
     def _features(self, columns: Sequence[str] | None) -> Sequence[str] | None:

@@ -37,6 +37,9 @@ class SubsetFairPCA(FairProjection):
         Divide each group's error by the group's own total variance, so that parity means the same
         share of variance kept, whatever the scale of a group's data. All errors reported are then
         such shares, and the overall error is the share of all rows' variance that is lost.
+    whiten : bool, default=False
+        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
+        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
     solver : {"auto", "exact", "spea2"}, default="auto"
         ``"exact"`` looks at every subset, up to a million of them. ``"spea2"`` is the evolutionary
         search of [1]_ and needs pymoo. ``"auto"`` is exact where that is possible.
@@ -99,12 +102,14 @@ class SubsetFairPCA(FairProjection):
         *,
         selection: Rule = "balanced",
         normalize: bool = False,
+        whiten: bool = False,
         solver: Literal["auto", "exact", "spea2"] = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
         self.selection = selection
         self.normalize = normalize
+        self.whiten = whiten
         self.solver = solver
         self.random_state = random_state
 

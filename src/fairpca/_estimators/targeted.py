@@ -1,4 +1,4 @@
-"""Projections that know outcomes as well as groups: what the two share."""
+"""What BlindPCA and FairPLS share: projections that know outcomes as well as groups."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from fairpca._estimators.base import FairProjection, Learnt
+from fairpca._input.joint import NumericTarget
+from fairpca._input.labels import first_outcomes, refuse_counts
 from fairpca._moments.complement import Complement
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.learn import learn
 from fairpca._moments.operand import TINY, Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.strata import settled_outcomes, without_outcomes
+from fairpca._moments.strata import outcomes_in, settled_outcomes, without_outcomes
 
 
 class TargetedProjection(FairProjection):
@@ -54,7 +56,14 @@ class TargetedProjection(FairProjection):
 
     def _settle(self, moments: Learnt) -> SettledGroups:
         settled = super()._settle(moments)
-        return replace(settled, outcomes=settled_outcomes(moments, settled))
+        outcomes = settled_outcomes(moments, settled)
+        if outcomes is not None and self._needs_outcomes():
+            self._check_classes(outcomes_in(outcomes))
+        return replace(settled, outcomes=outcomes)
+
+    def _check_classes(self, classes: set[Any]) -> None:
+        """Refuse classes that may be meant as numbers."""
+        refuse_counts(classes, "pass fewer classes, for example y > threshold")
 
     def _rank_left(
         self, settled: SettledGroups, operand: Operand, complement: Complement, rank: int
@@ -80,11 +89,15 @@ class TargetedProjection(FairProjection):
         fewer = f"pass n_components={left} or less" if left else "pass more features"
         raise ValueError(
             f"n_components={self.n_components} is too many: {taken}; {fewer}, or hide less: "
-            "fewer groups, another notion."
+            f"{self._hide_less()}."
         )
 
+    def _hide_less(self) -> str:
+        """What leaves more directions, for a message."""
+        return "fewer groups, or another notion"
+
     def _outcomes(self, y: Any, method: str) -> Any:
-        """The y to learn from: None where there is no use for it."""
+        """The y to learn from, classes or numbers; None where there is no use for it."""
         if not self._needs_outcomes():
             return None
         if y is None:
@@ -92,10 +105,14 @@ class TargetedProjection(FairProjection):
                 f"{self!r} requires y to be passed, but the target y is None; pass "
                 f"{method}(X, y, sensitive_features=groups) with the class of each row."
             )
+        if self._are_numbers(y):
+            return NumericTarget(y)
+        self._check_classes(first_outcomes(y))  # before there is a matrix for each of them
         return y
 
-    def _needs_outcomes(self) -> bool:
-        raise NotImplementedError
+    def _are_numbers(self, y: Any) -> bool:
+        """Whether y is a target of numbers, not of classes."""
+        return False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,11 +11,14 @@ import numpy as np
 
 from fairpca._estimators.centered import CenteredProjection
 from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SmallGroups
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.solution import Solution
 from fairpca._problems.welfare import WelfareProblem
 from fairpca._sklearn import Interval, StrOptions
+from fairpca._solvers import solve
 from fairpca._typing import Array, Center
+
+_INFINITE = 1e8
 
 
 class WelfarePCA(CenteredProjection):
@@ -36,6 +40,9 @@ class WelfarePCA(CenteredProjection):
     error. Look at ``group_errors_`` too. ``normalize=True`` compares shares of variance,
     ``MinMaxPCA(criterion="error")`` compares errors.
 
+    A group whose rows are all alike keeps nothing under any projection and is left out of the
+    welfare.
+
     No projection is better for one group and worse for none, whatever ``a`` above 0 is, up to
     ``duality_gap_``. Solved exactly for two groups. For more, ``duality_gap_`` says how far the
     projection can be from the best one: zero up to rounding on most data.
@@ -48,7 +55,8 @@ class WelfarePCA(CenteredProjection):
         Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
         least that share of its variance; None means ``min(n_samples, n_features)``.
     inequality_aversion : float, default=1.0
-        ``a``, from 0 to ``math.inf``.
+        ``a``, from 0 to ``math.inf``. From 1e8 on it counts as infinite: the difference would be
+        rounding.
     center : {"overall", "group"}, default="overall"
         About which mean variances are measured: that of all rows, so that differences between the
         groups' means count as variance, or each group's own, as in [1]_ and as is usual for batches
@@ -57,6 +65,9 @@ class WelfarePCA(CenteredProjection):
         Let the welfare be about shares of each group's own total variance, so that a group does not
         count more because its data are wider. All errors reported are then such shares too. With
         ``a = 1`` it makes no difference to the projection.
+    whiten : bool, default=False
+        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
+        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
     min_group_size : int, default=1
         Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -130,6 +141,7 @@ class WelfarePCA(CenteredProjection):
         inequality_aversion: float = 1.0,
         center: Center = "overall",
         normalize: bool = False,
+        whiten: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
         tol: float = 1e-6,
@@ -138,6 +150,7 @@ class WelfarePCA(CenteredProjection):
         self.inequality_aversion = inequality_aversion
         self.center = center
         self.normalize = normalize
+        self.whiten = whiten
         self.min_group_size = min_group_size
         self.small_groups = small_groups
         self.tol = tol
@@ -146,13 +159,23 @@ class WelfarePCA(CenteredProjection):
     welfare_: float
 
     def _problem(self) -> WelfareProblem:
-        return WelfareProblem(float(self.inequality_aversion))
+        a = float(self.inequality_aversion)
+        return WelfareProblem(a if a < _INFINITE else inf)
+
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        if self.center == "group":
+            varying = settled.moments.operand("group").traces > 0
+            if (settled.compared & varying).any():
+                settled = replace(settled, compared=settled.compared & varying)
+        return super()._solve_rank(settled, operand, rank)
 
     def _solve_measured(self, measured: Operand, rank: int) -> Solution:
-        solution = super()._solve_measured(measured, rank)
+        one_left = measured.compared.sum() < 2  # whose own PCA is best for any aversion
+        problem = WelfareProblem() if one_left else self._problem()
+        solution = solve(problem, measured, rank, self.tol)
         extras = {
             "group_explained_variance_": np.maximum(measured.traces - solution.errors, 0.0),
             "group_weights_": solution.weights,
-            "welfare_": -solution.value,
+            "welfare_": 0.0 - solution.value,
         }
         return replace(solution, extras=extras)

@@ -1,4 +1,4 @@
-"""The transform as an ONNX graph: a division, a subtraction and a matrix product."""
+"""The transform as an ONNX graph: missing values, a division, a subtraction, a matrix product."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ def write_projection(
     mean: NDArray[Any],
     path: str | os.PathLike[str],
     scale: NDArray[Any] | None = None,
+    fill: NDArray[Any] | None = None,
     reads: Sequence[FileName] = (),
 ) -> None:
-    """Write ``(X / scale - mean) @ components.T``; float64: large offsets keep their digits."""
+    """Write ``(X / scale - mean) @ components.T``; float64: large offsets keep their digits.
+
+    ``fill`` stands in for missing values.
+    """
     try:
         import onnx
         from onnx import TensorProto, helper, numpy_helper
@@ -32,13 +36,18 @@ def write_projection(
         ) from error
     r, d = components.shape
     constants = {"mean": mean, "components": components.T}
-    nodes = [
-        helper.make_node("Sub", ["X" if scale is None else "scaled", "mean"], ["centred"]),
-        helper.make_node("MatMul", ["centred", "components"], ["scores"]),
-    ]
+    nodes, last = [], "X"
+    if fill is not None:
+        constants["fill"] = fill
+        nodes.append(helper.make_node("IsNaN", [last], ["missing"]))
+        nodes.append(helper.make_node("Where", ["missing", "fill", last], ["filled"]))
+        last = "filled"
     if scale is not None:
         constants["scale"] = scale
-        nodes.insert(0, helper.make_node("Div", ["X", "scale"], ["scaled"]))
+        nodes.append(helper.make_node("Div", [last, "scale"], ["scaled"]))
+        last = "scaled"
+    nodes.append(helper.make_node("Sub", [last, "mean"], ["centred"]))
+    nodes.append(helper.make_node("MatMul", ["centred", "components"], ["scores"]))
     graph = helper.make_graph(
         nodes,
         "fairpca",

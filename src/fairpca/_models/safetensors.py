@@ -6,8 +6,9 @@ The JSON text stands in the metadata under ``fairpca``::
      "attributes": {... those that are not arrays of numbers ...},
      "extra": {... what the writer adds, such as the columns of a file ...}}
 
-Under ``sha256`` stands the checksum of that text and of all arrays. A standardised model is a
-:class:`~fairpca._models.standardized.StandardizedModel`; its divisors are the array ``scale``.
+Under ``sha256`` stands the checksum of that text and of all arrays. A model of standardised or
+filled columns is a :class:`~fairpca._models.pipeline.ModelPipeline`; its divisors are the array
+``scale``, and what stands in for missing values is the array ``fill``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -30,8 +32,8 @@ from sklearn.utils.validation import check_is_fitted
 import fairpca
 from fairpca._estimators.base import FairProjection
 from fairpca._input.labels import label_vector
+from fairpca._models.pipeline import ModelPipeline
 from fairpca._models.schema import attribute_fault, header_fault
-from fairpca._models.standardized import StandardizedModel
 from fairpca._tables.atomic import FileName, replacing
 
 FORMAT_VERSION = 1
@@ -56,13 +58,18 @@ def write_model(
 
     ``extra`` must be plain JSON; :func:`read_extra` gives it back.
     """
-    scaler, projection = _parts(model)
+    steps, projection = _parts(model)
     check_is_fitted(projection)
     arrays, attributes = _contents(projection)
-    if scaler is not None:
-        if hasattr(scaler, "feature_names_in_"):
-            attributes["feature_names_in_"] = scaler.feature_names_in_.tolist()
-        arrays["scale"] = np.ascontiguousarray(scaler.scale_)
+    for name, step in steps.items():
+        if hasattr(step, "feature_names_in_"):
+            attributes["feature_names_in_"] = step.feature_names_in_.tolist()
+        found = step.statistics_ if name == "fill" else step.scale_
+        arrays[name] = np.ascontiguousarray(found, dtype=np.float64)
+    params = projection.get_params(deep=False)
+    fault = attribute_fault(attributes | arrays, projection._results, params)
+    if fault is not None:
+        raise ValueError(f"this model could not be read again: {fault}; fit it again.")
     header = json.dumps(
         {
             "format_version": FORMAT_VERSION,
@@ -107,7 +114,7 @@ def _contents(projection: FairProjection) -> tuple[dict[str, NDArray[Any]], dict
     return arrays, attributes
 
 
-def load_model(path: str | os.PathLike[str]) -> FairProjection | StandardizedModel:
+def load_model(path: str | os.PathLike[str]) -> FairProjection | ModelPipeline:
     """Read a model written by ``save`` or by ``fairpca fit``.
 
     Parameters
@@ -118,8 +125,8 @@ def load_model(path: str | os.PathLike[str]) -> FairProjection | StandardizedMod
     Returns
     -------
     FairPCA or other estimator, or pipeline
-        A pipeline of a ``StandardScaler`` and the estimator when the data were standardised by
-        ``fairpca fit``. It has ``to_sklearn``, ``to_onnx`` and ``save`` as well.
+        A pipeline that ends in the estimator when missing values were filled in or columns
+        standardised by ``fairpca fit``. It has ``to_sklearn``, ``to_onnx`` and ``save`` as well.
 
     Examples
     --------
@@ -136,13 +143,13 @@ def load_model(path: str | os.PathLike[str]) -> FairProjection | StandardizedMod
     header, arrays = _read(path)
     attributes = header["attributes"] | arrays
     model = _empty_model(header, path)
-    fault = attribute_fault(attributes, model._results)
+    fault = attribute_fault(attributes, model._results, model.get_params(deep=False))
     if fault is not None:
         raise ValueError(f"{path} does not hold a model: {fault}; save the model again.")
-    scale = attributes.pop("scale", None)
+    scale, fill = attributes.pop("scale", None), attributes.pop("fill", None)
     for name, value in attributes.items():
         setattr(model, name, label_vector(value) if name in _LABELS else value)
-    return model if scale is None else StandardizedModel.of(model, scale)
+    return ModelPipeline.of(model, scale, fill)
 
 
 def read_extra(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -151,21 +158,34 @@ def read_extra(path: str | os.PathLike[str]) -> dict[str, Any]:
     return extra
 
 
-def _parts(model: Any) -> tuple[StandardScaler | None, FairProjection]:
+def _parts(model: Any) -> tuple[dict[str, Any], FairProjection]:
+    """The steps before a projection, by the name of what a file keeps of them, and itself."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    if len(steps) == 1 and isinstance(steps[0], FairProjection):
-        return None, steps[0]
-    if (
-        len(steps) == 2
-        and isinstance(steps[0], StandardScaler)
-        and isinstance(steps[1], FairProjection)
-        and not steps[0].with_mean
-    ):
-        return steps[0], steps[1]
+    *before, last = steps
+    kinds = tuple(
+        "fill" if _fills_in(step) else "scale" if _divides(step) else "" for step in before
+    )
+    if isinstance(last, FairProjection) and kinds in ((), ("fill",), ("scale",), ("fill", "scale")):
+        return dict(zip(kinds, before, strict=True)), last
     raise TypeError(
         f"cannot save a {type(model).__name__} of {[type(step).__name__ for step in steps]}; pass "
-        "an estimator of this library, or a Pipeline of StandardScaler(with_mean=False) and one."
+        "an estimator of this library, or a Pipeline of SimpleImputer(), "
+        "StandardScaler(with_mean=False), or one of these, and an estimator."
     )
+
+
+def _fills_in(step: Any) -> bool:
+    """Whether a step puts one number of each column where a value is missing, and no more."""
+    if not isinstance(step, SimpleImputer) or step.add_indicator:
+        return False
+    fill = np.asarray(getattr(step, "statistics_", np.nan))
+    return (
+        step.missing_values is np.nan and fill.dtype.kind == "f" and bool(np.isfinite(fill).all())
+    )
+
+
+def _divides(step: Any) -> bool:
+    return isinstance(step, StandardScaler) and not step.with_mean
 
 
 def _to_json(name: str, value: Any) -> Any:

@@ -13,6 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairpca._problems.status import Status
+
+_ROUNDING = 1e-9  # of the largest value
 _ORTHONORMAL = 1e-6  # how far products of components may be from 0 and 1
 
 #: Floats; integers of at least zero; one label of a group, or several; text, or several.
@@ -33,50 +36,53 @@ class Field:
         Whether no model can do without.
     any_number : bool
         Whether it may be infinite, or NaN where nothing was proven.
+    least, most : float
+        Bounds, up to rounding.
     """
 
     kind: Kind
     shape: str = ""
     needed: bool = False
     any_number: bool = False
+    least: float = -np.inf
+    most: float = np.inf
 
-
-_GROUP_FIGURES = (
-    "group_explained_variance_ratio_",
-    "group_explained_variance_",
-    "group_losses_",
-    "group_weights_",
-    "group_robust_errors_",
-    "held_out_group_errors_",
-    "held_out_pca_group_errors_",
-    "held_out_changes_",
-)
 
 #: The attributes that are known by name. Others of an estimator may be any plain values.
 FIELDS: dict[str, Field] = {
     "components_": Field("numbers", "rd", needed=True),
     "mean_": Field("numbers", "d", needed=True),
     "scale": Field("numbers", "d"),
-    "explained_variance_": Field("numbers", "r", needed=True),
-    "explained_variance_ratio_": Field("numbers", "r", needed=True),
-    "noise_variance_": Field("numbers", needed=True),
+    "fill": Field("numbers", "d"),
+    "explained_variance_": Field("numbers", "r", needed=True, least=0),
+    "explained_variance_ratio_": Field("numbers", "r", needed=True, least=0, most=1),
+    "noise_variance_": Field("numbers", needed=True, least=0),
     "n_components_": Field("counts", "r", needed=True),
     "n_features_in_": Field("counts", "d", needed=True),
     "feature_names_in_": Field("texts", "d"),
     "groups_": Field("labels", "k", needed=True),
     "group_sizes_": Field("counts", "k", needed=True),
-    "group_errors_": Field("numbers", "k", needed=True),
-    "pca_group_errors_": Field("numbers", "k", needed=True),
-    **{name: Field("numbers", "k", any_number=True) for name in _GROUP_FIGURES},
-    "held_out_changes_interval_": Field("numbers", "k2", any_number=True),
-    "held_out_disparity_interval_": Field("numbers", "2", any_number=True),
+    "group_errors_": Field("numbers", "k", needed=True, least=0),
+    "pca_group_errors_": Field("numbers", "k", needed=True, least=0),
+    "group_explained_variance_ratio_": Field("numbers", "k", most=1),
+    "group_explained_variance_": Field("numbers", "k", least=0),
+    "group_losses_": Field("numbers", "k"),
+    "group_weights_": Field("numbers", "k", least=0),
+    "group_robust_errors_": Field("numbers", "k", least=0),
+    "held_out_group_errors_": Field("numbers", "k", least=0),
+    "held_out_pca_group_errors_": Field("numbers", "k", least=0),
+    "held_out_reconstruction_error_": Field("numbers", least=0),
+    "held_out_changes_": Field("numbers", "k"),
+    "held_out_changes_interval_": Field("numbers", "k2"),
+    "held_out_disparity_interval_": Field("numbers", "2"),
+    "stop_": Field("numbers", least=0, most=1),
     "hidden_directions_": Field("numbers", "*d"),
     "subset_": Field("counts", "r"),
     "privileged_group_": Field("label"),
     "harmed_group_": Field("label"),
     "small_groups_": Field("labels", "*"),
-    "reconstruction_error_": Field("numbers"),
-    "pca_reconstruction_error_": Field("numbers"),
+    "reconstruction_error_": Field("numbers", least=0),
+    "pca_reconstruction_error_": Field("numbers", least=0),
     "disparity_": Field("numbers"),
     "alpha_": Field("numbers", any_number=True),
     "duality_gap_": Field("numbers", needed=True, any_number=True),
@@ -106,12 +112,15 @@ def header_fault(header: Any) -> str | None:
     return _extra_fault(header["extra"])
 
 
-def attribute_fault(attributes: Mapping[str, Any], known: frozenset[str]) -> str | None:
+def attribute_fault(
+    attributes: Mapping[str, Any], known: frozenset[str], params: Mapping[str, Any]
+) -> str | None:
     """What is wrong with the attributes of a model, if anything.
 
-    ``known`` are the names that its estimator has besides those that every one has.
+    ``known`` are the names that its estimator has besides those that every one has, and ``params``
+    are the parameters with which it was fitted.
     """
-    named = known | {"scale", "n_features_in_", "feature_names_in_"}
+    named = known | {"scale", "fill", "n_features_in_", "feature_names_in_"}
     unknown = sorted(attributes.keys() - named)
     if unknown:
         return f"{unknown[0]!r} is not an attribute of such a model"
@@ -127,7 +136,15 @@ def attribute_fault(attributes: Mapping[str, Any], known: frozenset[str]) -> str
         fault = _plain_fault(value) if field is None else _field_fault(field, value, sizes)
         if fault is not None:
             return f"{name} {fault}"
-    return _model_fault(attributes)
+    return _model_fault(attributes) or _params_fault(attributes, params)
+
+
+def _params_fault(attributes: Mapping[str, Any], params: Mapping[str, Any]) -> str | None:
+    """What is wrong between the parameters and what they led to."""
+    asked, r = params.get("n_components"), attributes["n_components_"]
+    if type(asked) is int and asked != r:
+        return f"n_components_ is {r}, but n_components={asked} was asked for"
+    return None
 
 
 def _model_fault(attributes: Mapping[str, Any]) -> str | None:
@@ -142,6 +159,12 @@ def _model_fault(attributes: Mapping[str, Any]) -> str | None:
             return f"{name} is not one of groups_"
     if not (attributes.get("scale", np.ones(1)) > 0).all():
         return "scale must be positive"
+    for name in ("held_out_changes_interval_", "held_out_disparity_interval_"):
+        low, high = np.moveaxis(np.asarray(attributes.get(name, (0.0, 0.0))), -1, 0)
+        if (low > high).any():
+            return f"{name} must hold the lower end first"
+    if attributes["status_"] not in list(Status):
+        return f"status_ {_short(attributes['status_'])} is not known"
     return None
 
 
@@ -174,13 +197,17 @@ def _numbers_fault(field: Field, value: Any, lengths: list[int | None]) -> str |
         return f"must be an array of {what}, but is {_short(value)}"
     if not field.any_number and not np.isfinite(value).all():
         return "holds NaN or infinity"
-    if field.kind == "counts" and (value < 0).any():
-        return "holds a negative count"
+    least = 0 if field.kind == "counts" else field.least
+    slack = _ROUNDING * np.abs(value).max(initial=1.0, where=np.isfinite(value))
+    if (np.asarray(value) < least - slack).any() or (np.asarray(value) > field.most + slack).any():
+        bounds = f"from {least} to {field.most}" if np.isfinite(field.most) else f"from {least} on"
+        bounds = bounds if np.isfinite(least) else f"up to {field.most}"
+        return f"must be {bounds}, but holds {np.min(value):g} to {np.max(value):g}"
     return _length_fault(np.shape(value), lengths)
 
 
 def _plain_fault(value: Any) -> str | None:
-    """Of an attribute that is not known by name."""
+    """What is wrong with an attribute of an unknown name, if anything."""
     if isinstance(value, np.ndarray):
         return None if value.dtype.kind in "fi" else "must be an array of numbers"
     items = value if isinstance(value, list) else [value]
