@@ -141,6 +141,19 @@ def test_held_out_points_are_those_of_the_folds(sizes):
         pca = PCA(2).fit(X[train])
         errors.append(((X[test] - pca.inverse_transform(pca.transform(X[test]))) ** 2).sum(1))
     assert held_out.reconstruction_error[0] == pytest.approx(np.concatenate(errors).mean())
+    assert list(held_out.marks) == list(path.marks)
+    for name, point in (("PCA", 0), ("u-FPCA", -1)):
+        mark = held_out.marks[name]
+        np.testing.assert_array_equal(mark.group_errors, held_out.group_errors[point])
+        assert mark.disparity == held_out.disparity[point]
+        assert mark.reconstruction_error == held_out.reconstruction_error[point]
+    errors = np.empty(len(X))
+    for train, test in cv.split():
+        alpha = path.marks["efficient"].alpha if len(sizes) == 2 else None
+        fair = FairPCA(2, alpha=alpha, tol=1e-3).fit(X[train], sensitive_features=g[train])
+        errors[test] = row_reconstruction_errors(fair, X[test])
+    expected = [errors[g == label].mean() for label in path.groups]
+    np.testing.assert_allclose(held_out.marks["efficient"].group_errors, expected, rtol=1e-3)
     if len(sizes) == 2:
         fair = FairPCA(2, alpha=path.alpha[2])
         errors = [
@@ -161,3 +174,30 @@ def test_held_out_needs_folds():
     moments = GroupMoments.from_data(X, g, folds=3)
     assert tradeoff_path(moments, n_components=2, n_points=2, cv=3).held_out is not None
     assert tradeoff_path(moments, n_components=2, n_points=2).held_out is None
+
+
+def test_held_out_figures_show_themselves_in_a_line_and_stay_possible():
+    rng = np.random.default_rng(0)
+    X, groups = rng.standard_t(2.1, (24, 4)) * [4, 3, 2, 1], np.repeat(["a", "b"], [14, 10])
+    found = tradeoff_path(X, groups, n_components=2, n_points=4, cv=3, random_state=0).held_out
+    assert repr(found).startswith("HeldOutPath(4 points, disparity ")
+    assert "\n" not in repr(found)
+    assert (found.group_errors_interval >= 0).all()
+    errors = found.group_errors[0]
+    assert (found.changes_interval[..., 0] >= -errors).all()
+    wide = found.changes_interval[..., 1] - found.changes
+    assert (found.changes - wide < -errors).any()  # so the limit is needed here
+
+
+def test_the_repr_leads_with_held_out_rows():
+    X, g = make_groups((60, 40))
+    path = tradeoff_path(X, g, n_components=2, n_points=3, cv=3, random_state=0)
+    lines = repr(path).splitlines()
+    assert [lines[1], lines[7]] == ["on held-out rows", "on the rows fitted to"]
+    for first, marks in ((3, path.held_out.marks), (9, path.marks)):
+        for line, (name, mark) in zip(lines[first : first + 4], marks.items(), strict=True):
+            shown, *figures = line.replace("\N{MINUS SIGN}", "-").split()
+            assert shown == name
+            expected = [mark.disparity, mark.reconstruction_error, *mark.group_errors]
+            assert [float(figure) for figure in figures] == pytest.approx(expected, 1e-3, 1e-9)
+    assert path._repr_html_().count("<tr>") == 10

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from fairpca._estimators.advice import largest_gap, warn
+from fairpca._estimators.advice import largest_gap
 from fairpca._estimators.held_out import INTERVAL_LEVEL, CrossFit
 from fairpca._input.checks import check_integer, check_several_groups
-from fairpca._moments.folds import Folds, check_folds_of, learn_folds
+from fairpca._moments.dealing import learn_folds
+from fairpca._moments.folds import Folds, check_folds_of
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
@@ -25,7 +27,7 @@ from fairpca._problems.status import Status
 from fairpca._solvers import solve
 from fairpca._solvers.walk import Walk
 from fairpca._typing import Array, Mask
-from fairpca.exceptions import DualityGapWarning
+from fairpca.exceptions import DualityGapWarning, warn
 
 __all__ = ["HeldOutPath", "MarkedPoint", "TradeoffPath", "tradeoff_path"]
 
@@ -42,7 +44,7 @@ class MarkedPoint:
     disparity: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HeldOutPath:
     """The figures of the points for rows that were not fitted to.
 
@@ -57,6 +59,8 @@ class HeldOutPath:
     changes : ndarray of shape (n_points, k)
         How much larger each group's error is than under PCA, for the same rows.
     changes_interval : ndarray of shape (n_points, k, 2)
+    marks : dict of str to MarkedPoint
+        The ends of the methods in ``TradeoffPath.marks``, for these rows.
     """
 
     reconstruction_error: Array
@@ -67,6 +71,14 @@ class HeldOutPath:
     disparity_interval: Array
     changes: Array
     changes_interval: Array
+    marks: dict[str, MarkedPoint]
+
+    def __repr__(self) -> str:
+        D, R, last = self.disparity, self.reconstruction_error, len(self.disparity) - 1
+        return (
+            f"HeldOutPath({last + 1} points, disparity {D[0]:.4g} to {D[last]:.4g}, "
+            f"reconstruction_error {R[0]:.4g} to {R[last]:.4g})"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,7 +217,7 @@ def tradeoff_path(
     if not tol >= 0:
         raise ValueError(f"tol={tol}: pass a number that is not negative.")
     check_integer("n_points", n_points, 2)
-    operand = settled.operand.relative() if normalize else settled.operand
+    operand = settled.measured(normalize)
     solutions = _walk(operand, int(n_components), int(n_points), tol)
     fairest = solutions[-1]
     errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])
@@ -219,6 +231,9 @@ def tradeoff_path(
             "accept it.",
             DualityGapWarning,
         )
+    marks, held_out = _marks(operand, solutions, tol), None
+    if cv is not None:
+        held_out = _held_out_path(settled, operand, solutions, marks, normalize, tol)
     return TradeoffPath(
         alpha=np.array([1.0, *(s.alpha for s in solutions)]),
         reconstruction_error=errors @ operand.shares,
@@ -231,11 +246,9 @@ def tradeoff_path(
         n_components=int(n_components),
         parity_reached=fairest.status in (Status.PARITY, Status.ALREADY_FAIR),
         efficient=np.array([True, *(_is_efficient(s.weights) for s in solutions)]),
-        marks=_marks(operand, fairest, tol),
+        marks=marks,
         duality_gap=gaps,
-        held_out=None
-        if cv is None
-        else _held_out_path(settled, operand, solutions, normalize, tol),
+        held_out=held_out,
     )
 
 
@@ -243,33 +256,62 @@ def _held_out_path(
     settled: SettledGroups,
     operand: Operand,
     solutions: Sequence[Solution],
+    marks: dict[str, MarkedPoint],
     normalize: bool,
     tol: float,
 ) -> HeldOutPath:
     """The points after PCA, and PCA, for rows that were not fitted to."""
-    fairest, n = solutions[-1], len(solutions)
+    fairest, n, folds = solutions[-1], len(solutions), Folds(settled)
     two = len(operand.shares) == 2
     stops = [1 - s.alpha if two else (i + 1) / n for i, s in enumerate(solutions)]
-    walk = Walk(FairProblem(), fairest, operand.shares, operand.compared, tol)
-    cross_fit = CrossFit(Folds(settled), walk, fairest.basis.shape[1], normalize)
+
+    def along(way: FairProblem) -> CrossFit:
+        walk = Walk(way, fairest, operand.shares, operand.compared, tol)
+        return CrossFit(folds, walk, fairest.basis.shape[1], normalize)
+
+    cross_fit = along(FairProblem())
     held_out = cross_fit.at(stops)
     at = np.searchsorted(held_out.stops, [0.0, *stops])
 
-    def interval(values: Array, margin: Callable[[float], Array]) -> Array:
+    def interval(values: Array, margin: Callable[[float], Array], least: Any = -np.inf) -> Array:
         wide = margin(INTERVAL_LEVEL)
-        return np.stack([values - wide, values + wide], axis=-1)[at]
+        return np.stack([np.maximum(values - wide, least), values + wide], axis=-1)[at]
 
     errors, changes = held_out.group_errors, held_out.changes
     return HeldOutPath(
         reconstruction_error=held_out.overall[at],
-        reconstruction_error_interval=interval(held_out.overall, held_out.overall_margin),
+        reconstruction_error_interval=interval(held_out.overall, held_out.overall_margin, 0.0),
         group_errors=errors[at],
-        group_errors_interval=interval(errors, held_out.errors_margin),
+        group_errors_interval=interval(errors, held_out.errors_margin, 0.0),
         disparity=held_out.disparity[at],
         disparity_interval=interval(held_out.disparity, held_out.disparity_margin),
         changes=changes[at],
-        changes_interval=interval(changes, held_out.changes_margin),
+        changes_interval=interval(changes, held_out.changes_margin, -errors[0]),
+        marks=_held_out_marks(marks, cross_fit, along),
     )
+
+
+def _held_out_marks(
+    marks: dict[str, MarkedPoint], cross_fit: CrossFit, along: Callable[[FairProblem], CrossFit]
+) -> dict[str, MarkedPoint]:
+    """The marked points for rows that were not fitted to.
+
+    Two groups are fitted at the weighting of the mark, more at the same part of the way. The
+    efficient end of more groups is on a way of its own.
+    """
+    first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
+    found = {}
+    for name, mark in marks.items():
+        fitted, stop = cross_fit, 1 - mark.alpha
+        if name == "efficient" and len(mark.group_errors) > 2:
+            fitted, stop = along(FairProblem(constraint="pareto")), 1.0
+        elif len(mark.group_errors) > 2:
+            stop = (first - mark.disparity) / (first - last) if first > last else 0.0
+        held_out = fitted.at([stop])
+        i = int(np.searchsorted(held_out.stops, stop))
+        R, D = float(held_out.overall[i]), float(held_out.disparity[i])
+        found[name] = MarkedPoint(mark.alpha, R, held_out.group_errors[i], D)
+    return found
 
 
 def _moments(
@@ -293,12 +335,13 @@ def _is_efficient(weights: Array) -> bool:
     return bool(weights.min() >= _NEGATIVE * np.abs(weights).max())
 
 
-def _marks(operand: Operand, fairest: Solution, tol: float) -> dict[str, MarkedPoint]:
+def _marks(operand: Operand, solutions: Sequence[Solution], tol: float) -> dict[str, MarkedPoint]:
     """The methods between PCA and the fairest projection, which is u-FPCA."""
-    rank = fairest.basis.shape[1]
+    fairest, rank = solutions[-1], solutions[-1].basis.shape[1]
+    start = replace(solutions[max(len(solutions) - 2, 0)], alpha=fairest.alpha)
     ends = {
-        "efficient": solve(FairProblem(constraint="pareto"), operand, rank, tol, fairest),
-        "c-FPCA": solve(FairProblem(constraint="no_worse"), operand, rank, tol, fairest),
+        "efficient": solve(FairProblem(constraint="pareto"), operand, rank, tol, start),
+        "c-FPCA": solve(FairProblem(constraint="no_worse"), operand, rank, tol, start),
         "u-FPCA": fairest,
     }
     points = {"PCA": (1.0, fairest.pca.errors)}
@@ -317,9 +360,16 @@ def _walk(operand: Operand, rank: int, n_points: int, tol: float) -> list[Soluti
     fairest = solve(FairProblem(), operand, rank, tol)
     ends = np.array([fairest.pca.errors, fairest.errors])
     first, last = disparity(ends, operand.compared, fairest.harmed, fairest.privileged)
-    solutions, start = [], fairest
-    for target in np.linspace(first, last, n_points)[1:-1]:
-        problem = FairProblem(max_disparity=max(float(target), 0.0))
-        start = solve(problem, operand, rank, tol, start)
+    solutions, start, guess = [], fairest, nan
+    before = 1.0
+    for target in np.linspace(first, last, n_points)[1:-1].tolist():
+        problem = FairProblem(max_disparity=max(target, 0.0))
+        start = solve(problem, operand, rank, tol, replace(start, alpha=guess))
         solutions.append(start)
+        guess, before = _next_alpha(before, start.alpha), start.alpha
     return [*solutions, fairest]
+
+
+def _next_alpha(before: float, here: float) -> float:
+    """Alpha one point further on: evenly spaced disparities are nearly so in ``1 / alpha``."""
+    return 1 / (2 / here - 1 / before) if here > 0 else nan

@@ -7,8 +7,9 @@ import pytest
 from sklearn.base import clone
 
 from fairpca import FairPCA, GroupMoments
+from fairpca._audit.dealt import Dealt
 from fairpca._audit.fits import fit_both
-from fairpca._audit.held_out import FoldFit, assign_folds, cross_fit
+from fairpca._audit.held_out import FoldFit, cross_fit
 from fairpca._audit.intervals import (
     Resampling,
     change_interval,
@@ -17,6 +18,7 @@ from fairpca._audit.intervals import (
     spread_interval,
 )
 from fairpca._audit.new_rows import NewRows
+from fairpca._moments.dealing import deal_folds
 
 
 def test_interval_of_a_weighted_mean_and_of_a_ratio_covers_it():
@@ -74,8 +76,8 @@ def test_intervals_cover_what_these_projections_do_to_new_rows(degrees, constrai
         fits = fit_both(FairPCA(3, constraint=constraint), GroupMoments.from_data(X, codes))
         fitted = [fits.pca, fits.fair]
         whole = FoldFit.of(fitted, fits.pca.mean_, None)
-        fold, clones = assign_folds(codes, 6, rng), [clone(e) for e in fitted]
-        new = NewRows(fits, cross_fit(X, codes, fold, clones, False, whole=whole), False)
+        dealt, clones = Dealt.of(X, codes, [deal_folds(codes, 6, rng)]), [clone(e) for e in fitted]
+        new = NewRows(fits, cross_fit(X, codes, dealt, clones, False, whole=whole), False)
         truth, how = [population_errors(e, loadings) for e in fitted], Resampling(0.95, 300, rng)
         changes, A, B = new.changes(how), fits.privileged, fits.harmed
         checks = [(truth[i][B] - truth[i][A], new.disparity_interval(i, how)) for i in (0, 1)]

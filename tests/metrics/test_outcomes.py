@@ -8,12 +8,13 @@ import pytest
 from helpers.data import make_groups
 from scipy.sparse import csr_array
 from sklearn import config_context
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from fairpca import FairPCA, FairPLS
@@ -39,6 +40,7 @@ def test_figures_are_those_of_fairlearn():
             assert result.overall[name] == pytest.approx(frame.overall[name])
             assert result.difference[name].value == pytest.approx(frame.difference()[name])
             assert result.ratio[name].value == pytest.approx(frame.ratio()[name])
+        assert result.base_rate == pytest.approx(np.mean(y == "yes"))
         accuracy = result.to_metric_frame(accuracy_score).by_group
         assert result.by_group["accuracy"]["g0"].value == pytest.approx(accuracy["g0"])
         positive, chance, labels = result.data
@@ -64,17 +66,34 @@ def test_intervals_hold_the_figures():
 @pytest.mark.parametrize("sizes", [(80, 60), (80, 60, 70)])
 def test_intervals_of_gaps_hold_the_truth_as_often_as_they_say(sizes):
     rng, n = np.random.default_rng(0), np.array(sizes)
-    for rates in (np.full(len(n), 0.5), np.linspace(0.4, 0.7, len(n))):
+    for rates in (np.full(len(n), 0.5), np.linspace(0.4, 0.7, len(n)), np.full(len(n), 0.03)):
         gap, ratio = np.ptp(rates), rates.min() / rates.max()
         held = np.zeros(2)
         for _ in range(200):
-            values = rng.binomial(n, rates) / n
-            drawn = rng.binomial(n, values, size=(100, len(n))) / n  # a rate in samples of rows
+            counts = rng.binomial(n, rates)
+            values, drawn = counts / n, rng.beta(counts + 0.5, n - counts + 0.5, (100, len(n)))
             apart = gap_estimate(values, drawn, 0.9)
             of = ratio_estimate(values, drawn, n, 0.9)
             held += apart.low <= gap <= apart.high, of.low <= ratio <= of.high + 1e-12
         assert (held >= 0.85 * 200).all()
-        assert (held < 200).all()
+        assert rates.min() < 0.1 or (held < 200).all()  # of few rows: cautious
+
+
+def test_rates_of_zero_and_one_are_not_certain():
+    positive = np.tile([True, False], 20)
+    codes = np.repeat([0, 1], 20)
+    found = rates_by_group(
+        "scores", positive, positive * 1.0, codes, np.array(["a", "b"]), Draws(200, 0.95, 0)
+    )
+    rates = ("accuracy", "auc", "true_positive_rate", "false_positive_rate")
+    for estimates in (found.by_group[metric] for metric in rates):
+        for value, low, high in estimates.values():
+            assert 0 <= low <= value <= high <= 1
+            assert 0.1 < high - low < 0.4  # 20 rows, or 10, without an error
+    for metric in rates[::2]:
+        value, low, high = found.difference[metric]
+        assert (value, low) == (0, 0)
+        assert 0.05 < high < 0.5
 
 
 def test_ratios_of_rates_that_are_zero():
@@ -120,6 +139,28 @@ def test_groups_reach_the_steps_of_a_pipeline(routing):
     assert found == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("fitted", [False, True])
+def test_pca_and_all_features_are_what_arrives_at_the_projection(fitted):
+    X, groups, y = people()
+    X[:, 5] *= 100.0  # PCA of the raw columns sees little else
+    city = np.resize(["x", "y", "z"], len(X))
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(city=city)
+    scale = StandardScaler().fit(X).scale_
+    scaled = FunctionTransformer(lambda values: np.asarray(values) / scale)
+    coded = make_column_transformer((scaled, list("abcdef")), (OneHotEncoder(), ["city"]))
+    seen = np.column_stack([X / scale, *(city == name for name in "xyz")])
+    own, pipeline = FairPCA(2), make_pipeline(make_pipeline(coded, "passthrough"), FairPCA(2))
+    if fitted:
+        own.fit(seen, sensitive_features=groups)
+        pipeline.fit(frame, fairpca__sensitive_features=groups)
+    how = {"cv": StratifiedKFold(2), "n_boot": 2, "random_state": 0}
+    expected = classifier_outcomes(own, seen, y, groups, **how)
+    found = classifier_outcomes(pipeline, frame, y, groups, **how)
+    for one, other in zip(found, expected, strict=True):
+        assert one.name == other.name
+        assert one.overall == pytest.approx(other.overall)
+
+
 def test_a_classifier_may_be_a_forest():
     X, groups, y = people()
     forest = RandomForestClassifier(3, random_state=0)  # has no length before it is fitted
@@ -141,7 +182,7 @@ def test_several_classes_need_to_know_the_positive_one():
         (lambda y, g: (np.full(len(y), "no"), g), "one class only"),
         (lambda y, g: (np.where(g == "g1", "no", y), g), "group 'g1' has rows of one class only"),
         (lambda y, g: (y, np.full(len(y), "all")), "one group only"),
-        (lambda y, g: (np.linspace(0, 1, len(y)), g), "numbers that are no classes"),
+        (lambda y, g: (np.linspace(0, 1, len(y)), g), "numbers that are not classes"),
     ],
     ids=["class", "class of a group", "group", "numbers"],
 )

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold, LeaveOneOut
+from sklearn.svm import SVC
 
 from fairpca.metrics import probe_groups, rbf_mmd
 from fairpca.metrics.auc import cross_fitted_auc
@@ -97,6 +98,8 @@ def test_kernel_distance_by_its_definition():
     ]
     assert rbf_mmd(Z, three, sigma=0.7) == pytest.approx(max(pairs))
     assert rbf_mmd(Z, groups, max_rows=100, random_state=0) > 0
+    rounded = np.round(Z * 2**10) / 2**10  # exact beside a large number
+    assert rbf_mmd(rounded + 1e9, groups) == pytest.approx(rbf_mmd(rounded, groups), rel=1e-6)
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -149,5 +152,19 @@ def test_refusals():
         probe_groups(Z, groups, confidence=95)
     with pytest.raises(ValueError, match="no fold tests rows of several groups"):
         probe_groups(Z[:12], groups[:12], cv=LeaveOneOut(), probes=LOGISTIC)
-    with pytest.raises(ValueError, match="sigma=-1"):
-        rbf_mmd(Z, groups, sigma=-1)
+    for sigma in (-1, np.nan, np.inf):
+        with pytest.raises(ValueError, match=f"sigma={sigma}: pass a positive width"):
+            rbf_mmd(Z, groups, sigma=sigma)
+    with pytest.raises(ValueError, match="but one has 1; merge small groups"):
+        probe_groups(Z, np.arange(60) == 0)
+    with pytest.raises(TypeError, match="probe 'svm'=SVC has no predict_proba; pass one that has"):
+        probe_groups(Z, groups, probes={"svm": SVC()})
+    with pytest.raises(TypeError, match="pass classifiers by name"):
+        probe_groups(Z, groups, probes=[SVC()])
+
+
+@pytest.mark.parametrize("function", [probe_groups, rbf_mmd])
+def test_scores_of_one_dimension_are_not_poured_out(function):
+    with pytest.raises(ValueError, match=r"one dimension, 50 numbers.*reshape\(-1, 1\)") as refused:
+        function(np.arange(50.0), np.repeat(["a", "b"], 25))
+    assert "array" not in str(refused.value)

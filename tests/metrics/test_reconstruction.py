@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, load_model
-from fairpca._models.standardized import StandardizedModel
+from fairpca._models.pipeline import ModelPipeline
 from fairpca.metrics import (
     fairness_measure,
     group_reconstruction_errors,
@@ -63,7 +63,7 @@ def test_loaded_models_of_standardised_columns(two_groups, tmp_path):
     X, groups = two_groups
     moments, scale = GroupMoments.from_data(X, groups).standardize()
     fair = FairPCA(2).fit_moments(moments)
-    StandardizedModel.of(fair, scale).save(tmp_path / "m.safetensors")
+    ModelPipeline.of(fair, scale).save(tmp_path / "m.safetensors")
     errors = group_reconstruction_errors(load_model(tmp_path / "m.safetensors"), X, groups)
     assert list(errors.values()) == pytest.approx(fair.group_errors_, rel=1e-9)
 

@@ -66,7 +66,7 @@ def test_scores_that_do_not_vary_within_groups():
     X = np.random.default_rng(0).normal(size=(40, 3))
     groups = np.repeat(["a", "b", "c", "d"], 10)
     X[:, 0] = np.where(groups == "d", 9.0, 3.0)
-    with pytest.warns(RuntimeWarning, match="do not vary within groups in 1 of 3 directions"):
+    with pytest.warns(RuntimeWarning, match="do not vary within groups in 1 of their 3 dimensions"):
         found = group_separation(PCA(3).fit(X), X, groups)
     assert np.isinf(found.mahalanobis[3, :3]).all()
     assert np.isfinite(found.mahalanobis[:3, :3]).all()
@@ -83,5 +83,7 @@ def test_refusals():
         group_separation(pca, GroupMoments.from_data(X, groups), groups)
     with pytest.raises(ValueError, match="one group only"):
         group_separation(pca, X, np.zeros(50))
+    with pytest.raises(ValueError, match="constant=nan: pass 0, or a positive number"):
+        group_separation(pca, X, groups, constant=np.nan)
     with pytest.raises(ValueError, match="3 features, but PCA was fitted to 4"):
         group_separation(pca, X[:, :3], groups)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
-from fairpca._audit.result import Errors
+from fairpca._audit.figures import Errors
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_moments import GroupMoments
@@ -16,8 +19,9 @@ from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.solution import disparity
 from fairpca._typing import Array
 from fairpca.exceptions import quietly
+from fairpca.metrics.projection import projection_of, seen_by_projection
 
-_FEWEST_FOLDS = 3
+FEWEST_FOLDS = 3  # to leave out one and to choose by the others
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,10 @@ class Fits:
         return np.asarray(errors / self.divisors[:, None])
 
 
-def fit_both(
+def fit_fair(
     estimator: FairProjection, moments: GroupMoments, by_fold: GroupMoments | None = None
-) -> Fits:
-    """Fit the fair projection, and PCA with as many components.
+) -> tuple[FairProjection, SettledGroups]:
+    """Fit a clone without warnings: its status says how it ended.
 
     ``by_fold`` are the moments of the settled groups in each fold, for an estimator that chooses
     by cross-validation (:func:`chooses_by_folds`).
@@ -72,7 +76,14 @@ def fit_both(
     if by_fold is not None:
         settled = replace(settled, by_fold=by_fold)
     with quietly():
-        fair._fit_settled(moments, settled)
+        return fair._fit_settled(moments, settled), settled
+
+
+def fit_both(
+    estimator: FairProjection, moments: GroupMoments, by_fold: GroupMoments | None = None
+) -> Fits:
+    """Fit the fair projection, and PCA with as many components; see :func:`fit_fair`."""
+    fair, settled = fit_fair(estimator, moments, by_fold)
     r = fair.n_components_
     fair.set_params(n_components=r)
     pca = FairPCA(r, alpha=1.0, **small_group_parameters(fair))._fit_settled(moments, settled)
@@ -88,6 +99,11 @@ def fit_both(
 
 def settle(estimator: FairProjection, moments: GroupMoments) -> SettledGroups:
     """The groups as the estimator sees them, without folds."""
+    if isinstance(getattr(estimator, "cv", None), Iterator):
+        raise ValueError(
+            "cv can be read only once, but an audit fits several times; pass a list: "
+            "cv=list(splitter.split(X, groups))."
+        )
     if chooses_by_folds(estimator):
         estimator = clone(estimator).set_params(cv=None)
     return estimator._settle(moments)
@@ -99,25 +115,61 @@ def chooses_by_folds(estimator: FairProjection) -> bool:
 
 
 def recommended(
-    estimator: FairProjection | None, moments: GroupMoments, n_folds: int
+    estimator: FairProjection | None,
+    moments: GroupMoments,
+    n_folds: int,
+    *,
+    standardize: bool = True,
 ) -> FairProjection:
     """The estimator, or without one ``FairPCA(0.7)``; where to stop is chosen by cross-validation.
 
-    Only of an estimator that leaves this open, and where every group has three rows or more.
+    Only of an estimator that leaves this open, and where there are three folds and enough rows.
     """
     if not isinstance(estimator, FairProjection | None):
-        raise TypeError(
-            f"audit compares PCA with an estimator of fairpca, got {type(estimator).__name__}; "
-            "pass FairPCA(r), for example, and measure other projections with "
-            "fairpca.metrics.group_reconstruction_errors."
-        )
+        raise _not_audited(estimator)
     model: FairProjection = clone(FairPCA(n_components=0.7) if estimator is None else estimator)
-    settled = settle(model, moments)
-    folds = int(min(n_folds, *settled.moments.counts[settled.compared]))
     open_end = isinstance(model, FairPCA) and model.alpha is None and model.solver == "exact"
-    if folds >= _FEWEST_FOLDS and open_end and not chooses_by_folds(model):
-        model.set_params(cv=folds)
+    if not open_end or chooses_by_folds(model):
+        return model
+    settled = settle(model, moments)
+    folds, n = most_folds(settled, n_folds), settled.moments.counts
+    if folds < FEWEST_FOLDS:
+        return model
+    fitted_to = int((n - -(-n // folds)).sum())
+    if fitted_to < rows_for(moments.n_features):  # it depends on how many components there are
+        moments = moments.standardize()[0] if standardize else moments
+        pca = FairPCA(model.n_components, alpha=1.0, **small_group_parameters(model))
+        if fitted_to < max(rows_for(fit_fair(m, moments)[0].n_components_) for m in (model, pca)):
+            return model
+    model.set_params(cv=folds)
     return model
+
+
+def _not_audited(given: Any) -> TypeError:
+    """The error for what is neither an estimator of fairpca nor a fitted linear projection."""
+    try:
+        check_is_fitted(given)
+    except (NotFittedError, TypeError):  # or no estimator at all
+        return TypeError(
+            f"audit compares PCA with an estimator of fairpca, or judges a fitted projection, got "
+            f"{type(given).__name__}; pass FairPCA(r), for example, or fit this one first."
+        )
+    try:
+        projection_of(seen_by_projection(given, None)[0])
+    except TypeError as error:
+        return error
+    raise AssertionError("a linear projection would have been judged")
+
+
+def most_folds(settled: SettledGroups, n_folds: int) -> int:
+    """As many folds as asked for and as the smallest group allows; 0 when that is not enough."""
+    folds = int(min(n_folds, *settled.moments.counts[settled.compared]))
+    return folds if folds >= 2 else 0
+
+
+def rows_for(r: int) -> int:
+    """How many rows it takes for r components not to reproduce all of them."""
+    return r + 2
 
 
 def small_group_parameters(estimator: FairProjection) -> dict[str, Any]:

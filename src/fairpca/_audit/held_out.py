@@ -12,7 +12,7 @@ rows. :mod:`fairpca._audit.intervals` says how well it does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from types import SimpleNamespace
@@ -21,33 +21,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fairpca._audit.dealt import Dealt, FoldKey, groups_alone, kept_apart
 from fairpca._audit.fits import chooses_by_folds
 from fairpca._audit.influence import LargestErrors, n_kept
 from fairpca._audit.refits import refit_effects
 from fairpca._estimators.base import FairProjection
-from fairpca._moments.fold_labels import FoldLabel, have_folds
+from fairpca._moments.fold_labels import have_folds
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array, Codes, Mask
 from fairpca.exceptions import quietly
 from fairpca.metrics import row_reconstruction_errors
-
-
-def assign_folds(
-    codes: Codes, n_folds: int | Codes, rng: np.random.Generator, before: Codes | None = None
-) -> Codes:
-    """A fold for each row, at random, every group spread as evenly as it can be.
-
-    Groups may have different numbers of folds; ``before`` counts their rows in earlier blocks.
-    """
-    fold = np.empty(len(codes), np.intp)
-    for g in np.unique(codes).tolist():
-        members = rng.permutation(np.flatnonzero(codes == g))
-        first = 0 if before is None else before[g]
-        n_of_group = n_folds if isinstance(n_folds, int) else n_folds[g]
-        fold[members] = (first + np.arange(len(members))) % n_of_group
-    return fold
 
 
 @dataclass(frozen=True)
@@ -100,37 +85,43 @@ class FoldFit:
 
 
 def fit_folds(
-    parts: Sequence[GroupMoments],
+    dealt: Dealt,
     estimators: Sequence[FairProjection],
     standardize: bool,
     compared: Mask | None = None,
     progress: Progress = silent,
-) -> list[FoldFit]:
+) -> dict[FoldKey, FoldFit]:
     """Fit to the moments of all folds but one, for each fold.
 
-    ``parts`` are the moments of each fold, with codes for groups. The estimators are refitted in
-    place; one that chooses by cross-validation does so again, by the folds that are left. All folds
-    have the same groups ``compared`` (by default all groups), although a group that is large enough
-    may be too small in a fold.
+    The estimators are refitted in place; one that chooses by cross-validation does so again, by the
+    folds that are left. All folds have the same groups ``compared`` (by default all groups),
+    although a group that is large enough may be too small in a fold.
     """
-    fits, parts = [], _kept_apart(parts, estimators)
-    for k in range(len(parts)):
-        progress("cross-validation", k / len(parts))
-        rest = reduce(GroupMoments.merge, [*parts[:k], *parts[k + 1 :]])
-        fits.append(fit_moments(rest, estimators, standardize, compared))
+    fits = {}
+    for i, key in enumerate(dealt.keys):
+        progress("cross-validation", i / len(dealt.keys))
+        fits[key] = _fit_without(key, dealt, estimators, standardize, compared)
     return fits
 
 
-def _kept_apart(
-    parts: Sequence[GroupMoments], estimators: Sequence[FairProjection]
-) -> list[GroupMoments]:
-    """The moments of folds, labelled by fold if an estimator chooses by cross-validation."""
-    if not any(map(chooses_by_folds, estimators)):
-        return list(parts)
-    return [
-        part.relabel({g: FoldLabel(0, k, g) for g in part.groups.tolist()})
-        for k, part in enumerate(parts)
-    ]
+def _fit_without(
+    key: FoldKey,
+    dealt: Dealt,
+    estimators: Sequence[FairProjection],
+    standardize: bool,
+    compared: Mask | None,
+) -> FoldFit:
+    rest = _merged(dealt.rest(key), estimators)
+    return fit_moments(rest, estimators, standardize, compared)
+
+
+def _merged(
+    parts: Mapping[FoldKey, GroupMoments], estimators: Iterable[FairProjection]
+) -> GroupMoments:
+    """All parts of one repeat, labelled by fold if an estimator chooses by cross-validation."""
+    if any(map(chooses_by_folds, estimators)):
+        return kept_apart({(0, fold): part for (_, fold), part in parts.items()})
+    return reduce(GroupMoments.merge, parts.values())
 
 
 def fit_moments(
@@ -145,11 +136,12 @@ def fit_moments(
         moments, scale = moments.standardize()
     if have_folds(moments.groups.tolist()):
         moments, by_fold = moments.without_folds(), moments
-    codes = moments.groups
+    groups = groups_alone(moments)
+    outcomes, codes = None if groups is moments else moments, groups.groups
     present = np.ones(len(codes), bool) if compared is None else compared[codes]
     for estimator in estimators:
         with quietly():
-            settled = SettledGroups(moments, present, [], by_fold=by_fold)
+            settled = SettledGroups(groups, present, [], outcomes, by_fold)
             estimator._fit_settled(moments, settled)
     return FoldFit.of(estimators, moments.mean, scale)
 
@@ -157,37 +149,44 @@ def fit_moments(
 def cross_fit(
     X: Any,
     codes: Codes,
-    fold: Codes,
+    dealt: Dealt,
     estimators: Sequence[FairProjection],
     standardize: bool,
     *,
     whole: FoldFit | None = None,
     sample_weight: Array | None = None,
     compared: Mask | None = None,
+    filled_in: Callable[[Codes, int], tuple[Array, Dealt]] | None = None,
     progress: Progress = silent,
 ) -> HeldOut:
     """Squared error of each row under projections fitted to the other folds.
 
-    X, an array or CSR matrix, is read once for the moments and once for the errors. ``whole`` holds
-    the projections fitted to all rows; without it they are fitted here. The other parameters are
-    those of :func:`fit_folds`.
+    X is an array or CSR matrix. ``whole`` holds the projections fitted to all rows; without it they
+    are fitted here. A row that is left out several times counts with its mean error, and one that
+    never is does not count. ``filled_in`` is for rows with missing values: from the fold of each
+    row and the fold left out, it gives X filled in by the other folds, and the moments of that. The
+    other parameters are those of :func:`fit_folds`.
     """
-    n_folds = int(fold.max()) + 1
-    weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-    parts = [
-        GroupMoments.from_data(X[fold == k], codes[fold == k], weights[fold == k])
-        for k in range(n_folds)
-    ]
-    fits = fit_folds(parts, estimators, standardize, compared, progress)
+    errors, times = np.zeros((len(estimators) + 1, len(codes))), np.zeros(len(codes))
+    fits, seen, own = {}, X, dealt
+    for i, (repeat, fold) in enumerate(dealt.keys):
+        progress("cross-validation", i / len(dealt.keys))
+        numbers, key = dealt.numbers[repeat], (repeat, fold)
+        if filled_in is not None:
+            (seen, own), key = filled_in(numbers, fold), (0, fold)
+        fit = _fit_without(key, own, estimators, standardize, compared)
+        rows = np.flatnonzero(numbers == fold)
+        errors[:, rows] += fit.errors(seen[rows])
+        times[rows] += 1
+        fits[repeat, fold] = fit
     if whole is None:
-        everything = reduce(GroupMoments.merge, _kept_apart(parts, estimators))
+        everything = _merged(dealt.of_repeat(0), estimators)
         whole = fit_moments(everything, estimators, standardize, compared)
-    errors = np.empty((len(estimators) + 1, len(codes)))
-    for k, fit in enumerate(fits):
-        errors[:, fold == k] = fit.errors(X[fold == k])
-    errors *= weights
-    refits, numbers = refit_effects(parts, fits, whole), np.arange(len(codes))
-    largest = largest_errors(numbers, codes, errors, weights, n_kept(len(codes)))
+    judged = np.flatnonzero(times)
+    weights = (np.ones(len(codes)) if sample_weight is None else sample_weight)[judged]
+    errors, codes = errors[:, judged] * (weights / times[judged]), codes[judged]
+    largest = largest_errors(judged, codes, errors, weights, n_kept(len(judged)))
+    refits = refit_effects(dealt, fits, whole)
     return HeldOut(errors[:-1], errors[-1], weights, codes, refits, largest)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._audit.result import RowInfluence
+from fairpca._audit.figures import RowInfluence
 from fairpca._typing import Array, Codes
 
 _SHARES = (0.0, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01)  # of the rows, left out

@@ -134,8 +134,24 @@ def spread_interval(
     means = [_resample(errors, how) for errors in groups]
     estimates = np.array([errors.mean() for errors in groups])
     variances = np.array([mean.variance for mean in means])
-    widths = _quantile(means, how.level) * np.sqrt(variances[:, None] + variances + refit_variances)
-    np.fill_diagonal(widths, 0.0)
+    quantile = _quantile(means, how.level)
+    return ends_of_spread(
+        estimates, quantile * np.sqrt(variances[:, None] + variances + refit_variances)
+    )
+
+
+def ends_of_spread(estimates: Array, widths: Array) -> tuple[float, float]:
+    """The largest lower end, at least 0, and the largest upper end of all differences.
+
+    ``widths``, of shape (k, k), are half those of the simultaneous intervals of the differences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ends_of_spread(np.array([1.0, 2.0, 4.0]), np.full((3, 3), 0.5))
+    (2.5, 3.5)
+    """
+    widths = widths * ~np.eye(len(estimates), dtype=bool)
     differences = estimates[:, None] - estimates
     return float((differences - widths).max()), float((differences + widths).max())
 

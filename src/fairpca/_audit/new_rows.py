@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.base import clone
 
-from fairpca._audit.fits import Fits
-from fairpca._audit.held_out import HeldOut
+from fairpca._audit.dealt import Dealt
+from fairpca._audit.figures import Change, Changes, Errors, Influence, RowInfluence
+from fairpca._audit.fits import Fits, fit_both, most_folds, rows_for
+from fairpca._audit.held_out import FoldFit, HeldOut
 from fairpca._audit.influence import Sides, row_influence
 from fairpca._audit.intervals import (
     Resampling,
@@ -17,7 +20,9 @@ from fairpca._audit.intervals import (
     spread_interval,
 )
 from fairpca._audit.refits import refit_variance
-from fairpca._audit.result import Change, Changes, Errors, Influence, RowInfluence
+from fairpca._audit.rows import AuditedRows
+from fairpca._estimators.base import FairProjection
+from fairpca._progress import Progress
 from fairpca._typing import Array, Codes
 
 PCA, FAIR = 0, 1  # the order of the projections in held-out errors
@@ -80,12 +85,15 @@ class NewRows:
         weights = np.bincount(codes, self._totals)
         overall = effects @ (weights / weights.sum())
         everyone: Codes = np.zeros(len(codes), np.intp)
+        before = self.errors(PCA)
         return Changes(
             [
-                _paired_change(shares[codes == g], effects[:, g], each)
-                for g in range(len(self.fits.settled.compared))
+                _paired_change(shares[codes == g], effects[:, g], each, float(R))
+                for g, R in enumerate(before.group_errors)
             ],
-            _paired_change(group_ratios(differences, self._totals, everyone)[1], overall, how),
+            _paired_change(
+                group_ratios(differences, self._totals, everyone)[1], overall, how, before.overall
+            ),
             Change(
                 float(shares[codes == self.fits.harmed].mean())
                 - float(shares[codes == self.fits.privileged].mean()),
@@ -116,6 +124,46 @@ class NewRows:
         return disparity_interval(shares[codes == A], shares[codes == B], how, float(variance))
 
 
-def _paired_change(shares: Array, effects: Array, how: Resampling) -> Change:
-    variance = float(refit_variance(effects))
-    return Change(float(shares.mean()), *change_interval(shares, how, variance))
+def _paired_change(shares: Array, effects: Array, how: Resampling, before: float) -> Change:
+    """The mean change; an error cannot fall by more than all of it."""
+    low, high = change_interval(shares, how, float(refit_variance(effects)))
+    return Change(float(shares.mean()), max(low, -before), high)
+
+
+def cross_fitted(
+    rows: AuditedRows, fits: Fits, scale: Array | None, dealt: Dealt, progress: Progress
+) -> NewRows:
+    """Errors under projections fitted without the row."""
+    whole = FoldFit.of([fits.pca, fits.fair], fits.pca.mean_, scale)
+    estimators = clone(fits.pca), clone(fits.fair)
+    held_out = rows.cross_fit(fits.settled, dealt, estimators, whole, progress)
+    return NewRows(fits, held_out, fits.fair.normalize)
+
+
+def can_judge(dealt: Dealt, r: int) -> bool:
+    """Whether every fold leaves rows that r components do not reproduce anyway."""
+    return dealt.fewest_fitted_to >= rows_for(r)
+
+
+def held_out_pca(
+    estimator: FairProjection,
+    rows: AuditedRows,
+    standardize: bool,
+    n_folds: int,
+    random_state: int,
+    progress: Progress,
+) -> tuple[int, Errors]:
+    """Errors of PCA for rows that were not fitted to, and the number of folds."""
+    moments, scale = rows.moments.standardize() if standardize else (rows.moments, None)
+    fits = fit_both(estimator, moments)
+    folds = most_folds(fits.settled, n_folds)
+    dealt = rows.deal(fits.settled, folds, random_state, progress) if folds else None
+    if dealt is None or not can_judge(dealt, fits.pca.n_components_):
+        counts, labels = fits.settled.moments.counts, fits.settled.moments.groups.tolist()
+        g = int(np.where(fits.settled.compared, counts, np.inf).argmin())
+        raise ValueError(
+            f"held-out errors need more rows than these {counts.sum()}, {counts[g]} of them of "
+            f"group {labels[g]!r}; merge small groups (--min-group-size and --small-groups), keep "
+            "fewer components, or judge by the rows fitted to."
+        )
+    return folds, cross_fitted(rows, fits, scale, dealt, progress).errors(PCA)

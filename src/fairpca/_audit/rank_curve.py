@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import clone
 
-from fairpca._audit.result import RankCurve
+from fairpca._audit.figures import RankCurve
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairpca._audit.figures import Errors, Reading
 from fairpca._audit.fits import Fits
 from fairpca._audit.new_rows import FAIR, PCA, NewRows
-from fairpca._audit.result import Errors, Reading
 
 
 def other_reading(fits: Fits, new: NewRows | None) -> Reading:

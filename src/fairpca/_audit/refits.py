@@ -22,12 +22,13 @@ pass: errors of a projection are a function of the moments of the fold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairpca._audit.dealt import Dealt, FoldKey, groups_alone
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
 
@@ -35,18 +36,19 @@ if TYPE_CHECKING:
     from fairpca._audit.held_out import FoldFit
 
 
-def refit_effects(parts: Sequence[GroupMoments], fits: Sequence[FoldFit], whole: FoldFit) -> Array:
+def refit_effects(dealt: Dealt, fits: Mapping[FoldKey, FoldFit], whole: FoldFit) -> Array:
     """What leaving out each fold does to its rows, of shape (n_estimators, n_folds, n_groups).
 
-    ``parts`` are the moments of each fold with codes for groups, ``fits`` the projections fitted
-    without it, ``whole`` those fitted to all rows. A group that is not in a fold has no effect.
+    ``fits`` are the projections fitted without each fold, ``whole`` those fitted to all rows. A
+    group that is not in a fold has no effect.
     """
-    everything = reduce(GroupMoments.merge, parts)
+    everything = groups_alone(reduce(GroupMoments.merge, dealt.of_repeat(0).values()))
     k = int(everything.groups.max()) + 1
     total = _weights(everything, k)
-    *anywhere, fitted = _group_errors(everything, [*fits, whole], k)
-    effects = np.zeros((len(parts), *fitted.shape))
-    for f, (part, fit) in enumerate(zip(parts, fits, strict=True)):
+    *anywhere, fitted = _group_errors(everything, [*fits.values(), whole], k)
+    effects = np.zeros((len(fits), *fitted.shape))
+    for f, (key, fit) in enumerate(fits.items()):
+        part = groups_alone(dealt.parts[key])
         without, within = _group_errors(part, [fit, whole], k)
         inside, weights = without - within, _weights(part, k)
         rest = total - weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -20,11 +21,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca._input.checks import check_integer
+from fairpca._input.checks import check_classifier, check_integer
 from fairpca._input.labels import encode_groups, encode_outcomes
 from fairpca._moments.strata import positive_class
 from fairpca._typing import Array, Codes, Mask
 from fairpca.metrics.rates import Draws, Outcomes, check_confidence, rates_by_group
+
+_NAMES = ("scores", "pca", "features")
 
 
 def classifier_outcomes(
@@ -60,8 +63,8 @@ def classifier_outcomes(
         The positive class; by default the larger of two. All others are negative.
     cv : int or splitter, default=5
     n_boot : int, default=200
-        Samples of each group's rows, drawn with replacement, for the intervals. The classifiers are
-        not fitted again for them.
+        Samples of each group's rows, drawn with replacement, for the intervals of gaps, AUC and
+        calibration. The classifiers are not fitted again for them.
     confidence : float, default=0.95
     random_state : int, RandomState or None, default=None
         Of the folds and the bootstrap.
@@ -69,7 +72,8 @@ def classifier_outcomes(
     Returns
     -------
     list of Outcomes
-        Of ``"scores"``, ``"pca"`` (with as many components) and ``"features"``.
+        Of ``"scores"``, ``"pca"`` (with as many components) and ``"features"``. Of a pipeline, PCA
+        and all features are those that arrive at its projection: standardised, for example.
 
     Examples
     --------
@@ -94,15 +98,15 @@ def classifier_outcomes(
     _check_kinds(estimator, X, classifier)
     rng = check_random_state(random_state)
     codes, labels = encode_groups(sensitive_features, len(X))
-    positive = _positive(y, len(X), pos_label)
+    positive, label = _positive(y, len(X), pos_label)
     folds = _folds(cv, positive, codes, labels.tolist(), rng)
     draws = Draws(n_boot, confidence, int(rng.randint(2**31 - 1)))
+    fit = _fitting(estimator, X, y, sensitive_features)
     results = []
-    for name, transform in _representations(estimator, X, y, sensitive_features):
-        chance = _predicted(classifier, transform, positive, folds)
+    for name, chance in zip(_NAMES, _predicted(classifier, fit, X, positive, folds), strict=True):
         seen = ~np.isnan(chance)
         rows = positive[seen], chance[seen], codes[seen]
-        results.append(rates_by_group(name, *rows, labels, draws))
+        results.append(replace(rates_by_group(name, *rows, labels, draws), positive=label))
     return results
 
 
@@ -114,49 +118,63 @@ def _check_kinds(estimator: Any, X: Any, classifier: Any) -> None:
             name = f"{name} that ends in {type(estimator.steps[-1][1]).__name__}"
             cure = "pass estimator=pipeline[:-1], classifier=pipeline[-1]"
         raise TypeError(f"estimator is a {name}, which has no transform; {cure}.")
-    if not hasattr(classifier, "predict_proba"):
-        name = type(classifier).__name__
-        raise TypeError(
-            f"classifier={name} has no predict_proba; pass one that has, for example "
-            f"sklearn.calibration.CalibratedClassifierCV({name}())."
-        )
+    check_classifier("classifier", classifier)
     if issparse(X):
         raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
 
 
-Transform = Callable[[NDArray[Any]], Callable[[NDArray[Any]], Any]]
+Seen = Callable[[NDArray[Any]], Any]  # what a classifier sees of rows
 
 
-def _representations(estimator: Any, X: Any, y: Any, groups: Any) -> list[tuple[str, Transform]]:
-    """Names, and functions from training rows to a function from rows to what is seen of them."""
+def _representations(model: Any, X: Any, train: NDArray[Any]) -> list[Seen]:
+    """The scores of a fitted model, those of PCA, and all features, as they arrive at the model."""
+    before = _before_projection(model)
 
-    def rows_of(values: Any, rows: NDArray[Any]) -> Any:
-        return _safe_indexing(values, rows)
+    def scores(rows: NDArray[Any]) -> Any:
+        return np.asarray(model.transform(_safe_indexing(X, rows)))
 
+    def features(rows: NDArray[Any]) -> Any:
+        values: Any = _safe_indexing(X, rows)
+        for step in before:
+            values = step.transform(values)
+        if hasattr(values, "toarray"):
+            values = values.toarray()  # sparse
+        return np.asarray(values, dtype=np.float64)
+
+    r, known = scores(train[:1]).shape[1], features(train)
+    plain = PCA(min(r, *known.shape)).fit(known)
+    return [scores, lambda rows: plain.transform(features(rows)), features]
+
+
+def _before_projection(model: Any) -> list[Any]:
+    """The fitted steps of a pipeline before its projection, or before the last if it has none."""
+    steps = _flat_steps(model)
+    places = [i for i, step in enumerate(steps) if hasattr(step, "components_")]
+    return steps[: places[-1] if places else -1]
+
+
+def _flat_steps(model: Any) -> list[Any]:
+    """The steps of a pipeline and of those in it, without those that pass on what they get."""
+    if not isinstance(model, Pipeline):
+        return [model]
+    steps = [step for _, step in model.steps if step not in (None, "passthrough")]
+    return [inner for step in steps for inner in _flat_steps(step)]
+
+
+def _fitting(estimator: Any, X: Any, y: Any, groups: Any) -> Callable[[NDArray[Any]], Any]:
+    """From training rows to a fitted model: the one given, or a clone fitted to these rows."""
     try:
         check_is_fitted(estimator)
-        fitted = True
     except NotFittedError:
-        fitted = False
+        names = _names_of_groups(estimator)
+    else:
+        return lambda train: estimator
 
-    def scores(train: NDArray[Any]) -> Callable[[NDArray[Any]], Any]:
-        model = estimator
-        if not fitted:
-            known = rows_of(groups, train)
-            model = clone(estimator)
-            named = dict.fromkeys(_names_of_groups(estimator), known)
-            model.fit(rows_of(X, train), rows_of(y, train), **named)
-        return lambda rows: np.asarray(model.transform(rows_of(X, rows)))
+    def fit(train: NDArray[Any]) -> Any:
+        here, there, known = (_safe_indexing(values, train) for values in (X, y, groups))
+        return clone(estimator).fit(here, there, **dict.fromkeys(names, known))
 
-    def pca(train: NDArray[Any]) -> Callable[[NDArray[Any]], Any]:
-        r = scores(train)(train[:1]).shape[1]
-        model = PCA(r).fit(np.asarray(rows_of(X, train), dtype=np.float64))
-        return lambda rows: model.transform(np.asarray(rows_of(X, rows), dtype=np.float64))
-
-    def features(train: NDArray[Any]) -> Callable[[NDArray[Any]], Any]:
-        return lambda rows: np.asarray(rows_of(X, rows), dtype=np.float64)
-
-    return [("scores", scores), ("pca", pca), ("features", features)]
+    return fit
 
 
 def _names_of_groups(estimator: Any) -> list[str]:
@@ -172,20 +190,22 @@ def _names_of_groups(estimator: Any) -> list[str]:
 
 def _predicted(
     classifier: Any,
-    transform: Transform,
+    fit: Callable[[NDArray[Any]], Any],
+    X: Any,
     positive: Mask,
     folds: list[tuple[NDArray[Any], NDArray[Any]]],
 ) -> Array:
-    """The probability of the positive class for each row; NaN for rows that no fold tests."""
-    chance = np.full(len(positive), np.nan)
+    """The probability of the positive class by each representation; NaN for rows never tested."""
+    chances = np.full((len(_NAMES), len(positive)), np.nan)
     for train, test in folds:
-        seen = transform(train)
-        fitted = clone(classifier).fit(seen(train), positive[train])
-        chance[test] = fitted.predict_proba(seen(test))[:, 1]
-    return chance
+        for chance, seen in zip(chances, _representations(fit(train), X, train), strict=True):
+            fitted = clone(classifier).fit(seen(train), positive[train])
+            chance[test] = fitted.predict_proba(seen(test))[:, 1]
+    return chances
 
 
-def _positive(y: Any, n_rows: int, pos_label: Any) -> Mask:
+def _positive(y: Any, n_rows: int, pos_label: Any) -> tuple[Mask, Any]:
+    """Which rows are positive, and the label of their class."""
     codes, labels = encode_outcomes(y, n_rows)
     if len(labels) < 2:
         raise ValueError(
@@ -193,7 +213,8 @@ def _positive(y: Any, n_rows: int, pos_label: Any) -> Mask:
             "pass y with two classes or more."
         )
     classes = labels.tolist()
-    return np.asarray(codes == classes.index(positive_class(classes, pos_label)))
+    label = positive_class(classes, pos_label)
+    return np.asarray(codes == classes.index(label)), label
 
 
 def _folds(

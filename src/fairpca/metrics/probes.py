@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 from threadpoolctl import threadpool_limits
 
-from fairpca._input.checks import check_integer
+from fairpca._input.checks import check_classifier, check_integer
 from fairpca._input.labels import encode_groups
 from fairpca._typing import Array, Codes
 from fairpca.metrics.auc import auc_interval, cross_fitted_auc
@@ -103,22 +104,24 @@ def probe_groups(
     """
     check_confidence(confidence)
     rng = check_random_state(random_state)
-    Z = check_array(scores, dtype=np.float64)
+    Z = _rows_of_scores(scores)
     codes, labels = encode_groups(sensitive_features, len(Z))
-    _check_groups(codes, labels.tolist(), "probe_groups")
-    rows = _sampled(codes, max_rows, rng)
+    _refuse_one_group(labels.tolist(), "probe_groups")
+    rows = sample_of_groups(codes, max_rows, rng)
     Z, codes = Z[rows], codes[rows]
     if isinstance(cv, (int, np.integer)):
         check_integer("cv", cv, 2)
         fewest = int(np.bincount(codes).min())
         if fewest < cv:
+            fewer = f"pass cv={fewest} or " if fewest > 1 else ""
             raise ValueError(
-                f"cv={cv} folds need {cv} rows of each group, but one has {fewest}; pass cv="
-                f"{max(fewest, 2)} or merge small groups."
+                f"cv={cv} folds need {cv} rows of each group, but one has {fewest}; {fewer}merge "
+                "small groups."
             )
         cv = StratifiedKFold(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
     folds = list(check_cv(cv, codes, classifier=True).split(Z, codes))
     probes = _usual_probes(rng) if probes is None else probes
+    _check_probes(probes)
     settings = Z, codes, folds, confidence
     with threadpool_limits(1):  # threads would wait for each other longer than they work
         return [_cross_fit(name, probe, *settings) for name, probe in probes.items()]
@@ -167,17 +170,17 @@ def rbf_mmd(
     >>> round(rbf_mmd(Z, groups), 3), round(rbf_mmd(Z + (groups == "b")[:, None], groups), 3)
     (0.003, 0.238)
     """
-    Z = check_array(scores, dtype=np.float64)
+    Z = _rows_of_scores(scores)
     codes, labels = encode_groups(sensitive_features, len(Z))
-    _check_groups(codes, labels.tolist(), "rbf_mmd")
-    rows = _sampled(codes, max_rows, check_random_state(random_state))
-    Z, codes = Z[rows], codes[rows]
+    _refuse_one_group(labels.tolist(), "rbf_mmd")
+    rows = sample_of_groups(codes, max_rows, check_random_state(random_state))
+    Z, codes = Z[rows] - Z[rows].mean(axis=0), codes[rows]
     squares = np.sum(Z**2, axis=1)
     distances = np.maximum(squares[:, None] + squares[None] - 2 * Z @ Z.T, 0.0)
     if sigma is None:
         upper = distances[np.triu_indices(len(Z), 1)]
         sigma = float(np.sqrt(np.median(upper) / 2)) or 1.0
-    elif not sigma > 0:
+    elif not 0 < sigma < inf:
         raise ValueError(f"sigma={sigma}: pass a positive width, or None for the median heuristic.")
     kernel = np.exp(-distances / (2 * sigma**2))
     members = (codes[:, None] == np.arange(len(labels))).astype(float)
@@ -185,6 +188,15 @@ def rbf_mmd(
     means = members.T @ kernel @ members
     own = np.diagonal(means)
     return float(np.max(own[:, None] + own[None] - 2 * means))
+
+
+def _rows_of_scores(scores: Any) -> Array:
+    if np.ndim(scores) == 1:
+        raise ValueError(
+            f"scores have one dimension, {len(scores)} numbers; pass a row of scores for each "
+            "person, for example scores.reshape(-1, 1) for one component."
+        )
+    return np.asarray(check_array(scores, dtype=np.float64))
 
 
 def _usual_probes(rng: np.random.RandomState) -> dict[str, Any]:
@@ -200,7 +212,17 @@ def _usual_probes(rng: np.random.RandomState) -> dict[str, Any]:
     }
 
 
-def _check_groups(codes: Codes, labels: list[Any], function: str) -> None:
+def _check_probes(probes: Any) -> None:
+    if not isinstance(probes, Mapping) or not probes:
+        raise TypeError(
+            f"probes={probes!r}: pass classifiers by name, for example {{'forest': "
+            "RandomForestClassifier()}, or None for the usual ones."
+        )
+    for name, probe in probes.items():
+        check_classifier(f"probe {name!r}", probe)
+
+
+def _refuse_one_group(labels: list[Any], function: str) -> None:
     if len(labels) < 2:
         raise ValueError(
             f"{function} got one group only ({labels[0]!r}), so there is nothing to tell apart; "
@@ -208,7 +230,7 @@ def _check_groups(codes: Codes, labels: list[Any], function: str) -> None:
         )
 
 
-def _sampled(codes: Codes, max_rows: int | None, rng: np.random.RandomState) -> Codes:
+def sample_of_groups(codes: Codes, max_rows: int | None, rng: np.random.RandomState) -> Codes:
     """All rows, or a random sample of each group's rows, in their order.
 
     Groups whose share of the sample would be small give all their rows, or half of what they would

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from fairpca._typing import Array, Codes, Labels, Mask
+from fairpca.metrics.auc import auc_interval
 
 METRICS = (
     "accuracy",
@@ -46,8 +48,10 @@ class Outcomes:
         What the classifier saw: ``"scores"``, ``"pca"`` or ``"features"``.
     overall : dict of str to float
         Each metric over all rows.
+    base_rate : float
+        The share of rows that are positive, to compare with the overall selection rate.
     by_group : dict of str to dict of label to Estimate
-        Each metric of each group.
+        Each metric of each group; Wilson's interval for those that are shares of rows.
     difference : dict of str to Estimate
         Largest less smallest value of a group: 0 is parity. The interval starts at 0 unless the
         rows tell that two groups differ; it holds for all pairs of groups at once.
@@ -57,14 +61,18 @@ class Outcomes:
     data : tuple of ndarray or None
         For each row whether it is positive, its predicted probability, and its group; None in an
         audit, which keeps no rows.
+    positive : label
+        The class that counts as positive: who is predicted to be of it is selected.
     """
 
     name: str
     overall: Mapping[str, float]
+    base_rate: float
     by_group: Mapping[str, Mapping[Any, Estimate]]
     difference: Mapping[str, Estimate]
     ratio: Mapping[str, Estimate]
     data: tuple[NDArray[Any], Array, NDArray[Any]] | None
+    positive: Any = True
 
     def to_metric_frame(self, metrics: Any = None) -> Any:
         """The predictions as a :class:`fairlearn.metrics.MetricFrame`.
@@ -119,27 +127,33 @@ def check_confidence(confidence: float) -> None:
 def rates_by_group(
     name: str, positive: Mask, chance: Array, codes: Codes, labels: Labels, draws: Draws
 ) -> Outcomes:
-    """All figures, and their intervals from samples of each group's rows."""
+    """All figures, and their intervals.
+
+    Resampling the rows of a group without errors gives no errors, so that rates of 0 and 1 would be
+    certain. So shares of rows have Wilson's interval, and gaps between them are drawn from what the
+    counts leave possible (Jeffreys' prior). AUC and calibration are resampled.
+    """
     members = [np.flatnonzero(codes == g) for g in range(len(labels))]
     groups = [_Rates(positive[rows], chance[rows]) for rows in members]
     table = np.array([rates.of(np.ones(rates.n)) for rates in groups])
-    rng = np.random.default_rng(draws.seed)
+    rng, level = np.random.default_rng(draws.seed), draws.confidence
     drawn = np.array(
         [[rates.of(_resampled(rates.n, rng)) for rates in groups] for _ in range(draws.n_boot)]
     )
-    level = draws.confidence
-    ends = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    for g, rates in enumerate(groups):
+        for metric, (count, n) in rates.counts().items():
+            possible = rng.beta(count + 0.5, n - count + 0.5, draws.n_boot)
+            drawn[:, g, METRICS.index(metric)] = possible
+    own = [rates.estimates(table[g], drawn[:, g], level) for g, rates in enumerate(groups)]
     sizes = np.array([rates.n for rates in groups])
     overall = _Rates(positive, chance).of(np.ones(len(chance)))
     return Outcomes(
         name=name,
         overall=dict(zip(METRICS, overall.tolist(), strict=True)),
+        base_rate=float(positive.mean()),
         by_group={
-            metric: {
-                label: Estimate(float(table[g, j]), float(ends[0, g, j]), float(ends[1, g, j]))
-                for g, label in enumerate(labels.tolist())
-            }
-            for j, metric in enumerate(METRICS)
+            metric: {label: own[g][metric] for g, label in enumerate(labels.tolist())}
+            for metric in METRICS
         },
         difference={
             metric: gap_estimate(table[:, j], drawn[:, :, j], level)
@@ -189,6 +203,34 @@ class _Rates:
                 ]
             )
 
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Metrics that are shares of rows: how many rows, out of how many."""
+        y, chosen = self._y, self._chosen
+        up, n = int(y.sum()), self.n
+        return {
+            "accuracy": (int(np.sum(chosen == y)), n),
+            "selection_rate": (int(chosen.sum()), n),
+            "true_positive_rate": (int(chosen @ y), up),
+            "false_positive_rate": (int(chosen @ (1 - y)), n - up),
+        }
+
+    def estimates(self, values: Array, drawn: Array, confidence: float) -> dict[str, Estimate]:
+        """Each metric with its interval."""
+        ends = np.nanquantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+        found = {
+            metric: Estimate(*map(float, (values[j], ends[0, j], ends[1, j])))
+            for j, metric in enumerate(METRICS)
+        }
+        for metric, (count, n) in self.counts().items():
+            if n:
+                low, high = binomtest(count, n).proportion_ci(confidence, method="wilson")
+                found[metric] = Estimate(count / n, float(low), float(high))
+        auc, up = found["auc"].value, int(self._y.sum())
+        error = float(np.nanstd(drawn[:, METRICS.index("auc")]))
+        fewest = max(min(up, self.n - up), 1)
+        found["auc"] = Estimate(auc, *auc_interval(auc, error, fewest, confidence))
+        return found
+
 
 def gap_estimate(values: Array, drawn: Array, confidence: float) -> Estimate:
     """Largest less smallest value of a group, with its interval.
@@ -210,8 +252,8 @@ def gap_estimate(values: Array, drawn: Array, confidence: float) -> Estimate:
 
 def ratio_estimate(values: Array, drawn: Array, sizes: Array, confidence: float) -> Estimate:
     """Smallest over largest value of a group, with its interval: a gap of logarithms."""
-    least = 0.5 / sizes  # a rate of 0 counts as half a row, for it has no logarithm
-    logs = np.log(np.maximum(values, least)), np.log(np.maximum(drawn, least))
+    # A rate of 0 counts as half a row, for it has no logarithm; what is drawn may be less.
+    logs = np.log(np.maximum(values, 0.5 / sizes)), np.log(np.maximum(drawn, 0.1 / sizes))
     _, low, high = gap_estimate(*logs, confidence)
     if values.min() > 0:
         value = float(values.min() / values.max())

@@ -20,6 +20,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,8 @@ def group_separation(
     >>> round(group_separation(blind, X, groups).largest()["discriminant_auc"], 3)
     0.5
     """
+    if not 0 <= constant < inf:
+        raise ValueError(f"constant={constant}: pass 0, or a positive number.")
     if not isinstance(X, GroupMoments):
         estimator, X = seen_by_projection(estimator, X)
     moments = _moments_of_rows(X, sensitive_features, sample_weight)
@@ -176,9 +179,9 @@ def _mahalanobis(means: Array, within: Array) -> Array:
     distances = _of_pairs(len(means), lambda g, h: float(np.linalg.norm(scaled[g] - scaled[h])))
     if not varying.all():
         warnings.warn(
-            f"the scores do not vary within groups in {int(np.sum(~varying))} of "
-            f"{len(values)} directions; the Mahalanobis distance is taken in the others, and is "
-            "infinite for groups that differ in these.",
+            f"the scores do not vary within groups in {int(np.sum(~varying))} of their "
+            f"{len(values)} dimension{'s' if len(values) > 1 else ''}; the Mahalanobis distance is "
+            "taken in the others, and is infinite for groups that differ there.",
             RuntimeWarning,
             stacklevel=3,
         )
