@@ -14,6 +14,7 @@ from fairpca.datasets import load_diabetes_by_sex, make_two_groups
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 from fairpca.report import Provenance, render
+from fairpca.report._refit import python_of
 from fairpca.report._slider import Stops
 
 pytestmark = pytest.mark.slow
@@ -133,6 +134,7 @@ def test_slider_moves_the_numbers_and_the_marks(visit, page_source, diabetes):
         assert float(shown["overall"]) == pytest.approx(path.overall[i], rel=1e-3)
         for g in range(2):
             assert float(shown[g]) == pytest.approx(path.group_errors[i, g], rel=1e-3)
+        assert f"fair = {python_of(path.fits[i])}.fit" in page.text_content(".refit")
         page.wait_for_function(f"(before) => ({place})() !== before", arg=before)
     page.focus("#position")
     page.keyboard.press("ArrowLeft")
@@ -196,7 +198,7 @@ def test_choosing_a_component_changes_the_loadings(visit, page_source):
     )
 
 
-@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("width", [360, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_fits_the_screen_light_and_dark(visit, page_source, width, scheme):
     page = visit(page_source, width=width, color_scheme=scheme)
@@ -205,6 +207,49 @@ def test_fits_the_screen_light_and_dark(visit, page_source, width, scheme):
     dark = sum(map(int, re.findall(r"\d+", background)[:3])) < 300
     assert dark == (scheme == "dark")
     assert text_stands_out(page)
+    cut_off = page.evaluate("""() => [...document.querySelectorAll(".chart svg")].flatMap((svg) =>
+      [...svg.querySelectorAll(".role-axis-title text")].filter((title) =>
+        title.getBoundingClientRect().right > svg.getBoundingClientRect().right + 1)
+        .map((title) => title.textContent))""")
+    assert cut_off == []
+
+
+def test_tables_break_no_words_and_print_whole(visit, page_source):
+    interval = "<td>0.596 (0.465 to 0.714)</td>"
+    row = f'<th scope="row">AUC of a linear discriminant</th>{interval}{interval}'
+    page = visit(page_source, width=390)
+    page.evaluate("(row) => { document.querySelector('#giveaway tbody tr').innerHTML = row; }", row)
+    broken = page.evaluate("""() => {
+      const found = [], walk = document.createTreeWalker(document.querySelector("main"), 4);
+      for (let text = walk.nextNode(); text; text = walk.nextNode()) {
+        if (!text.parentElement.closest("table")) continue;
+        for (const word of text.data.matchAll(/[^\\s-]+/g)) {
+          const range = document.createRange();
+          range.setStart(text, word.index);
+          range.setEnd(text, word.index + word[0].length);
+          if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1)
+            found.push(word[0]);
+        }
+      }
+      return found;
+    }""")
+    assert broken == []
+    cut_off = "(e) => e.scrollWidth > e.clientWidth + 1"
+    assert page.eval_on_selector("#giveaway", f"(e) => ({cut_off})(e.parentElement)") is False
+    page.emulate_media(media="print")
+    assert page.eval_on_selector(".scroll", "(e) => getComputedStyle(e).overflowX") == "visible"
+
+
+def test_whatever_scrolls_has_a_name_and_is_reached_by_keys(visit, page_source):
+    page = visit(page_source, width=360)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    unreachable = """(e) => e.scrollWidth > e.clientWidth + 1 &&
+      getComputedStyle(e).overflowX === "auto" && (e.tabIndex < 0 ||
+      !e.matches("[role=region][aria-label], [role=region][aria-labelledby]"))"""
+    assert page.evaluate(f"[...document.querySelectorAll('main *')].some({unreachable})") is False
+    page.focus(".scroll")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.querySelector('.scroll').scrollLeft > 0")
 
 
 def text_stands_out(page):
@@ -286,6 +331,6 @@ def test_small_groups_are_named_on_the_page(visit):
 def test_one_component_and_tiny_group(visit):
     made = make_two_groups((30, 1), 3, random_state=0)
     page = visit(render(audit(made.data, made.sensitive_features, FairPCA(1), **QUICK)))
-    assert "too few rows" in page.text_content("#verdict")
+    assert "“minority” has only one row" in page.text_content("#verdict")
     assert page.query_selector("#intervals") is None
     assert page.query_selector("#component") is None

@@ -18,15 +18,16 @@ from fairpca import (
     WelfarePCA,
     audit,
 )
-from fairpca._audit.result import Change
+from fairpca._audit.figures import Change
 from fairpca.datasets import load_diabetes_by_sex
 
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 from fairpca.report import Provenance, render
-from fairpca.report._charts import _estimate_chart
+from fairpca.report._charts.new_rows import estimates_chart
+from fairpca.report._marks import named_points
 from fairpca.report._slider import Stops
-from fairpca.report._view import view
+from fairpca.report._view import cards, view
 from fairpca.report._words import verdict
 
 ESTIMATORS_AND_PAPERS = {
@@ -124,6 +125,19 @@ def test_what_a_frontier_shows_by_itself(diabetes):
     assert len(points) == 11
 
 
+def test_names_of_points_that_are_close_stand_one_above_the_other(diabetes):
+    path, R = diabetes.path, float(diabetes.path.reconstruction_error[0])
+    ends = {"PCA": (1.0, 1.0), "efficient": (0.95, 1.001), "c-FPCA": (0.9, 1.002), "u-FPCA": (0, 2)}
+    marks = {
+        name: replace(path.marks[name], disparity=D, reconstruction_error=R * cost)
+        for name, (D, cost) in ends.items()
+    }
+    fair = replace(diabetes.fair, disparity=0.0, overall=2 * R)
+    close = replace(diabetes, path=replace(path, marks=marks), fair=fair)
+    levels = {point["name"]: point["level"] for point in named_points(close)}
+    assert levels == {"PCA": 0, "efficient": 1, "c-FPCA": 2, "u-FPCA, this report": 0}
+
+
 @pytest.mark.slow
 def test_page_of_many_groups_with_long_names_is_small():
     rng = np.random.default_rng(0)
@@ -150,7 +164,9 @@ def test_verdict_says_first_who_gains_and_who_pays_on_new_rows(diabetes):
     one = verdict(changed(diabetes, (0.05 * female, 1.0), (-0.1 * male, 0.01)))
     assert one.headline.endswith("“male” 10.0 % better; no group is worse off beyond chance.")
     harm = verdict(changed(diabetes, (0.05 * female, 0.01), (-0.1 * male, 1.0)))
-    assert harm.headline.endswith("reconstructs “female” 5.0 % worse and no group better.")
+    assert harm.headline.endswith(
+        "reconstructs “female” 5.0 % worse and no group better beyond chance."
+    )
     assert harm.tone == "bad"
     chance = verdict(changed(diabetes, (0.05 * female, 1.0), (-0.1 * male, 1.0)))
     assert chance.headline == "On new rows, fair PCA changes no group’s error beyond chance."
@@ -162,6 +178,21 @@ def test_nothing_is_green_that_was_levelled_down(diabetes):
     said = verdict(changed(replace(diabetes, fair=worse), (0.1, 0.01), (-0.1, 0.01)))
     assert said.tone == "open"
     assert "This is levelling down" in said.notices[0]
+
+
+@pytest.mark.parametrize(("seed", "tone"), [(1, "open"), (2, "good")])
+def test_nothing_is_green_where_the_direction_is_reversed_beyond_chance(seed, tone):
+    """The eigenvalues cross here: the fit jumps past parity, with seed 2 within chance."""
+    rng = np.random.default_rng(seed)
+    g = rng.choice(["f", "m"], 500, p=[0.3, 0.7])
+    X = rng.normal(size=(500, 6)) * [4, 3, 2, 1, 1, 1]
+    X[g == "f"] = X[g == "f"][:, ::-1]
+    found = audit(X, g, FairPCA(2, cv=10, random_state=0), random_state=0)
+    assert found.cross_validation.fair.disparity < 0
+    said = verdict(found)
+    assert said.tone == tone
+    ends = {"open": "The direction is reversed, beyond chance.", "good": "less, beyond chance."}
+    assert said.after.endswith(ends[tone])
 
 
 def test_a_change_that_chance_can_explain_is_called_so(diabetes):
@@ -182,6 +213,10 @@ def test_reversed_direction_on_new_rows_is_said(diabetes):
         "".join(verdict(replace(result, bootstrap=bootstrap)).notices)
     )
     assert not any("reversed" in notice for notice in verdict(diabetes).notices)
+    both = replace(result, cross_validation=replace(held_out, pca=turned, fair=turned))
+    for changes, expected in (((0.0, 0.1), 2), ((0.0, 0.0), 1)):  # once where fair PCA is PCA
+        said = verdict(changed(both, changes, changes)).notices
+        assert sum("reversed" in notice for notice in said) == expected
 
 
 def test_readings_that_disagree_are_noticed(diabetes):
@@ -199,6 +234,7 @@ def test_readings_that_disagree_are_noticed(diabetes):
 def test_small_groups_that_steer_are_named(diabetes):
     said = verdict(replace(diabetes, group_sizes=[430, 12])).notices
     assert "“male” has only 12 rows and steers the result" in said[0]
+    assert said[0].endswith("Collect more rows of it before you rely on the result.")
     assert not verdict(replace(diabetes, group_sizes=[400, 42])).notices
 
 
@@ -207,6 +243,18 @@ def test_a_recommendation_to_stay_at_pca_is_called_so(diabetes):
     assert said.headline.endswith("the recommendation is PCA itself.")
     assert said.tone == "open"
     assert "made without the rows judged" in said.notices[0]
+    alike = changed(diabetes, (0.0, 0.0), (0.0, 0.0))
+    said = verdict(replace(alike, status="no gain on held-out rows: PCA"))
+    assert "fair PCA" not in said.after
+    assert not said.notices
+    assert [card["note"] for card in cards(alike)[:2]] == ["fair PCA is PCA"] * 2
+
+
+def test_a_difference_that_chance_can_explain_is_called_so(diabetes):
+    for interval, by_chance in (((-0.1, 0.4), True), ((0.1, 0.4), False)):
+        bootstrap = replace(diabetes.bootstrap, pca=interval)
+        said = verdict(replace(diabetes, bootstrap=bootstrap)).before
+        assert said.endswith("; chance can explain that.") == by_chance
 
 
 def test_rounding_makes_no_headline():
@@ -227,13 +275,40 @@ def test_full_rank_is_not_a_pass():
     assert said.tone == "open"
 
 
+def test_features_that_only_tell_rows_apart_are_mentioned(diabetes):
+    assert not any("row numbers" in notice for notice in verdict(diabetes).notices)
+    names = ["person_id", *diabetes.feature_names[1:]]
+    told = verdict(replace(diabetes, feature_names=names)).notices[0]
+    assert told.startswith("Columns that look like row numbers or ids are among the features: “per")
+
+
+def test_why_nothing_is_said_about_new_rows():
+    bunch = load_diabetes_by_sex(prepare=False)
+    groups = bunch.sensitive_features.astype(object)
+    groups[0] = "nobody else"
+    said = verdict(audit(bunch.data, groups, FairPCA(3), **QUICK)).headline
+    assert said == "Nothing can be said about new rows: “nobody else” has only one row."
+    few = audit(bunch.data[:5], ["a", "a", "b", "b", "b"], FairPCA(3), **QUICK)
+    assert verdict(few).headline.endswith("there are too few rows to leave some out.")
+
+
+def test_a_long_name_does_not_hide_how_much_was_filled_in(diabetes):
+    name = "a group with a name of more than thirty-two letters"
+    page = render(diabetes, Provenance(filled={"age": 3}, filled_shares={name: 0.25, "b": 0.0}))
+    assert re.search("a group with a name of more tha… 25.0 %, b 0 %", page)
+
+
 def test_what_the_audit_shows_by_itself(diabetes):
     text, html = repr(diabetes), diabetes._repr_html_()
     said = verdict(diabetes)
     assert said.headline in text
-    assert text.startswith("Audit of FairPCA(n_components=3): 3 components, 442 rows, 2 groups")
+    assert text.startswith(
+        "Audit of FairPCA(n_components=3): 3 components, columns standardised, 442 rows, 2 groups"
+    )
     assert said.headline in html
+    assert text.splitlines()[0] in html
     assert html.count("<tr>") == 4
+    assert html.count('<th scope="row">') == 3
     assert html.count("<circle") == 2
     hostile = replace(diabetes, groups=["<b>", "male"], privileged_group="<b>")
     assert "<b>" not in hostile._repr_html_()
@@ -257,6 +332,12 @@ def test_texts_are_about_the_estimator_that_was_audited(estimator, diabetes):
     assert said["source"] == ESTIMATORS_AND_PAPERS[name]
     assert ("errors" if name == "FairPCA" else f"is here {name},") in said["aim"]
     assert ("BlindPCA is made for that" in said["hiding"]) == (name != "BlindPCA")
+    # Errors are what hiding costs, not what it is for: a loss is said, but is no verdict.
+    changes = replace(diabetes.changes, groups=[Change(0.2, 0.1, 0.3)] * len(diabetes.groups))
+    found = verdict(replace(diabetes, estimator=repr(estimator), changes=changes))
+    assert "no group better" in found.headline
+    assert found.tone == ("open" if name == "BlindPCA" else "bad")
+    assert (said["aim"] in found.notices) == (name == "BlindPCA")
 
 
 def test_page_of_another_estimator_says_nothing_that_holds_for_fair_pca_only(diabetes):
@@ -298,7 +379,7 @@ def test_marks_have_the_shapes_of_the_legend():
     """A circle for PCA and a square for fair PCA, as the page says above the chart."""
     mark = {"what": "rate", "low": 0.1, "estimate": 0.2, "high": 0.3}
     marks = [{**mark, "method": method} for method in ("PCA", "fair PCA")]
-    points = _estimate_chart(marks, "gap", 0.0).to_dict()["layer"][-1]["encoding"]
+    points = estimates_chart(marks, "gap", 0.0).to_dict()["layer"][-1]["encoding"]
     assert points["shape"]["scale"] == {
         "domain": ["PCA", "fair PCA"],
         "range": ["circle", "square"],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from fairpca._audit.result import Audit, Change
+from fairpca._audit.figures import Change
+from fairpca._audit.result import Audit
 from fairpca.report._size import unit
 from fairpca.report._text import figure, signed_percent
 
+_VISIBLE = 1e-6  # of the variance: less is rounding
 _LITTLE = 0.01  # of the variance: a share of an error smaller than this says nothing
 
 
@@ -13,12 +15,18 @@ def changed_groups(audit: Audit, direction: int) -> list[int]:
     """Groups whose error changes in this direction beyond chance, on new rows."""
     if audit.changes is None:
         return []
-    changes, visible = audit.changes.groups, 1e-6 * unit(audit)
+    changes, visible = audit.changes.groups, _VISIBLE * unit(audit)
     return [
         g
         for g, change in enumerate(changes)
         if audit.compared[g] and change.direction == direction and abs(change.estimate) > visible
     ]
+
+
+def unlike_pca(audit: Audit) -> bool:
+    """Whether the fair projection is another one than PCA for some of the new rows."""
+    changes = [] if audit.changes is None else audit.changes.groups
+    return any(change.high - change.low > _VISIBLE * unit(audit) for change in changes)
 
 
 def relative_change(audit: Audit, g: int) -> float:

@@ -21,6 +21,7 @@ Marks = list[dict[str, Any]]
 
 MOST_FEATURES = 12
 _LONGEST_FEATURE = 22  # of a feature, beside a chart
+_WIDTH_OF_A_LETTER, _HEIGHT_OF_A_NAME = 0.018, 0.06  # of the frontier's chart
 
 
 def path(audit: Audit) -> Marks:
@@ -82,10 +83,19 @@ def named_points(audit: Audit) -> Marks:
         at = zero_if_rounding(D, size), 100 * zero_if_rounding(cost, 1.0)
         near = next((p for p in places if abs(p[0] - at[0]) <= visible), at)
         places.setdefault(near, []).append(name)
-    return [
-        {"name": ", ".join(names), "disparity": at[0], "cost": at[1]}
-        for at, names in places.items()
+    points: Marks = [
+        {"name": ", ".join(names), "disparity": at[0], "cost": at[1], "level": 0}
+        for at, names in sorted(places.items(), reverse=True)
     ]
+    drawn = [*points, *path_of_new_rows(audit)]
+    width, height = (float(np.ptp([row[axis] for row in drawn])) for axis in ("disparity", "cost"))
+    for i, point in enumerate(points):  # names stand left of their points, one above the other
+        room = _WIDTH_OF_A_LETTER * len(point["name"]) * width
+        for left in points[:i]:
+            beside = left["disparity"] - point["disparity"] < room
+            if beside and point["cost"] - left["cost"] < _HEIGHT_OF_A_NAME * height:
+                point["level"] = max(point["level"], left["level"] + 1)
+    return points
 
 
 def ranks(audit: Audit) -> Marks:

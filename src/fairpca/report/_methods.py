@@ -56,6 +56,14 @@ _METHODS_BY_NAME = {
         "may still tell the groups apart.",
         "mean scores",
     ),
+    "FairPLS": MethodTexts(
+        "Fair PCA is here FairPLS, which makes scores for the target. The errors are what that "
+        "costs.",
+        "de Jong (1993)",
+        "With a notion, FairPLS evens out mean scores on the rows fitted to. Other differences, "
+        "and new rows, may still tell the groups apart.",
+        "mean scores",
+    ),
 }
 
 

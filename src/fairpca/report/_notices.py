@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._audit.result import Audit, Errors
+from fairpca._audit.figures import Errors
+from fairpca._audit.result import Audit
+from fairpca._input.identifiers import is_identifier
 from fairpca._problems.status import Status
-from fairpca.report._changes import changed_groups, relative_change
+from fairpca.report._changes import changed_groups, relative_change, unlike_pca
 from fairpca.report._methods import method_name
 from fairpca.report._size import nearly_equal, unit
-from fairpca.report._text import display_names, figure, percent
+from fairpca.report._text import display_names, figure, in_a_row, percent
 
 _FEW_ROWS = 30  # below, a group that decides the result is worth a warning
 _FEW_PAID_FOR = 100, 0.1  # and so is one of fewer rows for which others pay more than this
@@ -23,7 +25,8 @@ def notices(audit: Audit) -> list[str]:
     """What must not be overlooked, a sentence each."""
     stays = audit.status == Status.NO_GAIN
     found = [
-        _no_gain() if stays else "",
+        _identifiers(audit),
+        _no_gain() if stays and unlike_pca(audit) else "",
         *_reversals(audit),
         _levelling(audit),
         "" if stays else _readings(audit),
@@ -33,10 +36,22 @@ def notices(audit: Audit) -> list[str]:
     return [notice for notice in found if notice]
 
 
+def _identifiers(audit: Audit) -> str:
+    """Features that only tell rows apart, by their names."""
+    names = display_names([name for name in audit.feature_names if is_identifier(name)])
+    if not names:
+        return ""
+    return (
+        "Columns that look like row numbers or ids are among the features: "
+        f"{in_a_row([f'“{name}”' for name in names[:6]])}. Leave them out if they only tell rows "
+        "apart."
+    )
+
+
 def _no_gain() -> str:
     return (
         "On all rows the choice is PCA. The figures on new rows are those of the same choice made "
-        "without the rows judged, and where that is not PCA they differ from PCA’s."
+        "without the rows judged, and that is not always PCA."
     )
 
 
@@ -47,10 +62,8 @@ def _reversals(audit: Audit) -> list[str]:
         return []
     names = display_names([audit.privileged_group, audit.harmed_group])
     said = []
-    for method, errors, (_, high) in (
-        ("PCA", held_out.pca, interval.pca),
-        ("fair PCA", held_out.fair, interval.fair),
-    ):
+    found = [("PCA", held_out.pca, interval.pca), ("fair PCA", held_out.fair, interval.fair)]
+    for method, errors, (_, high) in found if unlike_pca(audit) else found[:1]:
         worth_saying = high < 0 or -errors.disparity > _LITTLE_LEFT * abs(held_out.pca.disparity)
         reversed_there = errors.disparity < 0 and not nearly_equal(audit, *errors.group_errors)
         if reversed_there and worth_saying:
@@ -126,11 +139,16 @@ def _small_groups_that_steer(audit: Audit) -> list[str]:
         n = audit.group_sizes[g]
         if n < _FEW_ROWS or (n < most_rows and paid > most_paid and label == audit.harmed_group):
             role = "worst" if label == audit.harmed_group else "best"
+            steps = (
+                "Merge small groups or leave them out (--min-group-size and --small-groups; in "
+                "Python min_group_size and small_groups)."
+                if sum(audit.compared) > 2
+                else "Collect more rows of it before you rely on the result."
+            )
             price = f", and others get up to {percent(paid)} worse" if paid > 0 else ""
             said.append(
                 f"“{names[g]}” has only {n} row{'s' if n > 1 else ''} and steers the result: it is "
-                f"the group that PCA serves {role}{price}. Merge small groups or leave them out "
-                "(min_group_size, small_groups)."
+                f"the group that PCA serves {role}{price}. {steps}"
             )
     return said
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # a page is made without pyarrow, which these load
     from fairpca._audit.result import Audit
     from fairpca._moments.prepare import Prepared
     from fairpca._tables.choices import Choices
+    from fairpca._tables.roles import FittedColumns
 
 
 def read_table(
@@ -32,6 +33,8 @@ def read_table(
     decimal: str | None = None,
     missing_values: Sequence[str] = (),
     no_header: bool = False,
+    sheet: str | None = None,
+    impute: str | None = None,
     encoding: str = "utf-8",
 ) -> Bunch:
     """Read features and groups from files; the arguments are options of ``fairpca report``.
@@ -39,8 +42,8 @@ def read_table(
     Parameters
     ----------
     data : str, sequence of str or None
-        CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; ``-`` reads CSV
-        from standard input; None is the bundled health data, grouped by race
+        CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; spreadsheets;
+        ``-`` reads CSV from standard input; None is the bundled health data, grouped by race
         (:func:`fairpca.datasets.load_rand_health`).
     groups : sequence of str
         Columns that name the groups; several are crossed.
@@ -66,6 +69,11 @@ def read_table(
         Texts that stand for a missing value in text files, besides the usual ones.
     no_header : bool, default=False
         Text files hold no column names; the columns are called c0, c1, ...
+    sheet : str, optional
+        The sheet of a spreadsheet; needed if several hold rows.
+    impute : {"median"}, optional
+        Accept missing numbers. They stay NaN, for ``audit(..., impute="median")``, which fills them
+        in for each fold by the rows fitted to.
     encoding : str, default="utf-8"
         The encoding of text files.
 
@@ -84,19 +92,13 @@ def read_table(
     >>> people.data.num_rows
     5827
     """
-    from fairpca._estimators.advice import warn
     from fairpca._tables.choices import Choices
+    from fairpca._tables.identifiers import warn_of_identifiers
 
     asked = groups, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
-    choices = Choices(*asked, target, decimal, missing_values, no_header)
+    choices = Choices(*asked, target, decimal, missing_values, no_header, sheet, impute)
     prepared = prepare_data(data, choices, encoding, rows_up_to=float("inf"))
-    ids = list(prepared.roles.identifiers)
-    if ids:
-        warn(
-            f"{prepared.source}: columns {ids} are left out, because they look like row numbers or "
-            f"ids; pass keep_ids=True to use them, or drop={ids} to say that you agree.",
-            UserWarning,
-        )
+    warn_of_identifiers(prepared.table, prepared.roles)
     return Bunch(
         data=prepared.X,
         sensitive_features=prepared.groups,
@@ -111,6 +113,7 @@ def prepare_data(
     encoding: str = "utf-8",
     rows_up_to: float = 0,
     progress: Progress = silent,
+    fitted: FittedColumns | None = None,
 ) -> Prepared:
     """Read files, or without any the bundled data, grouped by race.
 
@@ -119,7 +122,7 @@ def prepare_data(
     from fairpca._moments.prepare import prepare_table
 
     if data is not None:
-        return prepare_table(data, choices, encoding, rows_up_to, progress)
+        return prepare_table(data, choices, encoding, rows_up_to, progress, fitted)
     from fairpca._tables.formats import write_temporary
     from fairpca.datasets import load_rand_health
 
@@ -128,7 +131,7 @@ def prepare_data(
     columns["race"] = people.sensitive_features
     choices = replace(choices, groups=choices.groups or ["race"])
     file = write_temporary("RAND health data (bundled)", columns)
-    return prepare_table(file, choices, encoding, rows_up_to, progress)
+    return prepare_table(file, choices, encoding, rows_up_to, progress, fitted)
 
 
 def report_code(
@@ -138,28 +141,41 @@ def report_code(
 
     ``streamed``: whether the command did not keep the rows in memory, as these lines do.
     """
+    note = "# Reads all rows into memory; folds and samples are drawn differently."
+    return [
+        *([note] if streamed else []),
+        f"from fairpca import {audit.estimator.partition('(')[0]}, audit",
+        *reading_lines(data, choices, encoding),
+        f"result = audit(X, groups, {audit.estimator}, {_judged_by(audit)}"
+        f"{'impute=' + repr(choices.impute) + ', ' if choices.impute else ''}"
+        f"standardize={audit.standardized}, random_state={audit.random_state})",
+    ]
+
+
+def reading_lines(data: Sequence[str] | None, choices: Choices, encoding: str) -> list[str]:
+    """Lines of Python that read X and groups as the command did."""
+    return [
+        "from fairpca.report import read_table",
+        "",
+        f"table = {reading_call(data, choices, encoding)}",
+        "X, groups = table.data, table.sensitive_features",
+    ]
+
+
+def reading_call(data: Sequence[str] | None, choices: Choices, encoding: str) -> str:
+    """The call of :func:`read_table` that reads what the command read."""
     given: dict[str, Any] = {field.name: getattr(choices, field.name) for field in fields(choices)}
     options = [f"{name}={_plain(value)!r}" for name, value in given.items() if value]
     if encoding != "utf-8":
         options.append(f"encoding={encoding!r}")
     source = data[0] if data and len(data) == 1 else data
-    note = "# Reads all rows into memory; folds and samples are drawn differently."
-    return [
-        *([note] if streamed else []),
-        "from fairpca import FairPCA, audit",
-        "from fairpca.report import read_table",
-        "",
-        f"table = read_table({', '.join([repr(source), *options])})",
-        "X, groups = table.data, table.sensitive_features",
-        f"result = audit(X, groups, {audit.estimator}, {_judged_by(audit)}"
-        f"standardize={audit.standardized}, random_state={audit.random_state})",
-    ]
+    return f"read_table({', '.join([repr(source), *options])})"
 
 
 def _judged_by(audit: Audit) -> str:
     """The arguments that ask for probes."""
     if audit.outcomes is not None:
-        return "y=table.target, "
+        return f"y=table.target, pos_label={audit.outcomes[0].positive!r}, "
     probed = audit.representation is not None and audit.representation.pca.probes
     return "probes=True, " if probed else ""
 

@@ -19,5 +19,5 @@ def lossless(audit: Audit) -> bool:
 
 
 def nearly_equal(audit: Audit, *errors: float) -> bool:
-    """Whether these errors differ by less than anybody could care for."""
+    """Whether these errors differ by less than matters to anyone."""
     return max(errors) - min(errors) <= _NOTHING_TO_SEE * unit(audit)

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairpca._audit.result import Audit
 from fairpca._typing import Array
+from fairpca.report._refit import fit_of_choice, fits_of_path, options_of, python_of
 from fairpca.report._size import unit
 from fairpca.report._text import figure, percent, zero_if_rounding
 
@@ -32,6 +33,8 @@ class Stops:
         The stop of the fair projection, or the one nearest to it.
     unit : float
         The size of errors.
+    fits : list of dict
+        Parameters of the FairPCA that ends at each stop.
     """
 
     alpha: Array
@@ -40,11 +43,13 @@ class Stops:
     group_errors: Array
     start: int
     unit: float
+    fits: list[dict[str, Any]]
 
     @classmethod
     def of(cls, audit: Audit) -> Stops:
         """The points of the path, and the fair projection where it lies between two of them."""
         path, fair, size = audit.path, audit.fair, unit(audit)
+        fits = fits_of_path(audit)
         points = (path.alpha, path.disparity, path.reconstruction_error, path.group_errors)
         distances = np.abs(path.disparity - fair.disparity)
         apart = distances.min() > max(_VISIBLE * np.ptp(path.disparity), _NEGLIGIBLE_SHARE * size)
@@ -53,13 +58,14 @@ class Stops:
             path.reconstruction_error[i - 1] < fair.overall < path.reconstruction_error[i]
         )
         if not (apart and between and audit.certified):
-            return cls(*points, int(distances.argmin()), size)._distinct()
+            return cls(*points, int(distances.argmin()), size, fits)._distinct()
         chosen: tuple[Any, ...] = (audit.alpha, fair.disparity, fair.overall, fair.group_errors)
         alpha, disparity, overall, errors = (
             np.insert(values, i, value, axis=0)
             for values, value in zip(points, chosen, strict=True)
         )
-        return cls(alpha, disparity, overall, errors, i, size)._distinct()
+        fits.insert(i, fit_of_choice(audit))
+        return cls(alpha, disparity, overall, errors, i, size, fits)._distinct()
 
     def _distinct(self) -> Stops:
         """Without stops that show the same numbers as the one before; the start always stays."""
@@ -81,6 +87,7 @@ class Stops:
             self.group_errors[kept],
             at,
             self.unit,
+            [self.fits[i] for i in kept],
         )
 
     @property
@@ -110,6 +117,8 @@ class Stops:
             "overall": clean(self.overall),
             "cost": self.cost.tolist(),
             "group_errors": [clean(errors) for errors in self.group_errors],
+            "python": [python_of(fit) for fit in self.fits],
+            "options": [options_of(fit) for fit in self.fits],
         }
 
     def best_for(self, g: int, label: str) -> str:
@@ -123,6 +132,6 @@ class Stops:
             for value in (self.group_errors[best, g], self.disparity[best])
         )
         return (
-            f"“{label}” itself is reconstructed best (error {error}) where the disparity is "
-            f"{disparity}, at a cost of {percent(float(self.cost[best]))}."
+            f"On the rows fitted to, “{label}” itself is reconstructed best (error {error}) where "
+            f"the disparity is {disparity}, at a cost of {percent(float(self.cost[best]))}."
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairpca._audit.result import Audit, Change, Errors
+from fairpca._audit.figures import Change, Errors
+from fairpca._audit.result import Audit
 from fairpca.report._changes import change_text
 from fairpca.report._size import unit
 from fairpca.report._text import change, display_names, figure, percent, zero_if_rounding

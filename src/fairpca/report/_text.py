@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+_MOST_NAMES = 20  # before the others are hidden until the reader asks for them
+
 
 def printable(text: object) -> str:
     """The text without characters that move the cursor or change the direction of writing."""
@@ -115,3 +117,29 @@ def gap(value: float, unit: float) -> str:
     ('2e-09', 'rounding error')
     """
     return f"{abs(value):.1g}" if zero_if_rounding(value, unit) else "rounding error"
+
+
+def with_notes(names: Sequence[str], notes: Sequence[str]) -> list[str]:
+    """Each name with its note, if there are any.
+
+    Examples
+    --------
+    >>> with_notes(["age", "sex"], ["(3)", "(1)", "(7)"]), with_notes(["age"], [])
+    (['age (3)', 'sex (1)'], ['age'])
+    """
+    if not notes:
+        return list(names)
+    return [f"{name} {note}" for name, note in zip(names, notes, strict=False)]
+
+
+def name_list(names: list[str], notes: Sequence[str] = ()) -> dict[str, str]:
+    """The first names, and the others, which the page shows when asked to; with their notes."""
+    shown = with_notes(display_names(names[:1000]), notes)
+    # One more name is no longer than the word that would stand for it.
+    most = _MOST_NAMES if len(names) > _MOST_NAMES + 1 else len(names)
+    n_others = len(names) - most
+    return {
+        "first": ", ".join(shown[:most]),
+        "others": ", ".join(shown[most:]),
+        "n_others": str(n_others) if n_others > 0 else "",
+    }

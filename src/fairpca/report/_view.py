@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 from fairpca._audit.result import Audit
 from fairpca.report import _giveaway, _tables, _words
+from fairpca.report._changes import unlike_pca
 from fairpca.report._methods import method_texts
-from fairpca.report._provenance import Provenance
+from fairpca.report._provenance import Provenance, filled_in
 from fairpca.report._size import lossless, unit
 from fairpca.report._slider import Stops
-from fairpca.report._text import display_names, figure, gap, signed_percent
+from fairpca.report._text import display_names, figure, gap, name_list, signed_percent
 
 MOST_COMPONENTS = 10
 
@@ -39,10 +41,11 @@ def _data_view(audit: Audit, provenance: Provenance) -> dict[str, Any]:
         "group_name": group_name,
         "origin": origin,
         "n_features": len(audit.feature_names),
-        "features": _name_list(audit.feature_names),
-        "left_out": _name_list(origin["not_numbers"]),
-        "identifiers": _name_list(origin["identifiers"]),
-        "constant": _name_list(origin["constant"]),
+        "features": name_list(audit.feature_names),
+        "left_out": name_list(origin["not_numbers"]),
+        "identifiers": name_list(origin["identifiers"]),
+        "constant": name_list(origin["constant"]),
+        **filled_in(provenance),
         "standardized": audit.standardized,
         "normalized": audit.normalized,
         "weighted": audit.weighted,
@@ -77,7 +80,7 @@ def _fit_view(audit: Audit) -> dict[str, Any]:
         "components_shown": list(range(1, min(audit.n_components, MOST_COMPONENTS) + 1)),
         "status": audit.status,
         "alpha": f"{audit.alpha:.4g}",
-        "gap": gap(audit.duality_gap, unit(audit)),
+        "gap": gap(audit.duality_gap, unit(audit)) if isfinite(audit.duality_gap) else "",
         "certified": audit.certified,
         "chosen_by_folds": audit.path.held_out is not None,
         "lossless": lossless(audit),
@@ -96,6 +99,8 @@ def cards(audit: Audit) -> list[dict[str, str]]:
         g = audit.groups.index(label)
         base, found = float(held_out.pca.group_errors[g]), changes.groups[g]
         beyond = {-1: "a gain beyond chance", 0: "chance can explain it", 1: "a loss beyond chance"}
+        if not unlike_pca(audit):
+            beyond[0] = "fair PCA is PCA"
         made.append(
             {
                 "name": f"Error of “{display_names([label])[0]}”",
@@ -112,15 +117,3 @@ def cards(audit: Audit) -> list[dict[str, str]]:
         {"name": "Disparity", "value": " → ".join(D), "note": "PCA → fair PCA", "tone": "twin"},
         {"name": "Overall error", "value": cost, "note": "the price of fairness", "tone": ""},
     ]
-
-
-def _name_list(names: list[str], most: int = 20) -> dict[str, str]:
-    """The first names, and the others, which the page shows when asked to."""
-    shown = display_names(names[:1000])
-    most = most if len(names) > most + 1 else len(names)  # one more name is no longer than a word
-    n_others = len(names) - most
-    return {
-        "first": ", ".join(shown[:most]),
-        "others": ", ".join(shown[most:]),
-        "n_others": str(n_others) if n_others > 0 else "",
-    }

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._audit.result import Audit, RowInfluence
+from fairpca._audit.figures import RowInfluence
+from fairpca._audit.result import Audit
 from fairpca._problems.status import Status
-from fairpca.report._changes import changed_groups, relative_change
+from fairpca.report._changes import changed_groups, relative_change, unlike_pca
+from fairpca.report._methods import method_texts
 from fairpca.report._notices import levelled_down, notices
 from fairpca.report._size import lossless, nearly_equal, unit
 from fairpca.report._text import display_names, figure, in_a_row, percent
@@ -29,7 +31,8 @@ class Verdict:
     after : str
         What becomes of the difference between the groups.
     tone : {"good", "bad", "open"}
-        Good only if somebody gains beyond chance and nothing was levelled down.
+        Good only if somebody gains beyond chance, nothing was levelled down, and the groups did
+        not change sides beyond chance.
     notices : list of str
         What must not be overlooked.
     """
@@ -47,7 +50,8 @@ def verdict(audit: Audit) -> Verdict:
         r, d = audit.n_components, len(audit.feature_names)
         headline = f"Nothing was compressed: there are as many components as columns, {r}."
         if r < d:
-            headline = f"Nothing is lost: the {d} columns vary in no more than {r} directions."
+            n = f"{r} direction{'s' if r > 1 else ''}"
+            headline = f"Nothing is lost: the {d} columns vary in no more than {n}."
         return Verdict(
             headline,
             "Every group is reconstructed without loss, whatever the projection.",
@@ -56,15 +60,15 @@ def verdict(audit: Audit) -> Verdict:
             [],
         )
     headline, tone = _headline(audit)
-    return Verdict(headline, _before(audit), _after(audit), tone, notices(audit))
+    said, method = notices(audit), method_texts(audit)
+    if method["evened"] != "errors":  # which are the price here, not the aim
+        tone, said = "open", [method["aim"], *said]
+    return Verdict(headline, _before(audit), _after(audit), tone, said)
 
 
 def _headline(audit: Audit) -> tuple[str, str]:
     if audit.changes is None:
-        return (
-            "Nothing can be said about new rows: a group has too few rows to leave some out.",
-            "open",
-        )
+        return f"Nothing can be said about new rows: {_why_not(audit)}.", "open"
     if audit.status == Status.NO_GAIN:
         return "Held-out rows show no gain beyond chance: the recommendation is PCA itself.", "open"
     gain = {g: relative_change(audit, g) for g in changed_groups(audit, -1)}
@@ -76,10 +80,23 @@ def _headline(audit: Audit) -> tuple[str, str]:
         return "On new rows, fair PCA changes no group’s error beyond chance.", "open"
     better, worse = _named(gain, names, "better"), _named(pay, names, "worse")
     if not gain:
-        return f"On new rows, fair PCA reconstructs {worse} and no group better.", "bad"
+        nobody = "and no group better beyond chance"
+        return f"On new rows, fair PCA reconstructs {worse} {nobody}.", "bad"
     price = f" and {worse}" if pay else "; no group is worse off beyond chance"
-    tone = "open" if levelled_down(audit) else "good"
+    tone = "open" if levelled_down(audit) or _reversed(audit) else "good"
     return f"On new rows, fair PCA reconstructs {better}{price}.", tone
+
+
+def _why_not(audit: Audit) -> str:
+    """Why no rows could be left out."""
+    sizes = zip(display_names(audit.groups), audit.group_sizes, audit.compared, strict=True)
+    single = [f"“{name}”" for name, n, compared in sizes if compared and n == 1]
+    if not single:
+        return "there are too few rows to leave some out"
+    most = _MOST_NAMED if len(single) > _MOST_NAMED + 1 else len(single)
+    others = [f"{len(single) - most} more groups"] if single[most:] else []
+    have = "has" if len(single) == 1 else "have"
+    return f"{in_a_row([*single[:most], *others])} {have} only one row"
 
 
 def _before(audit: Audit) -> str:
@@ -95,6 +112,8 @@ def _before(audit: Audit) -> str:
     if nearly_equal(audit, low, high):
         return f"{under}{where} {all_groups(audit)} groups are reconstructed equally well."
     ends = ", the worst and the best served" + f" of {k} groups" if k > 2 else ""
+    if audit.bootstrap is not None and audit.bootstrap.pca[0] <= 0 <= audit.bootstrap.pca[1]:
+        ends += "; chance can explain that"
     how = f"an error of {figure(high, 3, unit(audit))} against {figure(low, 3, unit(audit))}"
     if low > 0.01 * unit(audit):  # a ratio of what is hardly lost says nothing
         how = f"{percent(high / low - 1)} worse than"
@@ -114,16 +133,31 @@ def _after(audit: Audit) -> str:
         return f"{figure(disparity, 3, size)} ({low} to {high})"
 
     before = measured(held_out.pca.disparity, interval.pca)
+    if not unlike_pca(audit):
+        return (
+            f"The disparity on new rows is {before}, with a {interval.level:.0%} interval."
+        ).replace("%", " %", 1)
     after = measured(held_out.fair.disparity, interval.fair)
     what = {
         -1: "That is less, beyond chance",
         0: "Chance can explain the change",
         1: "That is more, beyond chance",
     }[changes.disparity.direction]
+    if _reversed(audit):
+        what = "The direction is reversed, beyond chance"
     return (
         f"The disparity on new rows is {before} under PCA and {after} under fair PCA, with "
         f"{interval.level:.0%} intervals. {what}."
     ).replace("%", " %", 1)
+
+
+def _reversed(audit: Audit) -> bool:
+    """Whether under fair PCA the other of two groups is worse off on new rows, beyond chance."""
+    held_out, interval = audit.cross_validation, audit.bootstrap
+    if held_out is None or interval is None or sum(audit.compared) != 2:
+        return False
+    apart = not nearly_equal(audit, *held_out.fair.group_errors[audit.compared])
+    return interval.fair[1] < 0 and apart
 
 
 def influence(audit: Audit) -> str:

@@ -38,6 +38,7 @@ function follow() {
     const value = path[cell.dataset.show][i];
     cell.textContent = cell.dataset.show === "cost" ? `${(100 * value).toFixed(2)} %` : shown(value);
   }
+  for (const cell of document.querySelectorAll("[data-text]")) cell.textContent = path[cell.dataset.text][i];
   for (const cell of document.querySelectorAll("[data-group]")) {
     cell.textContent = shown(path.group_errors[i][Number(cell.dataset.group)]);
   }

@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA
 from fairpca.datasets import load_diabetes_by_sex, make_two_groups
-from fairpca.plotting import GroupErrorDisplay, LoadingsDisplay, ScoresDisplay, TradeoffDisplay
+from fairpca.plotting import (
+    BiplotDisplay,
+    GroupErrorDisplay,
+    GroupScreeDisplay,
+    LoadingsDisplay,
+    ScoresDisplay,
+    TradeoffDisplay,
+)
 
 matplotlib = pytest.importorskip("matplotlib", reason="drawing needs the plot extra")
 matplotlib.use("Agg")
@@ -77,6 +86,39 @@ def test_group_errors_from_estimator_use_its_settings():
     assert display.curve.fair[0] == pytest.approx(FAIR.group_errors_)
 
 
+def test_scree_holds_the_shares_that_each_fit_reports():
+    display = GroupScreeDisplay.from_data(X, SEX).plot()
+    assert display.n_components.tolist() == list(range(1, 10))
+    assert display.fair[2] == pytest.approx(FAIR.group_explained_variance_ratio_)
+    squares, pca = ((X - X.mean(axis=0)) ** 2).sum(axis=1), PCA(4).fit(X)
+    lost = ((X - pca.inverse_transform(pca.transform(X))) ** 2).sum(axis=1)
+    kept = [1 - lost[g == SEX].sum() / squares[g == SEX].sum() for g in ("female", "male")]
+    assert display.pca[3] == pytest.approx(kept)
+    assert display.fair[-1] == pytest.approx(1)
+    assert len(display.ax_.lines) == 4
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_scree_marks_the_share_asked_for_and_finds_its_rank(normalize):
+    fair = FairPCA(0.8, normalize=normalize).fit(X, sensitive_features=SEX)
+    display = GroupScreeDisplay.from_estimator(fair).plot()
+    assert display.least_rank(0.8) == fair.n_components_
+    assert display.ax_.lines[-1].get_ydata() == pytest.approx([0.8, 0.8])
+    shares = display.fair[fair.n_components_ - 1]
+    assert shares == pytest.approx(fair.group_explained_variance_ratio_)
+    assert display.least_rank(0.8, method="pca") >= PCA(0.8).fit(X).n_components_
+    assert display.least_rank(1.1) is None
+    with pytest.raises(ValueError, match="pass 'fair' or 'pca'"):
+        display.least_rank(0.8, method="PCA")
+
+
+def test_ranks_of_a_fit_that_was_chosen_by_folds():
+    fair = FairPCA(3, cv=3, random_state=0).fit(X, sensitive_features=SEX)
+    curve = GroupErrorDisplay.from_estimator(fair, ranks=[3]).curve
+    assert curve.fair[0] == pytest.approx(fair.group_errors_)
+    assert GroupScreeDisplay.from_data(X, SEX, estimator=fair, ranks=[2]).fair.shape == (1, 2)
+
+
 def test_loadings_agree_in_sign_and_show_the_largest():
     display = LoadingsDisplay.from_estimator(FAIR, feature_names=DIABETES.feature_names)
     overlap = (display.loadings["PCA"] * display.loadings["fair PCA"]).sum(axis=1)
@@ -103,6 +145,41 @@ def test_scores_of_any_projection():
     assert drawn == pytest.approx(PCA(3).fit_transform(X)[SEX == "female"][:, [0, 2]])
     with pytest.raises(ValueError, match="the projection has 3"):
         display.plot(components=(0, 3))
+
+
+@pytest.mark.parametrize("projection", [FairPCA(3), PCA(3), PCA(3, whiten=True)])
+def test_biplot_reconstructs_what_arrives_at_the_projection(projection):
+    pipeline = make_pipeline(StandardScaler(), projection)
+    groups = {"fairpca__sensitive_features": SEX} if isinstance(projection, FairPCA) else {}
+    pipeline.fit(X, **groups)
+    display = BiplotDisplay.from_estimator(pipeline, X, SEX)
+    Z = pipeline[0].transform(X)
+    again = Z.mean(axis=0) + display.scores @ display.loadings
+    assert again == pytest.approx(pipeline[1].inverse_transform(pipeline[1].transform(Z)))
+    assert display.feature_names == [f"x{j}" for j in range(9)]
+
+
+def test_biplot_draws_the_longest_arrows_and_names_apart():
+    names = DIABETES.feature_names
+    display = BiplotDisplay.from_estimator(FAIR, X, SEX, feature_names=names)
+    display.plot(components=(0, 2), n_features=9)
+    figure = display.ax_.figure
+    figure.canvas.draw()
+    texts = [text for text in display.ax_.texts if text.get_text()]
+    assert sorted(text.get_text() for text in texts) == sorted(names)
+    weights = FAIR.components_[[0, 2]].T
+    for text in texts:  # all stretched by one factor
+        j = names.index(text.get_text())
+        assert np.cross(np.append(text.xy, 0), np.append(weights[j], 0)) == pytest.approx(0)
+        assert np.dot(text.xy, weights[j]) > 0
+    boxes = [text.get_window_extent() for text in texts]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    display.plot(n_features=2)
+    drawn = {text.get_text() for text in display.ax_.texts} - {""}
+    longest = np.argsort(-np.linalg.norm(FAIR.components_[:2], axis=0))[:2]
+    assert drawn == {names[j] for j in longest}
+    with pytest.raises(ValueError, match="1 feature names for 9 features"):
+        BiplotDisplay.from_estimator(FAIR, X, SEX, feature_names=["a"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""Overall error against disparity."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from fairpca._estimators.base import FairProjection
+from fairpca.path import MarkedPoint, TradeoffPath, tradeoff_path
+from fairpca.plotting._fitted import kept_moments
+from fairpca.plotting._style import COLORS, MARKERS, axes_for, escaped
+
+
+class TradeoffDisplay:
+    """The frontier of overall error against disparity.
+
+    Parameters
+    ----------
+    path : TradeoffPath
+    chosen : (float, float), optional
+        Disparity and overall error of a projection to mark.
+
+    Examples
+    --------
+    >>> from fairpca.datasets import make_two_groups
+    >>> from fairpca.plotting import TradeoffDisplay
+    >>> made = make_two_groups(random_state=0)
+    >>> display = TradeoffDisplay.from_data(made.data, made.sensitive_features, n_components=1)
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(self, path: TradeoffPath, chosen: tuple[float, float] | None = None) -> None:
+        self.path = path
+        self.chosen = chosen
+
+    @classmethod
+    def from_estimator(cls, estimator: FairProjection, *, n_points: int = 41) -> Self:
+        """Frontier at the rank of a fitted estimator, with the estimator marked on it."""
+        moments = kept_moments(estimator)
+        if estimator.small_groups == "ignore" and estimator.small_groups_:
+            raise ValueError(
+                f"the frontier compares all groups, but {estimator!r} left out "
+                f"{estimator.small_groups_}; leave out their rows, or use small_groups='merge'."
+            )
+        path = tradeoff_path(
+            moments,
+            n_components=estimator.n_components_,
+            n_points=n_points,
+            normalize=estimator.normalize,
+        )
+        return cls(path, (estimator.disparity_, estimator.reconstruction_error_))
+
+    @classmethod
+    def from_data(
+        cls, X: Any, sensitive_features: Any, *, n_components: int, n_points: int = 41
+    ) -> Self:
+        """Frontier of the rows of X; arguments as for :func:`fairpca.tradeoff_path`."""
+        return cls(
+            tradeoff_path(X, sensitive_features, n_components=n_components, n_points=n_points)
+        )
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
+        self.ax_ = ax = axes_for(ax)
+        path = self.path
+        ax.plot(path.disparity, path.reconstruction_error, color="black", label="best possible")
+        if len(path.groups) == 2 and not path.efficient.all():
+            last = max(int(np.count_nonzero(path.efficient)) - 1, 0)
+            beyond = path.disparity[last:], path.reconstruction_error[last:]
+            ax.plot(*beyond, color="white")
+            ax.plot(*beyond, color="black", linestyle=":", label="levelling down")
+        for (at, names), marker in zip(_distinct(path.marks).items(), MARKERS, strict=False):
+            ax.plot(*at, marker, color="black", markerfacecolor="white", label=", ".join(names))
+        if self.chosen is not None:
+            ax.plot(*self.chosen, "*", markersize=13, color=COLORS[1], label="this fit")
+        difference = "largest minus smallest group error"
+        if len(path.groups) == 2:
+            sides = path.harmed_group, path.privileged_group
+            difference = "error of {} minus {}".format(*map(escaped, sides))
+        ax.set_xlabel(f"disparity: {difference}")
+        ax.set_ylabel("overall error")
+        ax.legend(frameon=False)
+        return self
+
+
+def _distinct(marks: dict[str, MarkedPoint]) -> dict[tuple[float, float], list[str]]:
+    """Disparity and overall error of each mark; methods that end at the same point share it."""
+    points: dict[tuple[float, float], list[str]] = {}
+    for name, mark in marks.items():
+        at = mark.disparity, mark.reconstruction_error
+        same = (other for other in points if np.allclose(at, other, rtol=1e-6, atol=1e-9))
+        points.setdefault(next(same, at), []).append(name)
+    return points
