@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-# Before numpy is loaded. Commands that tests start inherit it; an empty value is none.
+# Before numpy is loaded. Commands that tests start inherit it; an empty value counts as unset.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = os.environ.get(_name) or "1"
 

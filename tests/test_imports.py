@@ -45,11 +45,12 @@ def test_no_optional_library_is_loaded_unless_it_is_needed():
     assert loaded - set(sys.stdlib_module_names) <= CORE | {"fairpca"}
 
 
-# Files with one job between them; those of the command line are a package.
+# Files with one job between them.
 TOGETHER = {
-    "plotting.py": "figures",
+    "plotting/_style.py": "figures",
     "reproduction/drawing.py": "figures",
 }
+FOLDERS = ("cli", "report/_charts")
 
 
 def test_each_optional_library_is_imported_in_one_place():
@@ -58,7 +59,8 @@ def test_each_optional_library_is_imported_in_one_place():
         libraries = {module.split(".")[0] for module in modules_of(file)}
         for name in libraries - set(sys.stdlib_module_names) - CORE - {"fairpca"}:
             place = file.relative_to(PACKAGE).as_posix()
-            place = "cli" if place.startswith("cli/") else TOGETHER.get(place, place)
+            folder = next((name for name in FOLDERS if place.startswith(f"{name}/")), place)
+            place = TOGETHER.get(place, folder)
             where.setdefault(name, set()).add(place)
     assert where, "no optional library is used at all"
     assert {name: files for name, files in where.items() if len(files) > 1} == {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairpca._audit.audit import audit
+    from fairpca._audit.model import ModelAudit
     from fairpca._audit.result import Audit
     from fairpca._estimators.blind_pca import BlindPCA
     from fairpca._estimators.fair_pca import FairPCA
@@ -36,6 +37,7 @@ _HOMES = {
     "GroupMoments": "_moments.group_moments",
     "LevellingDownWarning": "exceptions",
     "MinMaxPCA": "_estimators.minmax_pca",
+    "ModelAudit": "_audit.model",
     "ParityInfeasibleWarning": "exceptions",
     "RobustFairPCA": "_estimators.robust_fair_pca",
     "SubsetFairPCA": "_estimators.subset_pca",
@@ -55,6 +57,7 @@ __all__ = [
     "GroupMoments",
     "LevellingDownWarning",
     "MinMaxPCA",
+    "ModelAudit",
     "ParityInfeasibleWarning",
     "RobustFairPCA",
     "SubsetFairPCA",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 __all__ = [
     "DualityGapWarning",
@@ -12,6 +14,9 @@ __all__ = [
     "LevellingDownWarning",
     "ParityInfeasibleWarning",
 ]
+
+
+_PACKAGE = str(Path(__file__).parent)
 
 
 class ParityInfeasibleWarning(UserWarning):
@@ -28,6 +33,14 @@ class LevellingDownWarning(UserWarning):
 
 class FewRowsWarning(UserWarning):
     """One row in a thousand, or a single one, decides which group is worse off under PCA."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn where the user's code called this library."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from helpers.command import fails, run
 
 import fairpca
 from fairpca.datasets import load_diabetes_by_sex, load_rand_health
+from fairpca.exceptions import quietly
+from fairpca.metrics import group_reconstruction_errors, row_reconstruction_errors
 
 pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
 pytest.importorskip("typer")
@@ -136,12 +138,131 @@ def test_small_groups_and_relative_errors(diabetes_files, tmp_path):
     assert row["disparity"] == pytest.approx(np.ptp(row["group_errors"][:3]))
 
 
-def test_max_disparity_decides_the_exit_code(diabetes_files, tmp_path):
+def test_limits_decide_the_exit_code(diabetes_files, tmp_path):
     options = ["audit", diabetes_files / "d.csv", "-g", "sex", "--label", "y", "--drop", "id"]
-    run(*options, "--max-disparity", "0.2", cwd=tmp_path)
+    kept = run(*options, "--max-disparity", "0.2", cwd=tmp_path)
+    assert "disparity 0.1134 is within --max-disparity 0.2 (PCA on the rows" in kept.stdout
     run(*options, "-r", "2", "--max-disparity", "0.1", cwd=tmp_path)
     done = run(*options, "--max-disparity", "0.1", cwd=tmp_path, code=1)
-    assert "disparity 0.1134 exceeds --max-disparity 0.1" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert (
+        "disparity 0.1134 exceeds --max-disparity 0.1 (PCA on the rows fitted to, 3" in done.stderr
+    )
+    bunch = load_diabetes_by_sex()
+    pca = fairpca.FairPCA(3, alpha=1).fit(bunch.data, sensitive_features=bunch.sensitive_features)
+    share = abs(pca.disparity_) / pca.reconstruction_error_
+    relative = [*options, "-r", "3", "--max-relative-disparity"]
+    run(*relative, share * 1.001, cwd=tmp_path)
+    done = run(*relative, share * 0.999, "--max-disparity", 9, cwd=tmp_path, code=1)
+    assert f"relative disparity {share:.4g} exceeds --max-relative" in done.stderr
+    assert "disparity 0.1134 is within --max-disparity 9" in done.stderr
+    full = run(*options, "-r", "9", "--max-relative-disparity", 0, cwd=tmp_path).stdout
+    assert "nothing was compressed: that is no proof of fairness" in full
+    assert "9 components, which lose nothing:" in full
+
+
+def test_limits_on_rows_that_were_not_fitted_to(diabetes_files, tmp_path):
+    options = ["audit", diabetes_files / "d.csv", "-g", "sex", "--label", "y", "--drop", "id"]
+    assert "-r 3" in fails(*options, "--held-out", cwd=tmp_path)
+    out = run(*options, "--held-out", "-r", 3, "--seed", 2, "--json", "-", cwd=tmp_path).stdout
+    bunch = load_diabetes_by_sex(prepare=False)
+    X, groups = bunch.data, bunch.sensitive_features
+    full = fairpca.audit(X, groups, fairpca.FairPCA(3, alpha=1), random_state=2, n_points=2)
+    (found,), expected = json.loads(out)["pca"], full.cross_validation.pca
+    assert found["group_errors"] == pytest.approx(expected.group_errors)
+    assert found["reconstruction_error"] == pytest.approx(expected.overall)
+    limit = ["--held-out", "-r", 3, "--seed", 2, "--max-disparity"]
+    run(*options, *limit, abs(expected.disparity) + 1e-6, cwd=tmp_path)
+    done = run(*options, *limit, abs(expected.disparity) - 1e-6, cwd=tmp_path, code=1)
+    assert "(PCA held out in 10 folds, 3 components: 'male'" in done.stderr
+    (tmp_path / "few.csv").write_text("a,b,c,g\n1,2,7,x\n2,1,3,x\n4,4,1,x\n0,5,2,y\n")
+    line = fails("audit", "few.csv", "-g", "g", "--held-out", "-r", 1, cwd=tmp_path)
+    assert "more rows than these 4, 1 of them of group 'y'" in line
+
+
+@pytest.mark.parametrize("options", [[], ["--no-standardize"], ["--encode", "--drop", "id"]])
+def test_a_model_is_judged_as_it_is_on_new_rows(diabetes_files, tmp_path, options):
+    table = pq.read_table(diabetes_files / "d.parquet")
+    pq.write_table(table[:300], tmp_path / "old.parquet")
+    pq.write_table(table[300:].filter(pa.array(np.arange(142) % 3 > 0)), tmp_path / "new.parquet")
+    run("fit", "old.parquet", "-g", "sex", "-r", 3, "--label", "y", *options, "-o",
+        "m.safetensors", cwd=tmp_path)  # fmt: skip
+    audit = ["audit", "--model", "m.safetensors", "new.parquet"]
+    numbers = json.loads(run(*audit, "--json", "-", cwd=tmp_path).stdout)
+    model = fairpca.load_model(tmp_path / "m.safetensors")
+    new = pq.read_table(tmp_path / "new.parquet").to_pandas()
+    for ward in ("east", "north", "south"):
+        new[f"ward={ward}"] = (new["ward"] == ward).astype(float)
+    X = new[model.feature_names_in_]
+    assert ("ward=east" in X) == ("--encode" in options)
+    expected = list(group_reconstruction_errors(model, X, new["sex"]).values())
+    (found,) = numbers["model"]
+    assert found["group_errors"] == pytest.approx(expected)
+    mean = row_reconstruction_errors(model, X).mean()
+    assert found["reconstruction_error"] == pytest.approx(mean)
+    D = np.ptp(expected)
+    run(*audit, "--max-disparity", D * 1.001, cwd=tmp_path)
+    done = run(*audit, "--max-disparity", D * 0.999, cwd=tmp_path, code=1)
+    assert "(m.safetensors on these rows, 3 components: " in done.stderr
+
+
+def test_a_model_is_judged_with_a_group_of_one_row(diabetes_files, tmp_path):
+    table = pq.read_table(diabetes_files / "d.parquet").select(["age", "bmi", "bp", "sex"])
+    run("fit", diabetes_files / "d.parquet", "-g", "sex", "-r", 2, "--columns", "age,bmi,bp", "-o",
+        "m.safetensors", cwd=tmp_path)  # fmt: skip
+    new = table[:40].to_pandas()
+    new.loc[7, "sex"] = "x"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    audit = ["audit", "--model", "m.safetensors", "new.csv", "--json", "-"]
+    (found,) = json.loads(run(*audit, cwd=tmp_path).stdout)["model"]
+    model = fairpca.load_model(tmp_path / "m.safetensors")
+    expected = group_reconstruction_errors(model, new[["age", "bmi", "bp"]], new["sex"])
+    assert found["group_errors"] == pytest.approx(list(expected.values()))
+
+
+@pytest.mark.parametrize(
+    ("group", "ending"), [("male", "csv"), ("ward", "parquet"), ("sex,male", "csv")]
+)
+def test_a_model_is_judged_by_a_column_that_is_its_feature(diabetes_files, tmp_path, group, ending):
+    people = pq.read_table(diabetes_files / "d.parquet").to_pandas()[["age", "bmi", "ward", "sex"]]
+    people.insert(1, "male", (people["sex"] == people["sex"][0]).astype(int))
+    pq.write_table(pa.Table.from_pandas(people), tmp_path / "p.parquet")
+    people.to_csv(tmp_path / "p.csv", index=False)
+    run("fit", f"p.{ending}", "-g", "sex", "-r", 2, "--encode", "-o", "m", cwd=tmp_path)
+    judged = ["--model", "m", f"p.{ending}", "-g", group]
+    audited = json.loads(run("audit", *judged, "--json", "-", cwd=tmp_path).stdout)
+    for ward in ("east", "north", "south"):
+        people[f"ward={ward}"] = (people["ward"] == ward).astype(float)
+    X = people[fairpca.load_model(tmp_path / "m").feature_names_in_]
+    parts = people["sex"] + " & male=" + people["male"].astype(str)
+    groups = parts if "," in group else people[group].astype(str)
+    expected = group_reconstruction_errors(fairpca.load_model(tmp_path / "m"), X, groups)
+    assert dict(zip(audited["groups"], audited["model"][0]["group_errors"], strict=True)) == (
+        pytest.approx(expected)
+    )
+    run("report", *judged, "--json", "r.json", cwd=tmp_path)
+    reported = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert reported["errors"]["group_errors"] == pytest.approx(list(expected.values()))
+    assert reported["data"]["code"] == ""
+    line = fails("report", *judged[:3], "--target", "male", "-o", "t.html", cwd=tmp_path)
+    assert "--target 'male' is a feature of m" in line
+
+
+def test_what_a_model_cannot_be_judged_by(diabetes_files, tmp_path):
+    data = diabetes_files / "d.csv"
+    run("fit", data, "-g", "sex", "-r", 2, "--columns", "age,bmi,bp", "-o", "m.safetensors",
+        cwd=tmp_path)  # fmt: skip
+    audit = ["audit", "--model", "m.safetensors"]
+    assert "pass the file to judge it by" in fails(*audit, cwd=tmp_path)
+    line = fails("report", "m.safetensors", "-g", "sex", cwd=tmp_path)
+    assert "m.safetensors is a model, not a table; to judge it, pass --model m.safetensors" in line
+    for option in (["--held-out"], ["-r", 1], ["--drop", "age"], ["--no-standardize"]):
+        line = fails(*audit, data, *option, cwd=tmp_path)
+        assert "leave out --" in line
+    (tmp_path / "a.csv").write_text("age,bmi,sex\n1,2,f\n2,3,m\n")
+    assert "'bp'" in fails(*audit, "a.csv", cwd=tmp_path)
+    (tmp_path / "b.csv").write_text("age,bmi,bp\n1,2,3\n2,3,1\n")
+    assert "'sex'" in fails(*audit, "b.csv", cwd=tmp_path)
 
 
 def test_fit_transform_inspect(diabetes_files, tmp_path):
@@ -164,6 +285,52 @@ def test_fit_transform_inspect(diabetes_files, tmp_path):
     plain = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
     assert plain["group_errors"] == pytest.approx(fair.group_errors_)
     assert plain["columns"] == bunch.feature_names
+
+
+@pytest.mark.parametrize(
+    ("options", "estimator"),
+    [
+        (["--constraint", "no_worse"], fairpca.FairPCA(3, constraint="no_worse")),
+        (["--parity"], fairpca.FairPCA(3, constraint=None)),
+        (["--constraint", "none", "--max-disparity", 0.05],
+         fairpca.FairPCA(3, constraint=None, max_disparity=0.05)),
+        (["--max-error-increase", 0.005, "--cv", 0], fairpca.FairPCA(3, max_error_increase=0.005)),
+        (["--alpha", 0.7], fairpca.FairPCA(3, alpha=0.7)),
+        (["--criterion", "error"], fairpca.MinMaxPCA(3, criterion="error")),
+    ],
+)  # fmt: skip
+def test_fit_by_every_choice(diabetes_files, tmp_path, options, estimator):
+    data = diabetes_files / "d.csv", "-g", "sex", "-r", "3", "--label", "y", "--drop", "id"
+    run("fit", *data, *options, "--out", "m.safetensors", cwd=tmp_path)
+    bunch = load_diabetes_by_sex()
+    with quietly():
+        estimator.fit(bunch.data, sensitive_features=bunch.sensitive_features)
+    model = fairpca.load_model(tmp_path / "m.safetensors")[-1]
+    assert repr(model) == repr(estimator)
+    assert model.group_errors_ == pytest.approx(estimator.group_errors_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--parity", "--constraint", "pareto"], "--parity is short for --constraint none"),
+        (["--criterion", "loss", "--cv", 5], "MinMaxPCA, which knows no --cv"),
+        (["--criterion", "loss", "--parity"], "MinMaxPCA, which knows no --parity"),
+        (
+            ["--alpha", 0.5, "--max-disparity", 0.1],
+            "--alpha 0.5 and --max-disparity 0.1 contradict each other",
+        ),
+        (["--alpha", 0.7, "--cv", 10], "--alpha 0.7 says where to stop, and --cv 10 asks"),
+        (["--alpha", 2], "pass a weight from 0 to 1"),
+        (["--max-disparity", -1], "pass a number from 0 on"),
+        (["--cv", 1], "pass a number of folds such as 10, or 0"),
+        (["--constraint", "x"], "'--constraint': 'x' is not one of 'pareto', 'no_worse', 'none'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "report"])
+def test_choices_that_contradict_or_do_not_exist(tmp_path, command, options, message):
+    out = {"fit": "m.safetensors", "report": "out.html"}[command]
+    assert message in fails(command, *options, "-o", out, cwd=tmp_path)
 
 
 def test_encoded_model_transforms_and_refuses_new_values(diabetes_files, tmp_path):

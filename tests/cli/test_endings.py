@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,7 +18,9 @@ from helpers.marks import posix, slow_case
 
 from fairpca.__main__ import main
 
-pytest.importorskip("typer", reason="the command line needs the cli extra")
+typer = pytest.importorskip("typer", reason="the command line needs the cli extra")
+from fairpca.cli import app  # noqa: E402
+from fairpca.cli._examples import EXAMPLES  # noqa: E402
 
 
 def test_unwritable_output_is_noticed_first(tmp_path):
@@ -61,10 +65,14 @@ def test_impossible_numbers(tmp_path):
         assert f"'--max-disparity': {number}; pass" in line
     for number in ("0", "-1", "15"):
         assert "from 1 to 14" in fails("audit", "-r", number, cwd=tmp_path)
-    line = fails("audit", "-r", "1.5", cwd=tmp_path)
-    assert "'-r'" in line
-    assert "integer. See fairpca --help." in line
-    assert "--seed" in fails("report", "--seed", "-1", cwd=tmp_path)
+    for number in ("0.8", "5.5", "many"):
+        line = fails("audit", "-r", number, cwd=tmp_path)
+        assert f"'-r': '{number}'; pass a whole number such as 3 (shares are for report" in line
+        assert line.endswith("See fairpca audit --help.\n")
+    for option in (["--seed", "-1"], ["--seed", "x"], ["--max-disparity", "x"]):
+        line = fails("report", *option, cwd=tmp_path)
+        assert option[0] in line
+        assert "Input should" not in line
 
 
 def test_more_components_than_features(tmp_path):
@@ -149,3 +157,27 @@ def test_a_run_within_another_program_leaves_no_trace(tmp_path):
         assert state() == before
     with ThreadPoolExecutor(1) as pool:  # where signals cannot be handled
         assert isinstance(pool.submit(main, ["audit", "-q"]).exception(), SystemExit)
+
+
+def test_a_model_is_no_table(tmp_path):
+    for name in ("model.csv", "model.JSON", "model.pkl"):
+        line = fails("fit", "-r", 2, "-o", name, cwd=tmp_path)
+        assert "a model is a safetensors file; pass --out model.safetensors." in line
+
+
+def test_a_report_is_no_pdf(tmp_path):
+    line = fails("report", "--out", "people.pdf", cwd=tmp_path)
+    assert "pass --out people.html" in line
+
+
+@pytest.mark.parametrize(("command", "lines"), EXAMPLES.items())
+def test_examples_in_the_help_can_be_parsed(tmp_path, command, lines):
+    shown = run(command, "--help", cwd=tmp_path).stdout
+    assert not re.search(r"<(str|bool|list|path|int|float)", shown)
+    group = typer.main.get_command(app)
+    for line in lines:
+        assert f"  {line}\n" in shown
+        program, name, *words = shlex.split(line)
+        assert (program, name) == ("fairpca", command)
+        with group.make_context("fairpca", []) as context:
+            group.get_command(context, name).make_context(name, words, parent=context).close()

@@ -44,6 +44,7 @@ def folder(tmp_path):
         ["fit", "DATA", "-g", "sex", "-r", "1", "-o", "OUT"],
         ["report", "DATA", "-g", "sex", "-r", "1", "-o", "OUT"],
         ["report", "DATA", "-g", "sex", "-r", "1", "--json", "OUT"],
+        ["report", "DATA", "-g", "sex", "-r", "1", "--model-card", "OUT"],
         ["audit", "DATA", "-g", "sex", "--json", "OUT"],
         ["transform", "m.safetensors", "DATA", "-o", "OUT"],
     ],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -12,6 +14,9 @@ import numpy as np
 import pytest
 from helpers.command import run
 from helpers.marks import slow_case
+
+import fairpca
+from fairpca.exceptions import quietly
 
 pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
 pytest.importorskip("typer")
@@ -57,7 +62,11 @@ AWKWARD = ["--encoding", "latin-1", "--drop-missing"]
                                    "--drop", "income, yearly"]),
         ("odd name.csv", ["-g", "ort", "--positive", "M\u00fcnchen", *AWKWARD, "-r", "1",
                           "--columns", "it's $HOME `x`", "--columns", "b,a"]),
+        ("odd name.csv", ["-g", "ort", "--encoding", "latin-1", "--impute", "median", "-r", "1",
+                          "--columns", "income, yearly", "--columns", "b,a"]),
         slow_case("odd name.parquet", ["-g", "flag", "--encode", "--label", "b", "--seed", "3"]),
+        ("odd name.parquet", ["-g", "flag", "--columns", "b,a", "--columns", "income, yearly",
+                              "--criterion", "error", "-r", "2"]),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::fairpca.exceptions.FewRowsWarning")
@@ -73,6 +82,41 @@ def test_command_and_code_of_the_report_repeat_it(awkward, tmp_path, name, optio
     assert program == "fairpca"
     run(*words, cwd=tmp_path)
     assert json.loads((tmp_path / "out.json").read_text("utf-8")) == first
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-g", "ort", "--positive", "b", "--columns", "it's $HOME `x`", "--columns", "b,a",
+         "--normalize"],
+        slow_case(["-g", "ort", "--no-standardize", "--drop", "income, yearly",
+                   "--min-group-size", 3]),
+        slow_case(["-g", "ort", "--positive", "b", "--target", "flag", "--cv", 0]),
+    ],
+)  # fmt: skip
+def test_each_stop_of_the_slider_can_be_fitted(awkward, tmp_path, options):
+    figures = report(awkward / "odd name.csv", *options, *AWKWARD, "-r", "2", cwd=tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    path = json.loads(re.search(r'id="path">(.*?)</script>', page)[1])
+    code = re.search(r'"refit-python" tabindex="0">(.*?)</pre>', page, re.DOTALL)[1]
+    for i in {0, path["start"], 2, path["last"]}:
+        command = f"{figures['data']['fit_command']} {path['options'][i]} -o m.safetensors"
+        run(*shlex.split(command)[1:], cwd=tmp_path)
+        model = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
+        known, there = {}, re.sub("<span.*?</span>", path["python"][i], code)
+        with chdir(tmp_path), quietly():
+            exec(html.unescape(there), known)
+        assert model["group_errors"] == pytest.approx(path["group_errors"][i], rel=1e-4)
+        assert known["fair"].group_errors_ == pytest.approx(path["group_errors"][i], rel=1e-4)
+
+
+def test_fit_with_folds_is_what_the_report_judges(awkward, tmp_path):
+    data = awkward / "odd name.parquet", "-g", "flag", "--drop", "b", "-r", "1"
+    figures = report(*data, "--cv", 5, "--seed", 3, cwd=tmp_path)
+    run("fit", *data, "--cv", 5, "--seed", 3, "-o", "m.safetensors", cwd=tmp_path)
+    model = fairpca.load_model(tmp_path / "m.safetensors")[-1]
+    assert model.group_errors_.tolist() == figures["fair"]["group_errors"]
+    assert (model.cv, figures["parameters"]["cv"]) == (5, 5)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import subprocess
@@ -18,6 +19,8 @@ import fairpca
 pa = pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
 pytest.importorskip("typer")
 import pyarrow.parquet as pq  # noqa: E402
+
+from fairpca.cli._terminal import _some_names  # noqa: E402
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no such terminals")
@@ -51,6 +54,16 @@ def test_rounding_is_not_printed_as_if_it_meant_something(tmp_path):
     run("report", "-r", "3", cwd=tmp_path)
 
 
+def test_a_fit_that_keeps_everything_is_no_proof(tmp_path):
+    fit = ["fit", "--columns", "age,education,log_income", "-o", "m.safetensors"]
+    for command in ([*fit, "-r", 3], ["inspect", "m.safetensors"]):
+        said = run(*command, cwd=tmp_path).stdout
+        assert "nothing is lost, so nothing was compressed: that is no proof of fairness" in said
+        assert "fair;" not in said
+        assert "certificate" not in said
+    assert "certificate: optimal" in run(*fit, "-r", 2, cwd=tmp_path).stdout
+
+
 def test_many_groups_and_long_names_fit_the_terminal(tmp_path):
     rng = np.random.default_rng(0)
     groups = [f"a rather long name of group {i % 12:02d}" for i in range(240)]
@@ -58,7 +71,7 @@ def test_many_groups_and_long_names_fit_the_terminal(tmp_path):
     pq.write_table(table, tmp_path / "many.parquet")
     lines = run("audit", "many.parquet", "-g", "g", cwd=tmp_path).stdout.splitlines()
     assert "worst served" in lines[0]
-    assert len(lines) == 3
+    assert lines[3:] == ["average squared errors on the rows fitted to, columns standardised"]
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     done = run("report", "--out", folder / "r.html", cwd=tmp_path)
@@ -110,3 +123,66 @@ def test_version_and_installed_script():
         pytest.skip("the fairpca command is not beside this Python")
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == expected
+
+
+def test_one_more_name_is_said_in_full():
+    names = [f"column{i}" for i in range(9)]
+    assert _some_names(names[:7]) == ", ".join(names[:7])
+    assert _some_names(names[:8]).endswith("column5 and 2 more")
+    shown = _some_names(["a" * 30, "b"], ["12 %", "3 %"])
+    assert shown == f"{'a' * 23}… 12 %, b 3 %"  # a long name does not hide its note
+
+
+def test_figures_are_written_as_on_the_page(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=60) * 100, rng.normal(size=60)
+    columns = {"x": x, "y": y, "z": x + y, "g": ["a", "b", "b"] * 20}
+    pq.write_table(pa.table(columns), tmp_path / "d.parquet")
+    how = ["-r", "1", "--no-standardize", "--cv", "0"]
+    lines = run("report", "d.parquet", "-g", "g", *how, cwd=tmp_path).stdout.splitlines()
+    table = [line for line in lines if line.startswith(("a ", "b ", "Overall "))]
+    assert len(table) == 3
+    assert all(line.count("less than 0.1 %") == 1 for line in table)
+    fitted = run("fit", "d.parquet", "-g", "g", *how, "-o", "m.safetensors", cwd=tmp_path).stdout
+    assert "\u2212" in fitted  # a minus sign, as on the page
+    assert " -" not in fitted
+
+
+def test_a_fitted_model_says_of_which_rows_its_errors_are(tmp_path):
+    rng = np.random.default_rng(0)
+    g = np.repeat(["a", "b"], [80, 40])
+    X = rng.normal(size=(120, 4)) * np.where(g[:, None] == "b", [1, 1, 3, 1], [3, 2, 1, 1])
+    columns = {**{name: X[:, i] for i, name in enumerate("wxyz")}, "g": g}
+    pq.write_table(pa.table(columns), tmp_path / "d.parquet")
+    fit = ["fit", "d.parquet", "-g", "g", "-r", "2", "-o", "m.safetensors"]
+    plain = run(*fit, cwd=tmp_path).stdout.splitlines()
+    assert plain[0] == "on the rows fitted to"
+    chosen = run(*fit, "--cv", "4", "--no-standardize", cwd=tmp_path).stdout.splitlines()
+    assert chosen[0].startswith("on held-out rows")
+    assert chosen[4] == "on the rows fitted to"
+    model = fairpca.load_model(tmp_path / "m.safetensors")
+    for line, before, after in zip(
+        chosen[2:4], model.held_out_pca_group_errors_, model.held_out_group_errors_, strict=True
+    ):
+        assert line.split()[2:4] == [f"{before:.4g}", f"{after:.4g}"]
+        assert " to " in line
+    assert run("inspect", "m.safetensors", cwd=tmp_path).stdout.splitlines()[:8] == chosen[:8]
+    told = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
+    assert told["held_out_changes"] == model.held_out_changes_.tolist()
+
+
+@pytest.mark.parametrize(("smallest", "told"), [(4, True), (12, False)])
+def test_fewer_folds_than_usual_are_named(tmp_path, smallest, told):
+    rng = np.random.default_rng(0)
+    g = np.repeat(["a", "b", "c"], [60, 40, smallest])
+    columns = {name: rng.normal(size=len(g)) for name in "xyz"}
+    pq.write_table(pa.table({**columns, "g": g}), tmp_path / "d.parquet")
+    shown = run("report", "d.parquet", "-g", "g", "-r", "1", cwd=tmp_path).stdout
+    assert ("4 folds only, one for each row of c (--min-group-size)" in shown) == told
+    assert ("folds only" in shown) == told
+
+
+def test_no_command_is_described_by_half_a_sentence(tmp_path):
+    listed = run("--help", cwd=tmp_path).stdout.split("Commands:")[1]
+    assert len(listed.strip().splitlines()) == 6
+    assert "..." not in listed

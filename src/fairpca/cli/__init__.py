@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from fairpca.cli._audit import audit_command
+from fairpca.cli._examples import examples
 from fairpca.cli._models import fit_command, inspect_command, transform_command
 from fairpca.cli._output import say
 from fairpca.cli._report import report_command
 from fairpca.cli._reproduce import reproduce_command
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich takes longer to load than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -31,12 +32,27 @@ app = typer.Typer(
     "fit one that treats them alike.",
 )
 
-app.command("report")(report_command)
-app.command("audit")(audit_command)
-app.command("fit")(fit_command)
-app.command("transform")(transform_command)
-app.command("inspect")(inspect_command)
-app.command("reproduce")(reproduce_command)
+
+class _Command(TyperCommand):
+    """A command whose help shows arguments by name, without their Python types."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        for parameter in self.params:
+            if parameter.param_type_name == "argument":
+                vars(parameter)["display_type_rich"] = lambda ctx: None
+
+
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "report": report_command,
+    "audit": audit_command,
+    "fit": fit_command,
+    "transform": transform_command,
+    "inspect": inspect_command,
+    "reproduce": reproduce_command,
+}
+for _name, _function in _COMMANDS.items():
+    app.command(_name, cls=_Command, epilog=examples(_name))(_function)
 
 
 @app.callback(invoke_without_command=True)
@@ -67,7 +83,7 @@ def run_command(argv: Sequence[str]) -> int:
         _discard_output()
         return 141
     except typer.TyperException as error:
-        say(f"{error.format_message().rstrip('.')}. See fairpca --help.")
+        say(_misuse(error))
         return 2
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
         say(_in_one_line(error))
@@ -76,6 +92,8 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def _invoke(argv: list[str]) -> None:
+    if "_FAIRPCA_COMPLETE" in os.environ:  # a shell asks what could be typed next
+        app(argv, prog_name="fairpca")
     command = typer.main.get_command(app)
     # Commands find the arguments as they were typed in the object of the context.
     with command.make_context("fairpca", argv.copy(), obj=argv) as context:
@@ -103,6 +121,26 @@ def _discard_output() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
+
+
+#: What the library that checks the options says, and what we say instead.
+_IN_OTHER_WORDS = {
+    ": Value error, ": ": ",
+    "Input should be a valid integer, unable to parse string as an integer": "pass a whole number",
+    "Input should be a valid number, unable to parse string as a number": "pass a number",
+    "Input should be ": "pass a number ",
+}
+
+
+def _misuse(error: typer.TyperException) -> str:
+    """What was wrong with the arguments, and which help to read."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "fairpca"
+    said = error.format_message()
+    for theirs, ours in _IN_OTHER_WORDS.items():
+        said = said.replace(theirs, ours)
+    said = said.rstrip(".")
+    return f"{said}. See {command} --help."
 
 
 def _in_one_line(error: Exception) -> str:

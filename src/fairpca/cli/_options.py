@@ -25,9 +25,31 @@ def _rank(given: object) -> int | float:
     )
 
 
+def _whole_rank(given: object) -> int:
+    """``3`` as a number of components."""
+    try:
+        return int(str(given))
+    except ValueError:
+        raise typer.BadParameter(
+            f"{str(given)!r}; pass a whole number such as 3 (shares are for report and fit)."
+        ) from None
+
+
 def _not_negative(value: float | None) -> float | None:
     if value is not None and not 0 <= value < inf:
-        raise typer.BadParameter(f"{value}; pass the largest difference allowed, such as 0.1.")
+        raise typer.BadParameter(f"{value}; pass a number from 0 on, such as 0.1.")
+    return value
+
+
+def _weight(value: float | None) -> float | None:
+    if value is not None and not 0 <= value <= 1:
+        raise typer.BadParameter(f"{value}; pass a weight from 0 to 1.")
+    return value
+
+
+def _fold_number(value: int | None) -> int | None:
+    if value is not None and value != 0 and value < 2:
+        raise typer.BadParameter(f"{value}; pass a number of folds such as 10, or 0 for none.")
     return value
 
 
@@ -37,7 +59,7 @@ _file = partial(typer.Option, metavar="FILE", show_default=False)
 _number = partial(typer.Option, metavar="N")
 _FILES = (
     "CSV, TSV, Parquet, Arrow or Feather files, or a folder of files of one of these formats; "
-    "- reads CSV from standard input."
+    "spreadsheets; - reads CSV from standard input."
 )
 _BUNDLED = "Without any: the bundled RAND health data, grouped by race."
 _SEVERAL = "(repeat, or separate by commas)"
@@ -63,6 +85,13 @@ Target = Annotated[
     str | None,
     _column("--target", help="Column of two classes: say what a classifier makes of the scores."),
 ]
+TargetPositive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VALUE",
+        help="The value of --target that counts as being selected; by default the larger.",
+    ),
+]
 Probes = Annotated[
     bool, typer.Option("--probes", help="Let classifiers guess the group from the scores.")
 ]
@@ -82,6 +111,14 @@ DropMost = Annotated[
     bool,
     typer.Option(
         "--drop-most", help="With --drop-missing: even if more than half of the rows are left out."
+    ),
+]
+Impute = Annotated[
+    Literal["median"] | None,
+    typer.Option(
+        "--impute",
+        help="Fill in missing numbers with the median of their column; for held-out errors, of the "
+        "rows fitted to.",
     ),
 ]
 KeepIds = Annotated[
@@ -115,7 +152,26 @@ NoHeader = Annotated[
     bool,
     typer.Option("--no-header", help="Text files hold no column names; call them c0, c1, ..."),
 ]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="NAME",
+        show_default=False,
+        help="The sheet of a spreadsheet; needed if several hold rows.",
+    ),
+]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A file written by fairpca fit.")]
+OwnModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        show_default=False,
+        help="Judge this file, written by fairpca fit, as it is instead of PCA; its columns, "
+        "scaling and group are used.",
+    ),
+]
 Keep = Annotated[
     _Names, _column("--keep", help=f"Columns to copy unchanged, such as an id {_SEVERAL}.")
 ]
@@ -133,9 +189,15 @@ Rank = Annotated[
 ]
 OneRank = Annotated[
     int | None,
-    _number("--components", "-r", show_default="all", help="Look at this number of components."),
+    _number(
+        "--components",
+        "-r",
+        parser=_whole_rank,
+        show_default="all",
+        help="Look at this number of components.",
+    ),
 ]
-MaxDisparity = Annotated[
+DisparityLimit = Annotated[
     float | None,
     _number(
         "--max-disparity",
@@ -143,17 +205,81 @@ MaxDisparity = Annotated[
         help="Exit with code 1 if the difference between the group errors exceeds this.",
     ),
 ]
+RelativeLimit = Annotated[
+    float | None,
+    _number(
+        "--max-relative-disparity",
+        callback=_not_negative,
+        help="Exit with code 1 if this difference exceeds this share of the mean error.",
+    ),
+]
+OnHeldOut = Annotated[
+    bool,
+    typer.Option("--held-out", help="With -r: look at rows that PCA was not fitted to (10 folds)."),
+]
 Standardize = Annotated[
     bool,
     typer.Option(
         "--standardize/--no-standardize", help="Divide columns by their standard deviation."
     ),
 ]
+ConstraintName = Annotated[
+    Literal["pareto", "no_worse", "none"] | None,
+    typer.Option(
+        "--constraint",
+        show_default="pareto",
+        help="Go from PCA towards equal errors until everybody would only get worse (pareto), "
+        "until the harmed group is as badly off as under PCA (no_worse), or all the way (none).",
+    ),
+]
 Parity = Annotated[
     bool,
     typer.Option(
         "--parity",
-        help="Make the groups equal, even if every group is worse off than under PCA (u-FPCA).",
+        help="Short for --constraint none: make the groups equal, even if every group is worse "
+        "off than under PCA (u-FPCA).",
+    ),
+]
+MaxDisparity = Annotated[
+    float | None,
+    _number(
+        "--max-disparity",
+        callback=_not_negative,
+        help="Stop where the group errors differ by no more than this.",
+    ),
+]
+MaxErrorIncrease = Annotated[
+    float | None,
+    _number(
+        "--max-error-increase",
+        callback=_not_negative,
+        help="Stop where the overall error is so much larger than that of PCA; 0.01 is one "
+        "percent.",
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    _number(
+        "--alpha",
+        callback=_weight,
+        help="Stop at this weight of the overall error against the disparity; 1 is plain PCA.",
+    ),
+]
+CriterionName = Annotated[
+    Literal["loss", "error", "variance"] | None,
+    typer.Option(
+        "--criterion",
+        help="Serve the worst-off group best instead (MinMaxPCA), by this criterion.",
+    ),
+]
+Cv = Annotated[
+    int | None,
+    _number(
+        "--cv",
+        callback=_fold_number,
+        show_default="10 in report, 0 in fit",
+        help="Choose where to stop by cross-validation with so many folds; 0: by the rows fitted "
+        "to.",
     ),
 ]
 Normalize = Annotated[
@@ -183,6 +309,10 @@ ScoresOut = Annotated[
 Json = Annotated[
     str | None,
     _file("--json", help="Write all numbers to this file; - prints them instead of the table."),
+]
+ModelCard = Annotated[
+    str | None,
+    _file("--model-card", help="Also write a model card: .md for Markdown, .json for CycloneDX."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

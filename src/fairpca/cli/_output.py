@@ -7,12 +7,20 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from os.path import splitext
 from pathlib import Path
 from threading import Timer, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from fairpca._progress import Progress
+
+#: Endings that other programs go by.
+_OF_OTHER_FORMATS = {
+    ".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".xlsx",
+    ".xls", ".ods", ".json", ".html", ".htm", ".pdf", ".md", ".onnx", ".pkl", ".pickle", ".joblib",
+    ".npy", ".npz", ".gz", ".zip",
+}  # fmt: skip
 
 
 def output(path: str, reads: Sequence[str] | None) -> AbstractContextManager[Path]:
@@ -28,6 +36,18 @@ def output(path: str, reads: Sequence[str] | None) -> AbstractContextManager[Pat
     return handing_over(_to_standard_output)
 
 
+@contextmanager
+def model_output(path: str, reads: Sequence[str] | None) -> Iterator[Path]:
+    """The same for a model; refuses names that promise something else than a model."""
+    with output(path, reads) as temporary:
+        name, ending = splitext(path)
+        if ending.lower() in _OF_OTHER_FORMATS:
+            raise ValueError(
+                f"--out {path}: a model is a safetensors file; pass --out {name}.safetensors."
+            )
+        yield temporary
+
+
 def _to_standard_output(content: Path) -> None:
     with content.open("rb") as source:
         shutil.copyfileobj(source, sys.stdout.buffer)
@@ -35,14 +55,29 @@ def _to_standard_output(content: Path) -> None:
 
 
 @contextmanager
-def json_output(path: str | None, reads: Sequence[str] | None) -> Iterator[Any]:
-    """A text file for the numbers, which goes to standard output for ``-``, or None."""
+def text_output(path: str | None, reads: Sequence[str] | None) -> Iterator[Any]:
+    """A text file, which goes to standard output for ``-``, or None."""
     if path is None:
         yield None
         return
-    with output(path, reads) as temporary, temporary.open("w", encoding="utf-8") as stream:
+    with (
+        output(path, reads) as temporary,
+        temporary.open(
+            "w",
+            encoding="utf-8",
+            errors="backslashreplace",  # names of files need not be text
+        ) as stream,
+    ):
         yield stream
-        stream.write("\n")
+
+
+@contextmanager
+def json_output(path: str | None, reads: Sequence[str] | None) -> Iterator[Any]:
+    """The same for numbers, with a last line that ends."""
+    with text_output(path, reads) as stream:
+        yield stream
+        if stream is not None:
+            stream.write("\n")
 
 
 @contextmanager

@@ -21,21 +21,33 @@ _PAPER = "pelegrina2022"
 def reproduce_command(
     dataset: Annotated[
         Names,
-        typer.Option(help="tcred, lfw, lsac or lsac-without-other; repeat for several."),
+        typer.Option(
+            metavar="NAME", help="tcred, lfw, lsac or lsac-without-other; repeat for several."
+        ),
     ] = None,
     method: Annotated[
         Names,
-        typer.Option(help="pca, fairpca, mofpca, u-fpca, c-fpca, ...; repeat for several."),
+        typer.Option(
+            metavar="NAME", help="pca, fairpca, mofpca, u-fpca, c-fpca, ...; repeat for several."
+        ),
     ] = None,
-    variant: Annotated[Names, typer.Option(help="unbalanced or balanced; repeat for both.")] = None,
+    variant: Annotated[
+        Names, typer.Option(metavar="NAME", help="unbalanced or balanced; repeat for both.")
+    ] = None,
     study: Annotated[
-        str, typer.Option(help="Another study's published tables; --study list names them.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Another study's published tables; --study list names them."
+        ),
     ] = _PAPER,
     out: Annotated[
-        Path, typer.Option(help="Folder for tables and figures; a run there is resumed.")
+        Path,
+        typer.Option(
+            metavar="FOLDER", help="Folder for tables and figures; a run there is resumed."
+        ),
     ] = Path("reproduction"),
 ) -> None:
-    """Run a paper's experiments, draw its figures and check its claims.
+    """Repeat a paper's experiments, figures and claims.
 
     Without options everything of Pelegrina and Duarte (2022) is run: three datasets, unbalanced and
     balanced, five methods and the printed golden-section searches; with LFW, beyond the paper,
