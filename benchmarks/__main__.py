@@ -9,9 +9,12 @@ from __future__ import annotations
 import argparse
 
 from benchmarks import (
+    blind,
+    choices,
     competitors,
     core,
     coverage,
+    folds,
     gaps,
     growth,
     many_groups,
@@ -36,7 +39,10 @@ def main() -> None:
         growth,
         scale,
         coverage,
+        choices,
+        folds,
         outcomes,
+        blind,
     ):
         module.main(arguments)
 

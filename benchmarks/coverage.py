@@ -16,10 +16,12 @@ from sklearn.base import clone
 
 from benchmarks._harness import DOCS, run_cases
 from fairpca import FairPCA, GroupMoments
+from fairpca._audit.dealt import Dealt
 from fairpca._audit.fits import fit_both
-from fairpca._audit.held_out import FoldFit, assign_folds, cross_fit
+from fairpca._audit.held_out import FoldFit, cross_fit
 from fairpca._audit.intervals import Resampling
 from fairpca._audit.new_rows import FAIR, PCA, NewRows
+from fairpca._moments.dealing import deal_folds
 
 TABLE = DOCS / "benchmarks_coverage.csv"
 SIZES, D, R, FOLDS = (300, 100), 8, 3, 10
@@ -35,10 +37,10 @@ class Population:
     means: list
     degrees: float | None
 
-    def draw(self, rng):
+    def draw(self, rng, sizes=SIZES):
         """Rows of both groups."""
         parts, t = [], self.degrees
-        for L, mean, n in zip(self.loadings, self.means, SIZES, strict=True):
+        for L, mean, n in zip(self.loadings, self.means, sizes, strict=True):
             z = rng.standard_normal((n, D))
             if t is not None:  # Student's t, scaled to variance one
                 z = rng.standard_t(t, (n, D)) / np.sqrt(t / (t - 2))
@@ -84,13 +86,13 @@ def hits(population, seed, standardize):
     moments, scale = GroupMoments.from_data(X, CODES), None
     if standardize:
         moments, scale = moments.standardize()
-    fold = assign_folds(CODES, FOLDS, rng)
+    dealt = Dealt.of(X, CODES, [deal_folds(CODES, FOLDS, rng)])
     found = {}
     for name, constraint in METHODS.items():
         fits = fit_both(FairPCA(R, constraint=constraint), moments)
         whole = FoldFit.of([fits.pca, fits.fair], fits.pca.mean_, scale)
         clones = [clone(fits.pca), clone(fits.fair)]
-        new = NewRows(fits, cross_fit(X, CODES, fold, clones, standardize, whole=whole), False)
+        new = NewRows(fits, cross_fit(X, CODES, dealt, clones, standardize, whole=whole), False)
         how = Resampling(0.95, 1000, rng)
         before, after = (
             population.errors(fitted, np.ones(D) if scale is None else scale)

@@ -6,6 +6,7 @@ Run ``python -m benchmarks.many_groups``; it stores its rows in docs/benchmarks_
 from __future__ import annotations
 
 import functools
+import os
 import time
 
 import numpy as np
@@ -13,11 +14,12 @@ from scipy.special import softmax
 from sklearn.decomposition import PCA
 
 from benchmarks._harness import DOCS, Timing, extra_memory, race, row, run_cases
-from fairpca import FairPCA, MinMaxPCA
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, tradeoff_path
 from fairpca._moments.operand import Operand
-from fairpca._solvers.eigenspaces.choose import eigenspaces
+from fairpca._solvers.eigenspaces.choose import spaces_of
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._threads import single_threaded_blas
+from fairpca.datasets import load_lfw
 
 TABLE = DOCS / "benchmarks_many_groups.csv"
 
@@ -57,6 +59,52 @@ def fits(options):
         yield row(case, timing, name, "PCA", "1.5", memory[name], memory["PCA"])
 
 
+def rescaled_data(n, d, k):
+    """Groups that differ in the scale of each column, by factors from 0.5 to 1.5."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, k, n)
+    X = rng.standard_normal((n, d)) * np.arange(1, d + 1) ** -0.5
+    X *= rng.uniform(0.5, 1.5, (k, d))[groups]
+    return X, groups
+
+
+def rescaled(options):
+    """As the number of groups grows, against scikit-learn's PCA."""
+    n, d, r = options.pick((200_000, 50, 5), (5000, 10, 2))
+    for k, target in options.pick([(20, "1.6"), (50, "3")], [(4, "")]):
+        prepare = functools.partial(rescaled_data, n, d, k)
+        made = prepare()
+        fair = functools.partial(fit, estimator=FairPCA(r))
+        pca = functools.partial(fit, estimator=PCA(r), with_groups=False)
+        runs = {"FairPCA": functools.partial(fair, made), "PCA": functools.partial(pca, made)}
+        timing = race(runs, 7)
+        memory = [extra_memory(prepare, run) for run in (fair, pca)]
+        yield row(f"FairPCA, {n:,} x {d}, {k} groups", timing, "FairPCA", "PCA", target, *memory)
+
+
+def faces(options):
+    """LFW by sex and race, if ``FAIRPCA_DATA`` names the folder with the paper's data."""
+    if not os.environ.get("FAIRPCA_DATA") or options.quick:
+        return
+    data = load_lfw()
+    groups = np.column_stack([data.sensitive_features, data.race])
+    for r in (5, 10, 20):
+        run = functools.partial(fit, (data.data, groups), FairPCA(r))
+        case = f"FairPCA, LFW 13232 x 1764, 8 groups, r = {r}"
+        yield row(case, race({"FairPCA": run}, 2), "FairPCA", target="3 s")
+
+
+def path(options):
+    """The whole frontier of two groups, from moments."""
+    n, d = options.pick((5000, 500), (200, 20))
+    moments = GroupMoments.from_data(*rescaled_data(n, d, 2))
+    for r in options.pick((5, 10, 20), (2,)):
+        run = functools.partial(tradeoff_path, moments, n_components=r)
+        yield row(
+            f"tradeoff_path, d = {d}, r = {r}", race({"ours": run}, 3), "ours", target="0.5 s"
+        )
+
+
 def made_operand(d, k):
     """Second moments that share forty directions, with twenty more for each group."""
     rng = np.random.default_rng(0)
@@ -71,7 +119,7 @@ def made_operand(d, k):
 
 def made_spaces(d, k, r):
     """The eigenspaces, and the error of each group under its own best projection."""
-    spaces = eigenspaces(made_operand(d, k), r)
+    spaces = spaces_of(made_operand(d, k), r)
     with single_threaded_blas():
         return spaces, np.array([spaces.top(e).errors[g] for g, e in enumerate(np.eye(k))])
 
@@ -102,7 +150,7 @@ def multiplicative_weights(made, gap=1e-3, eta=1.0, most=600):
             if value - bound <= gap * value:
                 break
             logarithms += eta / value * losses
-    return rounds
+    return rounds, value
 
 
 def seconds_of(run):
@@ -118,7 +166,7 @@ def solvers(options):
     prepare = functools.partial(made_spaces, d, k, r)
     made = prepare()
     ours, found = seconds_of(lambda: least_largest_loss(made))
-    theirs, rounds = seconds_of(lambda: multiplicative_weights(made))
+    theirs, (rounds, _) = seconds_of(lambda: multiplicative_weights(made))
     assert found.gap <= 1e-3 * found.value
     few = functools.partial(multiplicative_weights, most=5)
     other = f"multiplicative weights, {rounds} rounds"
@@ -133,7 +181,7 @@ def solvers(options):
     )
 
 
-CASES = {"fits": fits, "solvers": solvers}
+CASES = {"fits": fits, "rescaled": rescaled, "faces": faces, "path": path, "solvers": solvers}
 
 
 def main(arguments=None) -> None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -35,15 +37,28 @@ METHODS = {
     "efficient, 5 folds 4 times": FairPCA(cv=REPEATED),
 }
 FOR_TABLES = ("u-FPCA", "c-FPCA", "efficient", "efficient, cv=10", "efficient, 5 folds 4 times")
+FOR_IMAGES = ("u-FPCA", "c-FPCA", "min-max loss", "efficient", "efficient, cv=10")
+
+
+class Study(NamedTuple):
+    """A data set, the numbers of components to keep, and what is affordable on it."""
+
+    load: Callable[[], Any]
+    ranks: tuple[int, ...]
+    methods: Sequence[str] = tuple(METHODS)
+    n_splits: int = 10
+
+
 STUDIES = {
-    "LSAC": (datasets.load_lsac, (3, 5, 6, 8)),
-    "TCRED": (datasets.load_tcred, (3, 6, 10)),
-    "RAND health": (datasets.load_rand_health, (4, 6, 8)),
-    "COMPAS": (datasets.load_compas, (2, 3)),
-    "German credit": (datasets.load_german, (2, 5)),
-    "Adult": (datasets.load_adult, (2, 5)),
-    "Biodeg": (lambda: datasets.load_vu("biodeg"), (3, 10)),
-    "Wine": (lambda: datasets.load_vu("wine"), (3, 5)),
+    "LSAC": Study(datasets.load_lsac, (3, 5, 6, 8)),
+    "TCRED": Study(datasets.load_tcred, (3, 6, 10)),
+    "LFW": Study(datasets.load_lfw, (10,), FOR_IMAGES, n_splits=4),
+    "RAND health": Study(datasets.load_rand_health, (4, 6, 8)),
+    "COMPAS": Study(datasets.load_compas, (2, 3)),
+    "German credit": Study(datasets.load_german, (2, 5)),
+    "Adult": Study(datasets.load_adult, (2, 5)),
+    "Biodeg": Study(lambda: datasets.load_vu("biodeg"), (3, 10)),
+    "Wine": Study(lambda: datasets.load_vu("wine"), (3, 5)),
 }
 HARMED = 0.2  # percent; less is noise
 
@@ -96,18 +111,18 @@ def repeated_splits(X, groups, rank, names, n_splits):
     return {name: np.array(rows) for name, rows in results.items()}
 
 
-def study(name):
+def case_of(name):
     """The case of one data set: a row for each number of components and method."""
-    load, ranks = STUDIES[name]
+    study = STUDIES[name]
 
     def rows(options):
-        bunch = load()
+        bunch = study.load()
         X, groups = np.asarray(bunch.data, float), np.asarray(bunch.sensitive_features)
         X = X[:, X.std(0) > 0]
         X = (X - X.mean(0)) / X.std(0, ddof=1)
-        n_splits = options.pick(10, 1)
-        for rank in ranks[: options.pick(None, 1)]:
-            for method, found in repeated_splits(X, groups, rank, METHODS, n_splits).items():
+        methods, n_splits = study.methods, options.pick(study.n_splits, 1)
+        for rank in study.ranks[: options.pick(None, 1)]:
+            for method, found in repeated_splits(X, groups, rank, methods, n_splits).items():
                 yield {"data": f"{name}, {len(X)} x {X.shape[1]}", "r": rank} | line(method, found)
 
     return rows
@@ -149,7 +164,7 @@ def tables(options):
 
 
 def main(arguments=None):
-    cases = {name: study(name) for name in STUDIES} | {"public tables": tables}
+    cases = {name: case_of(name) for name in STUDIES} | {"public tables": tables}
     run_cases(__doc__, cases, DOCS / "people_to_come.csv", arguments)
 
 

@@ -67,7 +67,7 @@ def public_tables(limit: int | None = None) -> Iterator[PublicTable]:
 
 
 def _prepared(name: str, frame) -> PublicTable | None:
-    """The table with its numbers standardised; None if it is not of use."""
+    """The table with its numbers standardised; None if it cannot be used."""
     columns = {str(column).lower(): column for column in frame.columns}
     group = next((columns[name] for name in GROUPS if name in columns), None)
     if group is None or not 200 <= len(frame) <= 100_000:

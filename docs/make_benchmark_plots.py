@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 DOCS = Path(__file__).parent
 OURS, OTHERS = "#0072B2", "#000000"
+LEAST = {"seconds": 1e-4, "MB": 1.0}  # that was measured
 
 
 def read(name):
@@ -18,32 +20,39 @@ def read(name):
         return list(csv.DictReader(file))
 
 
+def slope(points):
+    """The exponent with which the last half of the points grows, by least squares of logarithms."""
+    x, y = np.log(points).T
+    last = slice(len(x) // 2 if len(x) > 3 else 0, None)
+    return float(np.polyfit(x[last], y[last], 1)[0])
+
+
 def draw_growth(folder):
     """Seconds above, extra memory below, against rows, features, components and groups."""
     rows = read("growth")
     parts = list(dict.fromkeys(row["part"] for row in rows))
-    figure = Figure(figsize=(2.6 * len(parts), 4.8), layout="constrained")
+    figure = Figure(figsize=(2.6 * len(parts), 5.2), layout="constrained")
     axes = figure.subplots(2, len(parts), squeeze=False, sharex="col")
     for part, (top, bottom) in zip(parts, axes.T, strict=True):
         chosen = [row for row in rows if row["part"] == part]
         for axis, column in ((top, "seconds"), (bottom, "MB")):
-            for prefix, label, color in (("", "FairPCA", OURS), ("its ", "PCA", OTHERS)):
+            for prefix, name, color in (("", "FairPCA", OURS), ("its ", "PCA", OTHERS)):
                 points = [
-                    (float(row["value"]), max(float(row[prefix + column]), 1e-4))
+                    (float(row["value"]), max(float(row[prefix + column]), LEAST[column]))
                     for row in chosen
                     if row[prefix + column]
                 ]
-                if points:
-                    axis.plot(*zip(*points, strict=True), "o-", color=color, label=label)
+                label = f"{name}, slope {round(slope(points), 1) + 0.0:.1f}"
+                axis.plot(*zip(*points, strict=True), "o-", color=color, label=label)
             axis.set(xscale="log", yscale="log")
             axis.grid(color="0.9")
+            axis.legend(frameon=False, fontsize=8)
         bottom.minorticks_off()
         bottom.set_xticks([float(row["value"]) for row in chosen])
         bottom.xaxis.set_major_formatter(EngFormatter(sep=""))
         bottom.set_xlabel(part)
     axes[0, 0].set_ylabel("seconds")
     axes[1, 0].set_ylabel("MB beyond the data")
-    axes[0, 0].legend(frameon=False)
     figure.savefig(folder / "growth.png", dpi=130)
 
 

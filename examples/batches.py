@@ -11,6 +11,7 @@ its size: ``WelfarePCA`` without inequality aversion. The cells here are made up
 from functools import partial
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from fairpca import GroupMoments, WelfarePCA
@@ -53,6 +54,15 @@ for name, aversion in (("every batch once", 0), ("Nash welfare", 1), ("worst-off
 print(f"{'share of variance kept':24}{''.join(f'{lab:>8}' for lab in moments.groups)}")
 for name, shares in kept.items():
     print(f"{name:24}{''.join(f'{share:8.3f}' for share in shares)}")
+
+_, ax = plt.subplots(layout="constrained")
+place = np.arange(len(moments.groups))
+for i, (name, shares) in enumerate(kept.items()):
+    ax.bar(place + 0.2 * (i - 1.5), shares, width=0.18, label=name)
+ax.set_xticks(place, [f"{lab}\n{n} cells" for lab, n in sizes.items()])
+ax.set_ylabel("share of the batch's variance kept")
+ax.legend(frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+plt.show()
 
 # %%
 # The scores are where scanpy looks for them:

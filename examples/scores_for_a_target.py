@@ -40,7 +40,10 @@ results = {
     notion: classifier_outcomes(FairPLS(3, notion=notion), X, often, race, random_state=0)
     for notion in notions
 }
-named = {f"FairPLS, {notion}": results[notion][0] for notion in notions}
+named = {
+    "plain PLS" if notion is None else f"FairPLS, {notion}": results[notion][0]
+    for notion in notions
+}
 named |= {"PCA": results[None][1], "all features": results[None][2]}
 shown = ["selection_rate", "true_positive_rate", "false_positive_rate"]
 for name, outcome in named.items():
