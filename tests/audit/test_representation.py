@@ -18,6 +18,7 @@ from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments, audit
 from fairpca._audit.dealt import Dealt
 from fairpca._audit.held_out import cross_fit
 from fairpca._audit.in_memory import RowsInMemory
+from fairpca._audit.representation import _unfitted
 from fairpca._audit.sampling import cells_of
 from fairpca._moments.dealing import deal_folds
 from fairpca.metrics import (
@@ -179,6 +180,51 @@ def test_a_fitted_model_with_a_target():
     assert audit(X[~half], groups[~half], whole, y=y[~half]).probes == judged.probes
 
 
+def test_the_scores_audited_are_those_of_the_weight_that_folds_chose():
+    X, groups = make_groups((400, 300), d=6)
+    fair = FairPCA(2, cv=5, random_state=0).fit(X, sensitive_features=groups)
+    assert fair.alpha_ < 1
+    twin = _unfitted(fair, 20)
+    assert (twin.alpha, twin.cv, twin.n_components) == (fair.alpha_, None, 2)
+    found = audit(X, groups, clone(fair), probes=True, standardize=False, **QUICK)
+    shown = found.representation.fair.probes, found.representation.pca.probes
+    assert shown[0] != shown[1]
+    three = FairPCA(2, cv=5, random_state=0)
+    three.fit(X, sensitive_features=np.where(np.arange(700) % 3, groups, "g2"))
+    assert _unfitted(three, 4).cv == 4
+
+
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_a_positive_class_of_another_type(kind):
+    X, groups, y = people()
+    model, y = PCA(2).fit(X), (y == "yes").astype(kind)
+    expected = audit(X, groups, model, y=y, random_state=0).outcomes[0].overall
+    for positive in (1, 1.0, True, "1"):
+        found = audit(X, groups, model, y=y, pos_label=positive, random_state=0).outcomes[0]
+        assert found.overall == expected
+
+
+def test_several_classes_of_which_one_counts():
+    X, groups, y = people()
+    y3 = np.where(np.arange(len(y)) % 4, y, "later")
+    for estimator in (FairPLS(2), FairPLS(2).fit(X, y3, sensitive_features=groups)):
+        found = audit(X, groups, estimator, y=y3, pos_label="yes", **QUICK).outcomes[0]
+        assert found.base_rate == pytest.approx(np.mean(y3 == "yes"))
+
+
+def test_weights_of_rows_count_in_what_scores_of_a_fitted_model_give_away():
+    X, groups, y = people()
+    weights = np.random.default_rng(0).integers(0, 3, len(X))
+    model = PCA(2, whiten=True).fit(X)
+    found = audit(X, groups, model, y=y, sample_weight=weights, random_state=0)
+    expected = group_separation(model, X, groups, sample_weight=weights).largest()
+    assert {name: found.separation[name] for name in expected} == pytest.approx(expected)
+    kept = weights > 0
+    others = audit(X[kept], groups[kept], model, y=y[kept], random_state=0)
+    assert found.probes == others.probes
+    assert found.outcomes[0].overall == others.outcomes[0].overall
+
+
 def test_a_small_table():
     X, groups, y = people()
     few = np.r_[np.flatnonzero(groups == "g0")[:24], np.flatnonzero(groups == "g1")[:8]]
@@ -204,9 +250,9 @@ def test_a_small_group_has_as_many_folds_as_it_has_rows_to_fit_to(rows):
 
 def test_refusals():
     X, groups, y = people()
-    with pytest.raises(ValueError, match=r"two classes, but holds 3.*pass y == 'yes'"):
+    with pytest.raises(ValueError, match=r"\['maybe', 'no', 'yes'\].*pass pos_label='yes'"):
         audit(X, groups, y=np.where(np.arange(len(y)) % 3, y, "maybe"))
-    with pytest.raises(ValueError, match=r"holds 1: \['yes'\]; pass y with two classes"):
+    with pytest.raises(ValueError, match=r"one class only \('yes'\).*pass y with two classes"):
         audit(X, groups, FairPCA(2).fit(X, sensitive_features=groups), y=["yes"] * len(y))
     with pytest.raises(
         ValueError, match=r"FairPLS.* needs y; pass .*audit\(X, groups, estimator, y=y"
@@ -242,7 +288,14 @@ def test_the_command(tmp_path):
     assert "must hold two classes" in error
     assert "name its column with --target" in fails(*report, *positive, cwd=tmp_path)
     error = fails(*report, "--target", "hired", "--target-positive", "maybe", cwd=tmp_path)
-    assert "--target-positive maybe is no value of 'hired'; pass no or yes." in error
+    assert "maybe is no value of 'hired'; pass --target-positive with no or yes." in error
+    frame.assign(hired=np.where(np.arange(len(y)) % 4, y, "later")).to_csv(
+        tmp_path / "people.csv", index=False
+    )
+    error = fails(*report, "--target", "hired", cwd=tmp_path)
+    assert "3 classes, and one has to count; pass --target-positive with later or no" in error
+    said = run(*report, "--target", "hired", *positive, cwd=tmp_path).stdout
+    assert "classifier on all features: AUC" in said
 
 
 def test_the_command_judges_a_model_by_a_target_that_some_rows_lack(tmp_path):

@@ -130,6 +130,23 @@ def test_a_budget_that_plain_pls_keeps_to():
     assert (generous.status_ == "already fair") == (generous.alpha_ == 1)
 
 
+def test_a_budget_leaves_more_components_than_hiding():
+    X, groups = make_groups((80, 60, 50, 40), d=4)
+    y = X[:, 0] + X[:, 1] > 0
+    plain = FairPLS(3).fit(X, y, sensitive_features=groups)
+    for share in (1.01, 0.9):
+        limit = share * plain.mean_gap_
+        fair = FairPLS(3, notion="demographic_parity", max_mean_gap=limit)
+        fair.fit(X, y, sensitive_features=groups)
+        assert fair.mean_gap_ <= limit * (1 + 1e-9)
+    with pytest.raises(ValueError, match=r"leave 1, .*max_mean_gap=1e-08; pass n_components=1 or"):
+        FairPLS(3, notion="demographic_parity", max_mean_gap=1e-8).fit(
+            X, y, sensitive_features=groups
+        )
+    with pytest.raises(ValueError, match=r"leaves 1; .*or a gap that is allowed, max_mean_gap"):
+        FairPLS(3, notion="demographic_parity").fit(X, y, sensitive_features=groups)
+
+
 def test_the_first_direction_keeps_the_most_covariance_that_its_gap_allows():
     X, groups, y = people("numbers")
     means = np.array([X[groups == g].mean(axis=0) - X.mean(axis=0) for g in np.unique(groups)])

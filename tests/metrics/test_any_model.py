@@ -87,6 +87,8 @@ def test_what_scores_of_fitted_models_give_away(fitted):
     projection, seen, _ = parts(fitted)
     found = group_separation(fitted, X[~HALF], GROUPS[~HALF])
     Z = seen @ np.asarray(projection.components_).T
+    if getattr(projection, "whiten", False):
+        Z /= np.sqrt(projection.explained_variance_)
     means = [Z[GROUPS[~HALF] == g].mean(axis=0) for g in ("a", "b")]
     total = Z.var(axis=0).sum()
     shares = [(GROUPS[~HALF] == g).mean() for g in ("a", "b")]

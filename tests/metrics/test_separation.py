@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import roc_auc_score
 
-from fairpca import BlindPCA, GroupMoments
+from fairpca import BlindPCA, FairPLS, GroupMoments
 from fairpca.metrics import group_separation
 
 
@@ -60,6 +60,19 @@ def test_blind_scores_are_not_told_apart_by_their_means():
     assert found.centroid_share == pytest.approx(0, abs=1e-20)
     assert found.discriminant_auc[0, 1] == pytest.approx(0.5)
     assert found.wasserstein[0, 1] > 0.1
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_moments_with_outcomes_or_folds_tell_of_groups(numbers):
+    X, groups = make_groups((90, 60, 70), d=6)
+    y = X[:, 0] if numbers else X[:, 0] > np.median(X[:, 0])
+    pls = FairPLS(2, notion="demographic_parity").fit(X, y, sensitive_features=groups)
+    folded = GroupMoments.from_data(X, groups, folds=np.arange(len(X)) % 4)
+    for moments in (pls.moments_, folded):
+        found = group_separation(pls, moments)
+        expected = group_separation(pls, X, groups)
+        assert found.groups.tolist() == expected.groups.tolist()
+        assert found.largest() == pytest.approx(expected.largest(), rel=1e-7, abs=1e-9)
 
 
 def test_scores_that_do_not_vary_within_groups():

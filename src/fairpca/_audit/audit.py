@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 from fairpca._audit.figures import RowInfluence
 from fairpca._audit.in_memory import RowsInMemory
 from fairpca._audit.model import ModelAudit, audit_model, is_fitted_projection
-from fairpca._audit.representation import two_classes, with_scores
+from fairpca._audit.representation import outcome_classes, with_scores
 from fairpca._audit.result import Audit
 from fairpca._audit.run import AuditSettings, run_audit
 from fairpca._estimators.base import FairProjection
@@ -90,9 +90,9 @@ def audit(
         ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``, or a pipeline with one of them. Only ``y``,
         ``pos_label``, ``probes``, ``sample_weight``, ``level`` and ``random_state`` matter then.
     y : array-like of shape (n_samples,), optional
-        Classes, two of them. Then the audit also says what a classifier makes of the scores, and
-        what guesses the group from them. :class:`FairPLS`, and :class:`BlindPCA` within classes,
-        are fitted with it.
+        Classes; of more than two, ``pos_label`` says which one counts. Then the audit also says
+        what a classifier makes of the scores, and what guesses the group from them.
+        :class:`FairPLS`, and :class:`BlindPCA` within classes, are fitted with it.
     pos_label : label, optional
         The class of y that counts as positive, that is as being selected; by default the larger
         one.
@@ -173,14 +173,13 @@ def audit(
                 "Pass X without missing values, or a pipeline that starts with a SimpleImputer."
             )
         judged = audit_model(estimator, X, sensitive_features, sample_weight, settings.level)
-        given = y, pos_label, probes, random_state
+        given = sample_weight, y, pos_label, probes, random_state
         return with_scores(judged, estimator, X, sensitive_features, *given)
-    y = None if y is None else two_classes(y, as_rows(X).n_rows)
+    y = None if y is None else outcome_classes(y, as_rows(X).n_rows, pos_label)
     needs_y = isinstance(estimator, FairProjection) and estimator._needs_outcomes()
     if needs_y and y is None:
         raise ValueError(
-            f"{estimator!r} needs y; pass fairpca.audit(X, groups, estimator, y=y) with two "
-            "classes."
+            f"{estimator!r} needs y; pass fairpca.audit(X, groups, estimator, y=y) with classes."
         )
     target = y if needs_y else None
     rows = RowsInMemory(X, sensitive_features, sample_weight, target, impute is not None)

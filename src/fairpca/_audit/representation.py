@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from fairpca._audit.fits import Fits, chooses_by_folds
 from fairpca._audit.in_memory import RowsInMemory
@@ -18,9 +19,11 @@ from fairpca._audit.model import ModelAudit
 from fairpca._audit.rows import AuditedRows
 from fairpca._audit.sampling import SampledRows, cells_of, fewest_in_cells, fewest_rows
 from fairpca._estimators.base import FairProjection
-from fairpca._input.labels import encode_groups, encode_outcomes
+from fairpca._input.checks import check_sample_weight
+from fairpca._input.labels import encode_groups, encode_outcomes, refuse_counts
 from fairpca._moments.dealing import deal_folds
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.strata import positive_class
 from fairpca._typing import Array, Codes, Labels
 from fairpca.exceptions import quietly
 from fairpca.metrics import (
@@ -141,6 +144,7 @@ def with_scores(
     model: Any,
     X: Any,
     groups: Any,
+    sample_weight: Any,
     y: Any,
     pos_label: Any,
     probes: bool,
@@ -151,17 +155,22 @@ def with_scores(
         return judged
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     codes, labels = encode_groups(groups, n_rows)
+    y = None if y is None else outcome_classes(y, n_rows, pos_label)
+    weights = check_sample_weight(sample_weight, n_rows)
+    if weights is not None:
+        counted = np.flatnonzero(weights)
+        X, codes, weights = _safe_indexing(X, counted), codes[counted], weights[counted]
+        y = None if y is None else y[counted]
     named, level = labels[codes], judged.level
     folds = min(_FOLDS, fewest_rows(codes, named.tolist(), "probes need two rows of each group"))
     model = model if hasattr(model, "transform") else model[:-1]  # without its own classifier
     scores = np.asarray(model.transform(X))
     as_they_are = SimpleNamespace(components_=np.eye(scores.shape[1]), mean_=0.0)
-    separation = _separation(as_they_are, GroupMoments.from_data(scores, named))
+    separation = _separation(as_they_are, GroupMoments.from_data(scores, named, weights))
     found = _probed(separation, scores, named, folds, level, seed)
     judged = replace(judged, separation=found.separation, probes=found.probes)
     if y is None:
         return judged
-    y = two_classes(y, n_rows)
     folds = _possible_folds(codes, named, y)
     how = {"pos_label": pos_label, "cv": folds, "confidence": level, "random_state": seed}
     results = classifier_outcomes(model, X, y, named, **how)
@@ -189,15 +198,17 @@ def _probed(
     return GivenAway({**separation, "rbf_mmd2": kernel}, probes)
 
 
-def two_classes(y: Any, n_rows: int) -> Labels:
-    """The class of each row, which must be one of two."""
+def outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
+    """The class of each row: one of two, or of several if one of them is the positive one."""
     codes, labels = encode_outcomes(y, n_rows)
-    if len(labels) != 2:
-        one = "y with two classes" if len(labels) < 2 else f"y == {labels.tolist()[-1]!r}"
+    classes = labels.tolist()
+    if len(classes) < 2:
         raise ValueError(
-            f"y must hold two classes, but holds {len(labels)}: {labels.tolist()[:5]}; pass "
-            f"{one}, for example."
+            f"y holds one class only ({classes[0]!r}), so there is nothing to predict; pass y with "
+            "two classes or more."
         )
+    refuse_counts(classes, "pass classes, for example y > threshold")
+    positive_class(classes, pos_label)
     return labels[codes]
 
 
@@ -238,11 +249,18 @@ def _scaled(sample: SampledRows, scale: Array | None) -> Array:
 
 
 def _unfitted(model: FairProjection, fewest: int) -> FairProjection:
-    """The same estimator with as many components, for fewer rows: ``fewest`` of a group."""
+    """The same estimator with as many components, for fewer rows: ``fewest`` of a group.
+
+    Where folds chose the weight of two groups, the twin has that weight: it is the projection that
+    the audit is about, and fewer rows might choose PCA.
+    """
     twin: Any = clone(model).set_params(n_components=model.n_components_)
     if "min_group_size" in twin.get_params():
         twin.set_params(min_group_size=1)
-    if chooses_by_folds(twin):
+    if chooses_by_folds(twin) and len(model.groups_) == 2:
+        kept = {"max_disparity": None, "max_error_increase": None, "alpha": model.alpha_}
+        twin.set_params(cv=None, **kept)
+    elif chooses_by_folds(twin):
         wanted = twin.cv if isinstance(twin.cv, Integral) else _FOLDS  # splits are of other rows
         twin.set_params(cv=min(int(wanted), fewest) if fewest > 1 else None)
     assert isinstance(twin, FairProjection)

@@ -77,7 +77,8 @@ class BlindPCA(TargetedProjection):
         The positive class of equal opportunity; by default the larger of two.
     whiten : bool, default=False
         Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
-        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
+        after it. ``components_``, errors and gaps are those without it, ``inverse_transform``
+        undoes it.
     min_group_size : int, default=1
         Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -90,7 +91,7 @@ class BlindPCA(TargetedProjection):
         Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
         row is positive.
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
-        Orthonormal rows: the directions left out. None with ``max_mean_gap``.
+        Orthonormal rows: the directions left out; none with a budget.
     mean_gap_ : float
         Variance of the scores between the groups' means, ``tr U'BU``: the sum of
         ``p_g |mean score of g - mean score of all|^2`` over the groups, with the group's share

@@ -71,6 +71,9 @@ class FairPLS(TargetedProjection):
         The positive class of equal opportunity; by default the larger of two.
     normalize : bool, default=False
         Report each group's error as a share of the group's own total variance.
+    whiten : bool, default=False
+        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
+        after it. All attributes are about the scores before that.
     min_group_size : int, default=1
         Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -90,7 +93,7 @@ class FairPLS(TargetedProjection):
     pls_target_r2_ : float
         The same for plain PLS.
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
-        Orthonormal rows: the directions left out.
+        Orthonormal rows: the directions left out; none with a budget or without a notion.
     mean_gap_ : float
         Variance of the scores between the groups' means, as in :class:`BlindPCA`; without a notion
         that of demographic parity.
@@ -149,6 +152,7 @@ class FairPLS(TargetedProjection):
         target_type: TargetType = "auto",
         pos_label: Any = None,
         normalize: bool = False,
+        whiten: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
     ) -> None:
@@ -158,6 +162,7 @@ class FairPLS(TargetedProjection):
         self.target_type = target_type
         self.pos_label = pos_label
         self.normalize = normalize
+        self.whiten = whiten
         self.min_group_size = min_group_size
         self.small_groups = small_groups
 
@@ -280,7 +285,8 @@ class FairPLS(TargetedProjection):
         limit = inf
         if self.notion is not None:
             limit = float(self.max_mean_gap or 0.0)
-            rank = self._rank_left(settled, operand, complement, rank)
+            if limit == 0.0 or (self.n_components is None and complement.n_features):
+                rank = self._rank_left(settled, operand, complement, rank)
         hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
         plain = PLSProblem(target, differences, complement)
         solution = solve(replace(plain, max_mean_gap=limit), settled.operand, rank)

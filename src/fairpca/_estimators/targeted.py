@@ -94,7 +94,7 @@ class TargetedProjection(FairProjection):
 
     def _hide_less(self) -> str:
         """What leaves more directions, for a message."""
-        return "fewer groups, or another notion"
+        return "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
 
     def _outcomes(self, y: Any, method: str) -> Any:
         """The y to learn from, classes or numbers; None where there is no use for it."""

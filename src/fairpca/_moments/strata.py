@@ -16,7 +16,8 @@ are compared at all:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from math import nan
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import REST, SettledGroups
 from fairpca._typing import Array, Codes
 
+Known = TypeVar("Known", GroupMoments, ImplicitMoments, GroupMoments | ImplicitMoments)
 Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
 
 _NEGLIGIBLE = 1e-12  # of the standard deviation: a difference of means that is rounding
@@ -64,7 +66,7 @@ class Stratum:
         return np.asarray(np.tensordot(shares, apart @ apart, axes=1))
 
 
-def without_outcomes(moments: GroupMoments | ImplicitMoments) -> GroupMoments | ImplicitMoments:
+def without_outcomes(moments: Known) -> Known:
     """The same rows without their outcomes."""
     if isinstance(moments, GroupMoments) and moments.n_targets:
         return moments.select(range(moments.n_features - moments.n_targets))
@@ -152,13 +154,29 @@ def positive_class(classes: list[Any], pos_label: Any) -> Any:
     """The class that counts as positive; labels that came from text files are text."""
     if pos_label is None and len(classes) == 2:
         return classes[1]
-    found = [label for label in classes if str(label) == str(pos_label)]
-    if pos_label is None or not found:
+    found = label_meant(classes, pos_label)
+    if pos_label is None or found is None:
         raise ValueError(
             f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which "
             f"of them is the positive one; pass pos_label={classes[-1]!r}, for example."
         )
-    return found[0]
+    return found
+
+
+def label_meant(labels: list[Any], given: Any) -> Any:
+    """The label that is the same, has the same text, or is the same number; None if none is."""
+
+    def number(label: Any) -> float:
+        try:
+            return float(label)
+        except (TypeError, ValueError):
+            return nan
+
+    for view in (lambda label: label, str, number):
+        for label in labels:
+            if view(label) == view(given):
+                return label
+    return None
 
 
 def mean_differences(strata: list[Stratum]) -> Array:

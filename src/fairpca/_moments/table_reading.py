@@ -23,6 +23,7 @@ from fairpca._tables.table import FileTable
 from fairpca._typing import Labels
 
 _MOST_GROUPS = 50
+_MOST_CLASSES = 20
 
 
 class TableReading:
@@ -134,7 +135,7 @@ class TableReading:
         return X, np.concatenate(labels)
 
     def target(self, name: str) -> Labels:
-        """The classes in a column that was kept, which must be two."""
+        """The classes in a column that was kept, which must be two or more."""
         if self._blocks is None:
             raise ValueError(
                 f"{self.table.name} is too large to keep in memory, which --target {name!r} needs; "
@@ -142,11 +143,11 @@ class TableReading:
             )
         values = [value for block in self._blocks for value in block.kept[name].to_pylist()]
         classes = sort_labels(list(dict.fromkeys(values)))
-        if len(classes) != 2:
+        if not 2 <= len(classes) <= _MOST_CLASSES:
             many = f"{len(classes)} values, such as " if len(classes) > 5 else ""
             raise ValueError(
-                f"--target {name!r} of {self.table.name} must hold two classes, but holds "
-                f"{many}{classes[:5]}."
+                f"--target {name!r} of {self.table.name} must hold two classes, or up to "
+                f"{_MOST_CLASSES} with --target-positive, but holds {many}{classes[:5]}."
             )
         return label_vector(values)
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf, nan
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -68,6 +68,21 @@ class _Walk:
         self._problem, self._operand, self._rank = problem, operand, rank
 
     @property
+    def can_hide(self) -> bool:
+        """Whether hiding leaves as many directions as there are to be components."""
+        return self._problem.complement.n_features >= self._rank
+
+    def refuse(self) -> NoReturn:
+        """Say that no place keeps to the budget."""
+        left = self._problem.complement.n_features
+        fewer = f"pass n_components={left} or less, or" if left else "pass"
+        raise ValueError(
+            f"no projection onto {self._rank} components between hidden means, which leave {left}, "
+            f"and plain PLS keeps to max_mean_gap={self._problem.max_mean_gap}; {fewer} a larger "
+            "max_mean_gap."
+        )
+
+    @property
     def close(self) -> float:
         """What may be left of the budget where it counts as used up."""
         return _CLOSE * self._problem.max_mean_gap
@@ -86,14 +101,20 @@ class _Walk:
 
 
 def _best_place(walk: _Walk) -> _Place:
-    """The place that explains most before the budget is exceeded."""
-    places = [walk.at(0.0)]
+    """The place that explains most before the budget is exceeded.
+
+    Where more components are wanted than hiding leaves, the first places may exceed it too.
+    """
+    places = [walk.at(0.0)] if walk.can_hide else []
     for step in _STEPS.tolist():
         place = walk.at(step)
-        if place.left < 0:
+        if place.left >= 0:
+            places.append(place)
+        elif places:
             places.append(_last_within(walk, places[-1], place))
             break
-        places.append(place)
+    if not places:
+        walk.refuse()
     return max(places, key=lambda place: place.explained)
 
 

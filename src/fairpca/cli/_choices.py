@@ -38,17 +38,25 @@ def refuse_beside_model(context: typer.Context, allowed: Collection[str]) -> Non
 
 
 def check_selected(value: str | None, target: str | None, y: Labels | None) -> None:
-    """Refuse a ``--target-positive`` that is no value of ``--target``."""
-    if value is None:
+    """Refuse a ``--target-positive`` that does not say which value of ``--target`` counts."""
+    if y is None and value is None:
         return
     if y is None:
         raise ValueError(
             f"--target-positive {value} is a value of the target; name its column with --target."
         )
-    classes = sorted({*map(str, y.tolist())})
-    if value not in classes:
+    from fairpca._input.labels import sort_labels
+    from fairpca._moments.strata import label_meant
+
+    classes = sort_labels([*{*y.tolist()}])
+    if value is None and len(classes) == 2:
+        return
+    if value is None or label_meant(classes, value) is None:
+        problem = f"--target-positive {value} is no value of {target!r}"
+        if value is None:
+            problem = f"--target {target!r} holds {len(classes)} classes, and one has to count"
         raise ValueError(
-            f"--target-positive {value} is no value of {target!r}; pass {' or '.join(classes)}."
+            f"{problem}; pass --target-positive with {' or '.join(map(str, classes))}."
         )
 
 

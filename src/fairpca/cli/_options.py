@@ -83,7 +83,7 @@ Label = Annotated[
 ]
 Target = Annotated[
     str | None,
-    _column("--target", help="Column of two classes: say what a classifier makes of the scores."),
+    _column("--target", help="Column of classes: say what a classifier makes of the scores."),
 ]
 TargetPositive = Annotated[
     str | None,

@@ -30,6 +30,14 @@ def seen_by_projection(estimator: Any, X: Any) -> tuple[Any, Any]:
     return estimator[last], estimator[:last].transform(X) if last else X
 
 
+def score_units(estimator: Any) -> Array | float:
+    """What whitening divides the score of each component by, as a column; 1 without whitening."""
+    if not getattr(estimator, "whiten", False):
+        return 1.0
+    deviations = np.sqrt(np.asarray(estimator.explained_variance_, dtype=np.float64))
+    return np.where(deviations > 0, deviations, 1.0)[:, np.newaxis]
+
+
 def projection_of(estimator: Any) -> tuple[Array, Array]:
     """Components and mean of a fitted linear projection."""
     components = getattr(estimator, "components_", None)

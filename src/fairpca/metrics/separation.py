@@ -27,8 +27,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.strata import without_outcomes
 from fairpca._typing import Array, Labels
-from fairpca.metrics.projection import projection_of, seen_by_projection
+from fairpca.metrics.projection import projection_of, score_units, seen_by_projection
 
 _SINGULAR = 1e-12  # of the largest variance within groups: none
 
@@ -81,12 +82,14 @@ def group_separation(
 ) -> Separation:
     """How far apart the groups' scores are, by their means and covariances.
 
+    Scores are those of ``transform``: whitened, if the estimator whitens them.
+
     Parameters
     ----------
     estimator : object
         Fitted, with orthonormal ``components_`` and a ``mean_``; with rows also a pipeline.
     X : GroupMoments, or array, sparse matrix or data frame of shape (n_samples, n_features)
-        Moments are enough, of any rows.
+        Moments are enough, of any rows; outcomes and folds that they keep apart do not count.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; not with moments, which know it.
     sample_weight : array-like of shape (n_samples,), optional
@@ -122,8 +125,9 @@ def group_separation(
             f"the data have {moments.n_features} features, but {type(estimator).__name__} was "
             f"fitted to {components.shape[1]}; pass the same columns as for fit."
         )
-    means = moments.from_mean @ components.T
-    about_mean = components @ moments.operand().products(components.T)
+    scoring = components / score_units(estimator)
+    means = moments.from_mean @ scoring.T
+    about_mean = scoring @ moments.operand().products(scoring.T)
     shares = moments.weights / moments.weights.sum()
     own = about_mean - np.einsum("gi,gj->gij", means, means)
     within = np.tensordot(shares, own, axes=1)
@@ -154,7 +158,7 @@ def _moments_of_rows(X: Any, groups: Any, sample_weight: Any) -> GroupMoments:
                 "moments know their groups and weights; pass group_separation(estimator, moments) "
                 "without sensitive_features and sample_weight."
             )
-        moments = X
+        moments = without_outcomes(X.without_folds())
     elif groups is None:
         raise TypeError(
             "sensitive_features is missing; pass group_separation(estimator, X, groups) with one "

@@ -140,6 +140,16 @@ def gap_marks(audit: Audit | ModelAudit) -> list[dict[str, Any]]:
     ]
 
 
+def beyond_chance(audit: ModelAudit) -> str:
+    """A sentence on the rates that differ between groups beyond chance; nothing if none does."""
+    own = {found.name: found.difference for found in audit.outcomes or ()}.get("scores", {})
+    gaps = {_RATES[m].lower(): own[m] for m in _GAPS if m in own and own[m].low > 0}
+    if not gaps:
+        return ""
+    listed = "; ".join(f"{rate} {' ('.join(_value_and_range(gap))})" for rate, gap in gaps.items())
+    return f" A classifier on the scores treats the groups differently, beyond chance: {listed}."
+
+
 def _value_and_range(estimate: Estimate) -> tuple[str, str]:
     return _signed(estimate.value), f"{_signed(estimate.low)} to {_signed(estimate.high)}"
 

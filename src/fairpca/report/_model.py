@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from fairpca._audit.model import ModelAudit
-from fairpca.report._giveaway import gap_marks, giveaway, made_of_it, probe_marks
+from fairpca.report._giveaway import beyond_chance, gap_marks, giveaway, made_of_it, probe_marks
 from fairpca.report._provenance import Provenance, filled_in
 from fairpca.report._text import display_names, figure, percent
 
@@ -46,11 +46,11 @@ def model_verdict(audit: ModelAudit) -> ModelVerdict:
     )
     where = " on the rows that the model was fitted to" if audit.on_rows_fitted_to else ""
     if audit.disparity_interval[0] <= 0:
-        headline = f"Chance can explain how the groups differ{where}."
-        return ModelVerdict(headline, evidence, "open")
+        headline = f"Chance can explain how the groups’ errors differ{where}."
+        return ModelVerdict(headline, evidence + beyond_chance(audit), "open")
     how = f"{percent(high / low - 1)} worse than" if low > 0.01 * unit else "worse than"
     headline = f"The model reconstructs “{worst}” {how} “{best}”{where}."
-    return ModelVerdict(headline, evidence, "bad")
+    return ModelVerdict(headline, evidence + beyond_chance(audit), "bad")
 
 
 def model_rows(audit: ModelAudit) -> list[dict[str, str]]:

@@ -62,7 +62,7 @@ def read_table(
     drop_most : bool, default=False
         Leave out rows with missing values even if they are more than half.
     target : str, optional
-        A column of two classes, which is no feature.
+        A column of classes, which is no feature.
     decimal : {".", ","}, optional
         The decimal point of text files; by default told from the first rows.
     missing_values : sequence of str
