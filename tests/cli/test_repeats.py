@@ -113,8 +113,11 @@ def test_each_stop_of_the_slider_can_be_fitted(awkward, tmp_path, options):
 def test_fit_with_folds_is_what_the_report_judges(awkward, tmp_path):
     data = awkward / "odd name.parquet", "-g", "flag", "--drop", "b", "-r", "1"
     figures = report(*data, "--cv", 5, "--seed", 3, cwd=tmp_path)
-    run("fit", *data, "--cv", 5, "--seed", 3, "-o", "m.safetensors", cwd=tmp_path)
-    model = fairpca.load_model(tmp_path / "m.safetensors")[-1]
+    page = (tmp_path / "report.html").read_text("utf-8")
+    command = re.search(r'"refit-folds" tabindex="0">(.*?)</pre>', page)[1]
+    assert "--cv 5 --seed 3" in command
+    run(*shlex.split(html.unescape(command))[1:], cwd=tmp_path)
+    model = fairpca.load_model(tmp_path / "model.safetensors")[-1]
     assert model.group_errors_.tolist() == figures["fair"]["group_errors"]
     assert (model.cv, figures["parameters"]["cv"]) == (5, 5)
 

@@ -19,7 +19,7 @@ from fairpca import (
     audit,
 )
 from fairpca._audit.figures import Change
-from fairpca.datasets import load_diabetes_by_sex
+from fairpca.datasets import load_diabetes_by_sex, load_rand_health
 
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
@@ -70,6 +70,26 @@ def test_slider_starts_at_the_projection_of_the_report():
     assert (np.diff(stops.disparity) < 0).all()
     assert (np.diff(stops.overall) > 0).all()
     assert stops.to_dict()["start"] == stops.start
+
+
+def test_slider_goes_beyond_parity_where_folds_did():
+    """The rows fitted to flatter the harmed group, so folds may stop past its parity there."""
+    people = load_rand_health()
+    X, race = people.data, people.sensitive_features
+    rule = FairPCA(8, cv=10, random_state=0)
+    result = audit(X, race, rule, standardize=False, **QUICK)
+    assert result.fair.disparity < 0
+    stops = Stops.of(result)
+    assert stops.start == len(stops.disparity) - 1 == len(result.path.disparity)
+    again = FairPCA(**stops.fits[-1]).fit(X, sensitive_features=race)
+    assert again.group_errors_ == pytest.approx(result.fair.group_errors, rel=1e-6)
+    page = view(result, Provenance())
+    assert page["slider"]["beyond"]
+    assert page["by_folds"]["options"] == "-r 8 --cv 10"
+    assert "FairPCA(cv=10, n_components=8, random_state=0)" in page["by_folds"]["python"]
+    source = render(result, Provenance())
+    assert "It lies beyond parity here" in source
+    assert "Let cross-validation choose again" in source
 
 
 @pytest.mark.parametrize("at", [0, 3, -1])
@@ -156,18 +176,24 @@ def changed(audit, *changes):
 
 def test_verdict_says_first_who_gains_and_who_pays_on_new_rows(diabetes):
     female, male = diabetes.cross_validation.pca.group_errors
-    both = verdict(changed(diabetes, (0.05 * female, 0.01), (-0.1 * male, 0.01)))
+    sure = replace(diabetes, bootstrap=replace(diabetes.bootstrap, pca=(0.1, 0.2)))
+    both = verdict(changed(sure, (0.05 * female, 0.01), (-0.1 * male, 0.01)))
     assert both.headline == (
         "On new rows, fair PCA reconstructs “male” 10.0 % better and “female” 5.0 % worse."
     )
     assert both.tone == "good"
+    unsure = replace(sure, bootstrap=replace(sure.bootstrap, pca=(-0.1, 0.2)))
+    assert verdict(changed(unsure, (0.05 * female, 0.01), (-0.1 * male, 0.01))).tone == "open"
     one = verdict(changed(diabetes, (0.05 * female, 1.0), (-0.1 * male, 0.01)))
     assert one.headline.endswith("“male” 10.0 % better; no group is worse off beyond chance.")
     harm = verdict(changed(diabetes, (0.05 * female, 0.01), (-0.1 * male, 1.0)))
     assert harm.headline.endswith(
-        "reconstructs “female” 5.0 % worse and no group better beyond chance."
+        "reconstructs “female” 5.0 % worse and no group better beyond chance: rather use PCA."
     )
     assert harm.tone == "bad"
+    blind = changed(diabetes, (0.05 * female, 0.01), (-0.1 * male, 1.0))
+    blind = replace(blind, estimator="BlindPCA(n_components=3)")
+    assert "rather use PCA" not in verdict(blind).headline
     chance = verdict(changed(diabetes, (0.05 * female, 1.0), (-0.1 * male, 1.0)))
     assert chance.headline == "On new rows, fair PCA changes no group’s error beyond chance."
     assert chance.tone == "open"
@@ -243,6 +269,8 @@ def test_a_recommendation_to_stay_at_pca_is_called_so(diabetes):
     assert said.headline.endswith("the recommendation is PCA itself.")
     assert said.tone == "open"
     assert "made without the rows judged" in said.notices[0]
+    stays = replace(diabetes, status="no gain on held-out rows: PCA")
+    assert render(stays, Provenance()).count("Choice without the row</th>") == 2
     alike = changed(diabetes, (0.0, 0.0), (0.0, 0.0))
     said = verdict(replace(alike, status="no gain on held-out rows: PCA"))
     assert "fair PCA" not in said.after

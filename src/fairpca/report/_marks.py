@@ -61,12 +61,14 @@ def path_of_new_rows(audit: Audit) -> Marks:
 
 
 def new_rows_by_group(audit: Audit) -> Marks:
-    """Group errors on held-out rows along the frontier, against the disparity fitted to."""
-    if audit.path.held_out is None:
+    """Group errors on held-out rows along the frontier, against the disparity of these rows."""
+    held_out = audit.path.held_out
+    if held_out is None:
         return []
+    points = zip(held_out.disparity, held_out.group_errors, strict=True)
     return [
-        {"disparity": float(D), "g": g, "error": float(error)}
-        for D, errors in zip(audit.path.disparity, audit.path.held_out.group_errors, strict=True)
+        {"i": i, "disparity": float(D), "g": g, "error": float(error)}
+        for i, (D, errors) in enumerate(points)
         for g, error in enumerate(errors)
     ]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from numbers import Integral
 from typing import Any
 
 from fairpca._audit.result import Audit
 from fairpca._estimators.fair_pca import FairPCA
 
 _SHARED = ("normalize", "min_group_size", "small_groups")
+_STOPS = ("constraint", "max_disparity", "max_error_increase")
 
 
 def fits_of_path(audit: Audit) -> list[dict[str, Any]]:
@@ -27,15 +29,28 @@ def fits_of_path(audit: Audit) -> list[dict[str, Any]]:
 def fit_of_choice(audit: Audit) -> dict[str, Any]:
     """Parameters that end where the audit's FairPCA did, without its folds.
 
-    A price is a place on every frontier. A disparity is one for two groups only, and is what the
-    page is about.
+    A price is a place on every frontier. A disparity is one for two groups only, up to parity, and
+    is what the page is about. Beyond parity it is the weight.
     """
-    if len(audit.groups) == 2:
+    if len(audit.groups) == 2 and audit.fair.disparity < 0:
+        stop: dict[str, Any] = {"alpha": _shown(audit.alpha)}
+    elif len(audit.groups) == 2:
         stop = {"constraint": None, "max_disparity": _shown(audit.fair.disparity)}
     else:
         constraint = audit.parameters["constraint"]
         stop = {"constraint": constraint, "max_error_increase": _shown(audit.cost)}
     return {**stop, **_shared(audit)}
+
+
+def fit_by_folds(audit: Audit) -> dict[str, str] | None:
+    """The call and the options that let folds choose again; None unless so many folds chose."""
+    folds = audit.parameters.get("cv")
+    if audit.path.held_out is None or not isinstance(folds, Integral):
+        return None
+    given = {name: audit.parameters[name] for name in _STOPS} | {"cv": int(folds)}
+    fit, seed = {**_shared(audit), **given}, audit.random_state
+    options = options_of(fit) + (f" --seed {seed}" if seed else "")
+    return {"python": python_of({**fit, "random_state": seed}), "options": options}
 
 
 def python_of(fit: dict[str, Any]) -> str:

@@ -54,9 +54,8 @@ class Stops:
         distances = np.abs(path.disparity - fair.disparity)
         apart = distances.min() > max(_VISIBLE * np.ptp(path.disparity), _NEGLIGIBLE_SHARE * size)
         i = int(np.searchsorted(-path.disparity, -fair.disparity))
-        between = 0 < i < len(path.alpha) and (
-            path.reconstruction_error[i - 1] < fair.overall < path.reconstruction_error[i]
-        )
+        R = np.append(path.reconstruction_error, np.inf)  # folds may have gone past the last point
+        between = i > 0 and R[i - 1] < fair.overall < R[i]
         if not (apart and between and audit.certified):
             return cls(*points, int(distances.argmin()), size, fits)._distinct()
         chosen: tuple[Any, ...] = (audit.alpha, fair.disparity, fair.overall, fair.group_errors)
@@ -112,6 +111,7 @@ class Stops:
             "start": self.start,
             "last": len(self.alpha) - 1,
             "moves": self.moves,
+            "beyond": bool(self.disparity[-1] < -_NEGLIGIBLE_SHARE * self.unit),
             "alpha": self.alpha.tolist() if self.group_errors.shape[1] == 2 else None,
             "disparity": clean(self.disparity),
             "overall": clean(self.overall),

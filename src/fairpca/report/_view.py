@@ -6,10 +6,12 @@ from math import isfinite
 from typing import Any
 
 from fairpca._audit.result import Audit
+from fairpca._problems.status import Status
 from fairpca.report import _giveaway, _tables, _words
 from fairpca.report._changes import unlike_pca
 from fairpca.report._methods import method_texts
 from fairpca.report._provenance import Provenance, filled_in
+from fairpca.report._refit import fit_by_folds
 from fairpca.report._size import lossless, unit
 from fairpca.report._slider import Stops
 from fairpca.report._text import display_names, figure, gap, name_list, signed_percent
@@ -68,6 +70,7 @@ def _group_view(audit: Audit) -> dict[str, Any]:
         "verdict": _words.verdict(audit),
         "influence": _words.influence(audit),
         "slider": stops.to_dict(),
+        "by_folds": fit_by_folds(audit),
         "best": stops.best_for(g, harmed),
         "parity": audit.path.parity_reached,
     }
@@ -83,6 +86,7 @@ def _fit_view(audit: Audit) -> dict[str, Any]:
         "gap": gap(audit.duality_gap, unit(audit)) if isfinite(audit.duality_gap) else "",
         "certified": audit.certified,
         "chosen_by_folds": audit.path.held_out is not None,
+        "stays": audit.status == Status.NO_GAIN and unlike_pca(audit),
         "lossless": lossless(audit),
         "estimator": audit.estimator,
         "method": method_texts(audit),

@@ -31,8 +31,8 @@ class Verdict:
     after : str
         What becomes of the difference between the groups.
     tone : {"good", "bad", "open"}
-        Good only if somebody gains beyond chance, nothing was levelled down, and the groups did
-        not change sides beyond chance.
+        Good only if somebody gains beyond chance, nothing was levelled down, the groups did not
+        change sides beyond chance, and chance cannot explain how they differ under PCA.
     notices : list of str
         What must not be overlooked.
     """
@@ -81,9 +81,11 @@ def _headline(audit: Audit) -> tuple[str, str]:
     better, worse = _named(gain, names, "better"), _named(pay, names, "worse")
     if not gain:
         nobody = "and no group better beyond chance"
-        return f"On new rows, fair PCA reconstructs {worse} {nobody}.", "bad"
+        advice = ": rather use PCA" if method_texts(audit)["evened"] == "errors" else ""
+        return f"On new rows, fair PCA reconstructs {worse} {nobody}{advice}.", "bad"
     price = f" and {worse}" if pay else "; no group is worse off beyond chance"
-    tone = "open" if levelled_down(audit) or _reversed(audit) else "good"
+    doubts = levelled_down(audit) or _reversed(audit) or _chance_explains(audit)
+    tone = "open" if doubts else "good"
     return f"On new rows, fair PCA reconstructs {better}{price}.", tone
 
 
@@ -112,7 +114,7 @@ def _before(audit: Audit) -> str:
     if nearly_equal(audit, low, high):
         return f"{under}{where} {all_groups(audit)} groups are reconstructed equally well."
     ends = ", the worst and the best served" + f" of {k} groups" if k > 2 else ""
-    if audit.bootstrap is not None and audit.bootstrap.pca[0] <= 0 <= audit.bootstrap.pca[1]:
+    if _chance_explains(audit):
         ends += "; chance can explain that"
     how = f"an error of {figure(high, 3, unit(audit))} against {figure(low, 3, unit(audit))}"
     if low > 0.01 * unit(audit):  # a ratio of what is hardly lost says nothing
@@ -149,6 +151,11 @@ def _after(audit: Audit) -> str:
         f"The disparity on new rows is {before} under PCA and {after} under fair PCA, with "
         f"{interval.level:.0%} intervals. {what}."
     ).replace("%", " %", 1)
+
+
+def _chance_explains(audit: Audit) -> bool:
+    """Whether chance can explain how the groups differ under PCA on new rows."""
+    return audit.bootstrap is not None and audit.bootstrap.pca[0] <= 0 <= audit.bootstrap.pca[1]
 
 
 def _reversed(audit: Audit) -> bool:

@@ -66,6 +66,7 @@ def convergence_chart(audit: Audit) -> Any:
             x=_disparity_axis(),
             y=alt.Y(**quantity("error", "group error", scale=alt.Scale(zero=False))),
             **group_color(audit),
+            order=alt.Order(field="i", type="quantitative"),
         )  # fmt: skip
         layers.insert(0, dashed)
     return alt.layer(*layers).add_params(_position(audit), *group_params(audit))
