@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
-__all__ = ["Interval", "RealNotInt", "StrOptions"]
+__all__ = ["Interval", "RealNotInt", "StrOptions", "validate_parameter_constraints"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
-from inspect import get_annotations
+from inspect import get_annotations, signature
 from itertools import chain
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -31,7 +31,7 @@ from fairpca._moments.learn import learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._problems.solution import Solution
-from fairpca._sklearn import Interval, RealNotInt
+from fairpca._sklearn import Interval, RealNotInt, validate_parameter_constraints
 from fairpca._solvers import Problem, solve
 from fairpca._solvers.rank import least_rank
 from fairpca._threads import single_threaded_blas
@@ -88,10 +88,13 @@ class FairProjection(StreamedProjection):
 
     moments_: GroupMoments  # not a result: partial_fit goes on from it
     _results: ClassVar[frozenset[str]]
+    _defaults: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Collect the names of the results, those that the subclass adds included."""
+        """Collect the defaults, and the names of the results, those of the subclass included."""
         super().__init_subclass__(**options)
+        parameters = list(signature(cls.__init__).parameters.values())[1:]
+        cls._defaults = {parameter.name: parameter.default for parameter in parameters}
         annotated = chain.from_iterable(map(get_annotations, cls.__mro__))
         results = {name for name in annotated if name.endswith("_") and not name.endswith("_in_")}
         cls._results = frozenset(results - {"moments_"})
@@ -228,9 +231,13 @@ class FairProjection(StreamedProjection):
         return moments
 
     def _check_params(self) -> None:
-        self._validate_params()
-        for name, allowed in self._parameter_constraints.items():
-            value, is_number = getattr(self, name), any(isinstance(a, Interval) for a in allowed)
+        """Refuse what is not allowed; defaults are, and looking at them would take longer."""
+        values = {name: getattr(self, name) for name in self._defaults}
+        given = {name: v for name, v in values.items() if v is not self._defaults[name]}
+        allowed = self._parameter_constraints
+        validate_parameter_constraints(allowed, given, caller_name=type(self).__name__)
+        for name, value in given.items():
+            is_number = any(isinstance(constraint, Interval) for constraint in allowed[name])
             if is_number and isinstance(value, bool):  # which Python takes for 0 or 1
                 raise ValueError(
                     f"{name}={value}: pass a number, not a bool, for example "
