@@ -20,7 +20,6 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._harness import DOCS, extra_memory, race, run_cases
 from fairpca import DualityGapWarning, FairPCA, GroupMoments, ParityInfeasibleWarning
-from fairpca._problems.fair import FairProblem
 from fairpca._solvers import solve
 from fairpca.datasets import load_lfw
 
@@ -83,7 +82,7 @@ def parts(X, groups, r, rounds):
     with threadpool_limits(1):
         of_search = race(
             {
-                "search": lambda: solve(FairProblem(), moments.operand(), r),
+                "search": lambda: solve(FairPCA(r)._problem(), moments.operand(), r),
                 "eigh": lambda: np.linalg.eigh(C),
             },
             rounds,
