@@ -201,7 +201,7 @@ def _decode_numbers(
     batch: RecordBatch, roles: Roles, drop_missing: bool, origin: Origin
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Mask], dict[str, Mask]]:
     """The columns of numbers, where they are missing, and where they were filled in."""
-    numbers = {name: _floats(batch.column(name)) for name in roles.numbers}
+    numbers = {name: floats(batch.column(name)) for name in roles.numbers}
     gaps: dict[str, Mask] = {}
     filled: dict[str, Mask] = {}
     for name, column in numbers.items():
@@ -265,7 +265,7 @@ def _refuse_negative(name: str, weights: NDArray[Any], origin: Origin) -> None:
         origin.refuse(name, i, f"the negative weight {weights[i]}", remedy)
 
 
-def _floats(column: Any) -> NDArray[Any]:
+def floats(column: Any) -> NDArray[Any]:
     """Arrow numbers or booleans as floats; nulls become NaN."""
     if str(column.type) not in ("double", "float"):
         column = column.cast("float64", safe=False)
