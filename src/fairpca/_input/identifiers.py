@@ -6,9 +6,11 @@ import re
 
 import numpy as np
 
+from fairpca._input.rows import Rows
 from fairpca._typing import Array
 
 ENOUGH_ROWS = 20  # with fewer, measurements are often all different
+_FIRST_ROWS = 1000  # tell row numbers
 
 _NAME = re.compile(
     r"(.*[\W_])?(id|ids|index|idx|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?)"
@@ -50,3 +52,12 @@ def are_row_numbers(values: Array) -> bool:
     ahead = values - np.arange(len(values))
     known = ahead[~np.isnan(ahead)]
     return len(known) >= ENOUGH_ROWS and known[0] in (0, 1) and bool((known == known[0]).all())
+
+
+def identifiers_among(rows: Rows) -> list[str]:
+    """The named columns that number or name the rows: by their names, or as row numbers."""
+    if rows.feature_names is None:
+        return []
+    first = np.asarray(rows.block(0, min(rows.n_rows, _FIRST_ROWS)), np.float64)
+    named = zip(rows.feature_names, first.T, strict=True)
+    return [name for name, values in named if is_identifier(name) or are_row_numbers(values)]
