@@ -147,6 +147,15 @@ def test_read_table_warns(people):
     assert table.feature_names == [*IDS, "age", "income", "grid"]
 
 
+def test_read_table_takes_one_name(people):
+    file = str(people / "people.csv")
+    one = read_table(file, groups="sex", columns="age", missing_values="unknown")
+    assert one.feature_names == ["age"]
+    few = read_table(file, "sex", columns=["age", "grid"], drop="grid")
+    assert few.feature_names == ["age"]
+    assert few.sensitive_features.tolist() == one.sensitive_features.tolist()
+
+
 def test_fits_to_files_follow_the_same_rule(people):
     file = people / "people.csv"
     with pytest.warns(UserWarning, match=r"'rownames', 'ticket'.*keep_ids=True") as caught:
