@@ -286,6 +286,15 @@ def test_wrong_arguments(arguments, message, data, tmp_path):
         GroupMoments.from_files(tmp_path / "d.parquet", **arguments)
 
 
+@pytest.mark.parametrize(("n", "end"), [(21, "'c19', 'c20'."), (22, "'c19' and 2 more.")])
+def test_no_name_is_hidden_among_twenty(n, end, tmp_path):
+    table = pa.table({f"c{j:02}": [0.0] for j in range(n)})
+    pq.write_table(table, tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="no column 'gender'") as caught:
+        GroupMoments.from_files(tmp_path / "d.parquet", group="gender")
+    assert str(caught.value).endswith(f"'c18', {end}")
+
+
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 @pytest.mark.parametrize("index", ["__index_level_0__", "x0"])
 def test_index_of_a_pandas_frame_is_no_feature_unless_named(index, kind, data, tmp_path):
