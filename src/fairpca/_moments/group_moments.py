@@ -169,7 +169,8 @@ class GroupMoments(GroupStatistics):
             Called in this thread with the fraction done, rising to 1.
         folds : int, optional
             Keep the moments of so many folds apart, as ``FairPCA(cv=...)`` needs them. Rows go to
-            folds by a hash of the name of their file and their position in it.
+            folds by a hash of their position in their file and the number of the file in the order
+            of names, so that another name or format of a file changes nothing.
         fold_seed : int, default=0
             Another seed gives other folds.
 

@@ -32,11 +32,26 @@ _FILL = (
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows of a batch come from, for messages."""
+    """Where the rows of a batch come from, for messages and for folds.
+
+    ``number`` is that of the file among all, in the order of their names; a partition has none.
+    """
 
     name: str
     first_row: int
     unit: str = "row"
+    number: int | None = None
+
+    @property
+    def source(self) -> str:
+        """What tells rows at the same place in two files, or partitions, apart.
+
+        Not the name of the file: it may be renamed or converted. The first has nothing to tell, so
+        rows of one file are like rows in memory.
+        """
+        if self.number is None:
+            return self.name
+        return f"file {self.number}" if self.number else ""
 
     def place(self, i: int) -> str:
         """Row i of the batch as people count: from 1, and lines with that of the column names."""
