@@ -6,6 +6,7 @@ import json
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -421,6 +422,19 @@ def test_progress_says_how_much_of_the_work_is_done():
 def test_wrong_options_are_explained(options, message):
     with pytest.raises(ValueError, match=message):
         audit(diabetes().data, diabetes().sensitive_features, **options)
+
+
+def test_ids_among_the_columns_are_warned_of():
+    people = pd.DataFrame(diabetes().data, columns=diabetes().feature_names)
+    groups = diabetes().sensitive_features
+    audit(people, groups, FairPCA(2), **TWO_RANKS)
+    numbers = np.arange(1.0, len(people) + 1)
+    with_ids = people.assign(person_id=numbers % 7, nr=np.where(numbers == 5, np.nan, numbers))
+    match = r"columns \['person_id', 'nr'\] of X are features, but look like row numbers or ids"
+    with pytest.warns(UserWarning, match=match) as caught:
+        audit(with_ids, groups, FairPCA(2), impute="median", **TWO_RANKS)
+    assert caught[0].filename == __file__
+    FairPCA(2).fit(with_ids.drop(columns="nr"), sensitive_features=groups)
 
 
 def test_forgotten_groups_and_constant_data_are_explained():

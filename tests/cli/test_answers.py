@@ -259,10 +259,46 @@ def test_what_a_model_cannot_be_judged_by(diabetes_files, tmp_path):
     for option in (["--held-out"], ["-r", 1], ["--drop", "age"], ["--no-standardize"]):
         line = fails(*audit, data, *option, cwd=tmp_path)
         assert "leave out --" in line
+    line = fails(*audit, data, "--target", "target", cwd=tmp_path)
+    assert line.endswith("leave out --label or --target.\n")
     (tmp_path / "a.csv").write_text("age,bmi,sex\n1,2,f\n2,3,m\n")
     assert "'bp'" in fails(*audit, "a.csv", cwd=tmp_path)
     (tmp_path / "b.csv").write_text("age,bmi,bp\n1,2,3\n2,3,1\n")
     assert "'sex'" in fails(*audit, "b.csv", cwd=tmp_path)
+
+
+def test_columns_that_a_model_needs_are_named(diabetes_files, tmp_path):
+    data = diabetes_files / "d.csv"
+    run("fit", data, "-g", "sex", "-r", 1, "--columns", "age,bmi,bp", "-o", "m.safetensors",
+        cwd=tmp_path)  # fmt: skip
+    people = pq.read_table(diabetes_files / "d.parquet").to_pandas()
+    people.rename(columns={"age": "wage"}).to_csv(tmp_path / "t.csv", index=False)
+    people.drop(columns=["age", "bp"]).to_csv(tmp_path / "two.csv", index=False)
+    people.drop(columns="sex").to_csv(tmp_path / "g.csv", index=False)
+    audit = ["audit", "--model", "m.safetensors"]
+    line = fails(*audit, "t.csv", cwd=tmp_path)
+    assert line.endswith("m.safetensors needs the column 'age', which t.csv does not have.\n")
+    line = fails(*audit, "two.csv", "-g", "sex", cwd=tmp_path)
+    assert "needs the columns 'age', 'bp', which two.csv does not have" in line
+    line = fails(*audit, "g.csv", cwd=tmp_path)
+    assert "needs the column 'sex', which g.csv does not have; name another with --group." in line
+    run(*audit, "g.csv", "-g", "ward", cwd=tmp_path)
+    assert "there is no column 'race' in g.csv" in fails(
+        *audit, "g.csv", "-g", "race", cwd=tmp_path
+    )
+    people.to_csv(tmp_path / "v.csv", header=[*map(str, range(people.shape[1]))], index=False)
+    assert "pass --no-header" in fails(*audit, "v.csv", cwd=tmp_path)
+
+
+def test_target_is_another_name_for_the_label(diabetes_files, tmp_path):
+    audit = ["audit", diabetes_files / "d.csv", "-g", "sex", "--json", "-"]
+    label, target = (
+        run(*audit, option, "bmi", cwd=tmp_path).stdout for option in ("--label", "--target")
+    )
+    assert label == target
+    assert label != run(*audit, cwd=tmp_path).stdout
+    run("fit", *audit[1:4], "-r", 1, "--target", "bmi", "-o", "m", cwd=tmp_path)
+    assert "bmi" not in fairpca.load_model(tmp_path / "m").feature_names_in_
 
 
 def test_fit_transform_inspect(diabetes_files, tmp_path):

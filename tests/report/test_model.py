@@ -125,8 +125,8 @@ def test_what_a_model_report_refuses(people, tmp_path, monkeypatch):
     report = ["report", "--model", "m", "d.csv"]
     for option in (["-r", 2], ["--cv", 3], ["--no-standardize"], ["--drop", "w"]):
         line = fails(*report, *option, cwd=tmp_path)
-        name = {"-r": "--components"}.get(option[0], option[0])
-        assert f"leave out {name}." in line
+        names = {"-r": "--components or -r", "--drop": "--drop or --drop-column"}
+        assert f"leave out {names.get(option[0], option[0])}." in line
     assert "is a file that is read" in fails(*report, "-o", "m", cwd=tmp_path)
     monkeypatch.setattr("fairpca._moments.prepare.MOST_BYTES_IN_MEMORY", 100)
     line = fails(*report, cwd=tmp_path)

@@ -108,6 +108,29 @@ def test_several_group_columns_are_crossed(kind, data, tmp_path, monkeypatch):
     np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
 
 
+def test_folds_depend_on_rows_not_on_the_names_and_formats_of_files(data, tmp_path, monkeypatch):
+    def folds_of(paths):
+        moments = GroupMoments.from_files(paths, group="sex", folds=4)
+        return dict(zip(moments.groups.tolist(), moments.counts.tolist(), strict=True))
+
+    X, sex = data
+    table, paths = as_table(X, sex), {}
+    for kind in WRITERS:
+        WRITERS[kind](table, tmp_path / f"{kind}_people.{kind}")
+        ends = {"a": table.slice(0, 100), "b": table.slice(100)}
+        paths[kind] = [tmp_path / f"{name}.{kind}" for name in ends]
+        for part, path in zip(ends.values(), paths[kind], strict=True):
+            WRITERS[kind](part, path)
+    in_memory = GroupMoments.from_data(X, sex, folds=4)
+    expected = dict(zip(in_memory.groups.tolist(), in_memory.counts.tolist(), strict=True))
+    in_two = folds_of(paths["csv"])
+    assert in_two != expected
+    monkeypatch.setattr(files_module, "_BATCH_ROWS", 50)
+    for kind in WRITERS:
+        assert folds_of(tmp_path / f"{kind}_people.{kind}") == expected
+        assert folds_of(paths[kind]) == folds_of(paths[kind][::-1]) == in_two
+
+
 def test_crossed_labels_are_not_merged(data, tmp_path, monkeypatch):
     monkeypatch.setattr(files_module, "_BATCH_ROWS", 2)
     X, _ = data
@@ -284,6 +307,15 @@ def test_wrong_arguments(arguments, message, data, tmp_path):
     pq.write_table(as_table(*data), tmp_path / "d.parquet")
     with pytest.raises((ValueError, TypeError), match=message):
         GroupMoments.from_files(tmp_path / "d.parquet", **arguments)
+
+
+@pytest.mark.parametrize(("n", "end"), [(21, "'c19', 'c20'."), (22, "'c19' and 2 more.")])
+def test_no_name_is_hidden_among_twenty(n, end, tmp_path):
+    table = pa.table({f"c{j:02}": [0.0] for j in range(n)})
+    pq.write_table(table, tmp_path / "d.parquet")
+    with pytest.raises(ValueError, match="no column 'gender'") as caught:
+        GroupMoments.from_files(tmp_path / "d.parquet", group="gender")
+    assert str(caught.value).endswith(f"'c18', {end}")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])

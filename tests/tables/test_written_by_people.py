@@ -200,6 +200,51 @@ def test_commas_that_may_mean_either_are_asked_about(tmp_path):
     run("audit", "q.csv", "-g", "g", "--decimal", ",", cwd=tmp_path)
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_points_that_may_be_thousands_are_asked_about(mark, tmp_path):
+    incomes = ["1.243", "2.080", "641", "4.040", "542", "12.500", "NA", "-1.000"]
+    rows = [f"{x};{i % 4};{'ab'[i % 2]}" for i, x in enumerate(incomes)]
+    text = "\n".join(["x;y;g", *rows])
+    (tmp_path / "d.csv").write_text(text.replace(";", mark))
+    line = fails("audit", "d.csv", "-g", "g", cwd=tmp_path)
+    assert "'1.243' in d.csv may be a fraction or thousands; say which with --decimal" in line
+    thousands, fractions = (
+        read_table(str(tmp_path / "d.csv"), ["g"], decimal=decimal, drop_missing=True).data["x"]
+        for decimal in (",", ".")
+    )
+    assert thousands.to_pylist() == [1243, 2080, 641, 4040, 542, 12500, -1000]
+    assert fractions.to_pylist() == [1.243, 2.08, 641, 4.04, 542, 12.5, -1]
+    (tmp_path / "c.csv").write_text(text.replace(";", ","))
+    plain = read_table(str(tmp_path / "c.csv"), ["g"], drop_missing=True)
+    assert plain.data["x"].to_pylist() == fractions.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["1.243", "12.500", "641.000"],  # measurements to three decimals
+        ["1.243", "0.500", "641"],
+        ["1.243", "2.5", "641"],
+        ["1.243", "1243", "641"],
+        ["1.243", "1.243e2", "641"],
+        ["1.243", "1000.125", "641"],
+        ["1", "20", "641"],
+    ],
+)
+def test_points_of_fractions_raise_no_question(values, tmp_path):
+    rows = [f"{x};{'ab'[i % 2]}" for i, x in enumerate(values)]
+    (tmp_path / "d.csv").write_text("\n".join(["x;g", *rows]))
+    found = read_table(str(tmp_path / "d.csv"), ["g"]).data["x"]
+    assert found.to_pylist() == [float(x) for x in values]
+
+
+@pytest.mark.parametrize(("other", "value"), [("0.5", 1.243), ("0,5", 1243)])
+def test_another_column_tells_what_a_point_is(other, value, tmp_path):
+    rows = [f"{x};{other};{'ab'[i % 2]}" for i, x in enumerate(["1.243", "641"])]
+    (tmp_path / "d.csv").write_text("\n".join(["x;y;g", *rows]))
+    assert read_table(str(tmp_path / "d.csv"), ["g"]).data["x"].to_pylist() == [value, 641]
+
+
 @pytest.fixture
 def workbook(data, tmp_path):
     """The data as a CSV file and as a sheet, with row numbers, dates and an empty cell."""

@@ -12,6 +12,7 @@ from fairpca._audit.representation import outcome_classes, with_scores
 from fairpca._audit.result import Audit
 from fairpca._audit.run import AuditSettings, run_audit
 from fairpca._estimators.base import FairProjection
+from fairpca._input.identifiers import identifiers_among
 from fairpca._input.rows import as_rows
 from fairpca.exceptions import FewRowsWarning, warn
 
@@ -75,7 +76,8 @@ def audit(
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        Data that are not sparse are copied once, as float64.
+        Data that are not sparse are copied once, as float64. Columns of a data frame that look like
+        row numbers or ids are used, with a warning.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed.
     estimator : FairPCA or other estimator of this library, optional
@@ -175,6 +177,7 @@ def audit(
         judged = audit_model(estimator, X, sensitive_features, sample_weight, settings.level)
         given = sample_weight, y, pos_label, probes, random_state
         return with_scores(judged, estimator, X, sensitive_features, *given)
+    _warn_of_identifiers(X)
     y = None if y is None else outcome_classes(y, as_rows(X).n_rows, pos_label)
     needs_y = isinstance(estimator, FairProjection) and estimator._needs_outcomes()
     if needs_y and y is None:
@@ -189,6 +192,16 @@ def audit(
     if result.influence is not None:
         _warn_of_few_rows(result, result.influence.pca)
     return result
+
+
+def _warn_of_identifiers(X: Any) -> None:
+    ids = identifiers_among(as_rows(X))
+    if ids:
+        warn(
+            f"columns {ids} of X are features, but look like row numbers or ids; pass X without "
+            f"them, for example X.drop(columns={ids}), or leave it so if they are measurements.",
+            UserWarning,
+        )
 
 
 def _warn_of_few_rows(result: Audit, found: RowInfluence) -> None:

@@ -38,7 +38,7 @@ class HashedFolds:
     seed: int = 0
 
     def of(self, positions: Codes, source: str = "") -> Codes:
-        """The folds of rows, by their positions within a source, such as a file."""
+        """The folds of rows, by their positions within a source, such as the second file."""
         start = np.uint64(crc32(source.encode(), self.seed & 0xFFFFFFFF)) << np.uint64(32)
         with np.errstate(over="ignore"):
             z = (positions.astype(np.uint64) + start + np.uint64(self.seed)) * _GOLDEN

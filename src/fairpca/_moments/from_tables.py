@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -122,7 +121,7 @@ def decoded_moments(block: TableBlock, folds: HashedFolds | None = None) -> Grou
     """Moments of a block of a file or of a Spark partition."""
     numbers = None
     if folds is not None:
-        numbers = folds.of(block.positions, PurePath(block.origin.name).name)
+        numbers = folds.of(block.positions, block.origin.source)
     try:
         return block_moments(
             block.rows, block.groups, block.weights, n_dropped=block.n_dropped, folds=numbers

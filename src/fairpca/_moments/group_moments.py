@@ -156,7 +156,8 @@ class GroupMoments(GroupStatistics):
         keep_ids : bool or list of str, default=False
             Use columns that look like row numbers or ids, or those of them that are named here.
             Without ``columns`` they are left out, with a warning: whole numbers of which no two are
-            the same in the first rows, and columns called ``id``, ``person_id`` or the like.
+            the same in the first rows, row numbers in order of any type, and columns called ``id``,
+            ``person_id`` or the like. Columns without a name are left out in any case.
         drop_missing : bool, default=False
             Leave out rows with missing values and count them in ``n_dropped``. By default they are
             an error that names the file and the row.
@@ -168,7 +169,8 @@ class GroupMoments(GroupStatistics):
             Called in this thread with the fraction done, rising to 1.
         folds : int, optional
             Keep the moments of so many folds apart, as ``FairPCA(cv=...)`` needs them. Rows go to
-            folds by a hash of the name of their file and their position in it.
+            folds by a hash of their position in their file and the number of the file in the order
+            of names, so that another name or format of a file changes nothing.
         fold_seed : int, default=0
             Another seed gives other folds.
 

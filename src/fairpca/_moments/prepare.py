@@ -119,6 +119,8 @@ def prepare_table(
     Prepared
     """
     table = FileTable(data, text=choices.text_format(encoding))
+    if fitted is not None:
+        fitted.check(table.name, table.types)
     roles = choices.roles(table)
     not_numbers = [] if choices.columns else table.left_out(roles, choices.dropped(table))
     if fitted is not None:

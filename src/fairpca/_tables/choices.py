@@ -57,7 +57,8 @@ class Choices:
             drop=drop,
             encode=self.encode,
         )
-        roles = without_identifiers(table, roles, bool(columns) or self.keep_ids)
+        if not columns:
+            roles = without_identifiers(table, roles, self.keep_ids)
         return replace(roles, positive=self.positive, target=self.target)
 
     def dropped(self, table: FileTable) -> list[str]:

@@ -32,11 +32,26 @@ _FILL = (
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows of a batch come from, for messages."""
+    """Where the rows of a batch come from, for messages and for folds.
+
+    ``number`` is that of the file among all, in the order of their names; a partition has none.
+    """
 
     name: str
     first_row: int
     unit: str = "row"
+    number: int | None = None
+
+    @property
+    def source(self) -> str:
+        """What tells rows at the same place in two files, or partitions, apart.
+
+        Not the name of the file: it may be renamed or converted. The first has nothing to tell, so
+        rows of one file are like rows in memory.
+        """
+        if self.number is None:
+            return self.name
+        return f"file {self.number}" if self.number else ""
 
     def place(self, i: int) -> str:
         """Row i of the batch as people count: from 1, and lines with that of the column names."""
@@ -201,7 +216,7 @@ def _decode_numbers(
     batch: RecordBatch, roles: Roles, drop_missing: bool, origin: Origin
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Mask], dict[str, Mask]]:
     """The columns of numbers, where they are missing, and where they were filled in."""
-    numbers = {name: _floats(batch.column(name)) for name in roles.numbers}
+    numbers = {name: floats(batch.column(name)) for name in roles.numbers}
     gaps: dict[str, Mask] = {}
     filled: dict[str, Mask] = {}
     for name, column in numbers.items():
@@ -265,7 +280,7 @@ def _refuse_negative(name: str, weights: NDArray[Any], origin: Origin) -> None:
         origin.refuse(name, i, f"the negative weight {weights[i]}", remedy)
 
 
-def _floats(column: Any) -> NDArray[Any]:
+def floats(column: Any) -> NDArray[Any]:
     """Arrow numbers or booleans as floats; nulls become NaN."""
     if str(column.type) not in ("double", "float"):
         column = column.cast("float64", safe=False)

@@ -13,6 +13,8 @@ from fairpca._tables.arrow import pa, pc
 _SIGNS = "$€£¥₹%"
 _GAP = "[ \t\u00a0\u202f]*"
 _MOSTLY = 0.75  # of the values
+_THOUSANDS_BY_POINT = r"^\s*[-+]?[1-9]\d{0,2}\.\d{3}\s*$"
+_BELOW_A_THOUSAND = r"^\s*[-+]?(?:0|[1-9]\d{0,2})\s*$"
 
 
 def numeral(decimal: str) -> str:
@@ -57,6 +59,28 @@ def told_decimal(columns: list[Any]) -> str | None:
     if found and all(are_numerals(c, ".", _MOSTLY) for c in found):
         return None
     return "," if found else "."
+
+
+def doubtful_thousands(columns: list[Any]) -> str | None:
+    """The first value with a point that may as well stand for thousands: 1.243 beside 641.
+
+    None if a point elsewhere is one of a fraction: 0.123, 12.5. A column in which every value has
+    three decimals is taken for measurements: as thousands it would only be another unit.
+    """
+    doubtful = None
+    for column in columns:
+        known = column.drop_null()
+        has_point = pc.match_substring(known, ".")
+        pointed, others = known.filter(has_point), known.filter(pc.invert(has_point))
+        if not _all_match(pointed, _THOUSANDS_BY_POINT):
+            return None
+        if len(pointed) and len(others) and _all_match(others, _BELOW_A_THOUSAND):
+            doubtful = doubtful or pointed[0].as_py()
+    return doubtful
+
+
+def _all_match(column: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(column, pattern), min_count=0).as_py())
 
 
 def _has_comma(column: pa.Array) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 from fairpca._input.checks import refuse_unusable_columns
 from fairpca._input.crossing import cell_text
 
+_MOST_NAMES = 20  # in a message; one more is no longer than to say so
+
 
 @dataclass(frozen=True)
 class Roles:
@@ -90,12 +92,27 @@ class Roles:
 class FittedColumns:
     """What a model knows of the columns it was fitted to; see :class:`Roles`.
 
-    If ``columns`` names them, those that name groups are features all the same.
+    If ``columns`` names them, those that name groups are features all the same. ``groups`` are the
+    columns that it is judged by because nobody named others, and ``model`` is its file.
     """
 
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     fill: Mapping[str, float] = field(default_factory=dict)
     columns: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    model: str = ""
+
+    def check(self, source: str, known: Collection[str]) -> None:
+        """Refuse a table without the columns that the model needs."""
+        remedies = (self.columns, "."), (self.groups, "; name another with --group.")
+        for names, remedy in remedies:
+            lacking = [name for name in names if name not in known]
+            if lacking:
+                needed = f"column{'s' if len(lacking) > 1 else ''} {_first(lacking)}"
+                raise ValueError(
+                    f"{self.model} needs the {needed}, which {source} does not have{remedy}"
+                    f"{_no_header_hint(known)}"
+                )
 
 
 def choose_roles(
@@ -202,12 +219,17 @@ def unknown_column(name: str, known: Sequence[str], where: str) -> ValueError:
         hint = f"did you mean {' or '.join(repr(folded[column]) for column in near)}?"
     else:
         hint = f"its columns are {_first(known)}."
-    if sum(map(looks_like_a_value, known)) > len(known) / 2:
-        hint += (
-            " If its first line holds no names, pass --no-header (in Python read_table(..., "
-            "no_header=True))."
-        )
-    return ValueError(f"there is no column {name!r} in {where}; {hint}")
+    return ValueError(f"there is no column {name!r} in {where}; {hint}{_no_header_hint(known)}")
+
+
+def _no_header_hint(known: Collection[str]) -> str:
+    """What to do if these names of columns are values."""
+    if sum(map(looks_like_a_value, known)) <= len(known) / 2:
+        return ""
+    return (
+        " If its first line holds no names, pass --no-header (in Python read_table(..., "
+        "no_header=True))."
+    )
 
 
 def looks_like_a_value(name: str) -> bool:
@@ -219,6 +241,6 @@ def looks_like_a_value(name: str) -> bool:
 
 
 def _first(names: Sequence[str]) -> str:
-    shown = names if len(names) <= 9 else names[:8]
+    shown = names if len(names) <= _MOST_NAMES + 1 else names[:_MOST_NAMES]
     more = len(names) - len(shown)
     return f"{', '.join(map(repr, shown))}{f' and {more} more' if more else ''}"

@@ -204,14 +204,14 @@ class FileTable:
         few = min(_BATCH_FEW_ROWS, max(1, _BATCH_MOST_ENTRIES // n_columns))
         rows = min(_BATCH_ROWS, max(few, _BATCH_ENTRIES // n_columns))
         sizes = [max(file.path.stat().st_size, 1) for file in self.files]
-        done = 0
-        for file, size in zip(self.files, sizes, strict=True):
+        done, numbers = 0, _numbers(self.files)
+        for file, size, number in zip(self.files, sizes, numbers, strict=True):
             has_names = file.is_text and file.text.header
             unit, first_row, before = "line" if has_names else "row", 0, _identity(file.path)
             self.check(roles, file)
             for batch, within in read_batches(file, self._reading_types(roles, file), rows):
                 fraction = (done + within * size) / sum(sizes)
-                yield _Piece(batch, Origin(file.name, first_row, unit), fraction)
+                yield _Piece(batch, Origin(file.name, first_row, unit, number), fraction)
                 first_row += batch.num_rows
             if _identity(file.path) != before:
                 raise ValueError(
@@ -236,6 +236,13 @@ def _name_of(files: Sequence[TableFile]) -> str:
     if not others:
         return first.name
     return f"{first.name} and {others[0].name if len(others) == 1 else f'{len(others)} more'}"
+
+
+def _numbers(files: Sequence[TableFile]) -> list[int]:
+    """The number of each file in the order of names, whatever the order in which they are read."""
+    by_name = sorted(range(len(files)), key=lambda i: files[i].name)
+    numbers = {place: number for number, place in enumerate(by_name)}
+    return [numbers[place] for place in range(len(files))]
 
 
 def _text_type(file: TableFile, name: str, kind: Any) -> Any:

@@ -5,11 +5,18 @@ Columns get explicit types when they are read, so that whole numbers may turn to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fairpca._tables.arrow import pa
-from fairpca._tables.numerals import are_numerals, first_other, numbers_of, told_decimal
+from fairpca._tables.numerals import (
+    are_numerals,
+    doubtful_thousands,
+    first_other,
+    numbers_of,
+    told_decimal,
+)
 from fairpca._tables.paths import TableFile
 from fairpca._tables.text_faults import (
     diagnosed,
@@ -86,9 +93,7 @@ def as_written(files: list[TableFile]) -> list[TableFile]:
         return files
     try:
         if first.text.decimal is None:
-            decimal = "." if delimiter_of(first) == "," else told_decimal([*_texts(first).values()])
-            if decimal is None:
-                raise _ambiguous(first)
+            decimal = "." if delimiter_of(first) == "," else _told_decimal(first)
             first = replace(first, text=replace(first.text, decimal=decimal))
         decimal, texts = first.text.decimal or ".", _texts(first)
     except (pa.ArrowException, UnicodeError):
@@ -99,18 +104,39 @@ def as_written(files: list[TableFile]) -> list[TableFile]:
     ]
 
 
-def _texts(file: TableFile) -> dict[str, pa.Array]:
-    """The first rows of the columns of text."""
+def _told_decimal(file: TableFile) -> str:
+    """The decimal point, as the first rows tell it; refuses those that leave it open."""
+    texts = _texts(file)
+    decimal = told_decimal([*texts.values()])
+    if decimal is None:
+        found = (c.drop_null() for c in texts.values() if are_numerals(c, ",", _MOSTLY))
+        raise _ambiguous(file, next(v for c in found for v in c.to_pylist() if "," in v))
+    if decimal == ".":
+        doubtful = doubtful_thousands([*_texts(file, pa.types.is_floating).values()])
+        if doubtful is not None:
+            raise _ambiguous(file, doubtful)
+    return decimal
+
+
+def _texts(
+    file: TableFile, is_wanted: Callable[[pa.DataType], bool] = pa.types.is_string
+) -> dict[str, pa.Array]:
+    """The first rows, as they are written, of the columns that hold text, or of another type."""
     with open_text(file, None, head=True) as (_, reader):
-        names = [field.name for field in reader.schema if pa.types.is_string(field.type)]
-        head = next(iter(reader), None) if names else None
-    # A name that occurs twice is refused later.
-    return {} if head is None else {n: head[n] for n in names if head.schema.names.count(n) == 1}
+        schema = reader.schema
+    wanted, counts = [field for field in schema if is_wanted(field.type)], Counter(schema.names)
+    names = [f.name for f in wanted if counts[f.name] == 1]  # others are refused later
+    head = _head(file, names) if names else None
+    return {} if head is None else {name: head[name] for name in names}
 
 
-def _ambiguous(file: TableFile) -> ValueError:
-    found = next(c for c in _texts(file).values() if are_numerals(c, ",", _MOSTLY))
-    value = next(v for v in found.drop_null().to_pylist() if "," in v)
+def _head(file: TableFile, names: Sequence[str]) -> pa.RecordBatch | None:
+    """The first rows of these columns, as text; None if there are no rows."""
+    with open_text(file, dict.fromkeys(names, pa.string()), head=True) as (_, reader):
+        return next(iter(reader), None)
+
+
+def _ambiguous(file: TableFile, value: str) -> ValueError:
     return ValueError(
         f"{value!r} in {file.name} may be a fraction or thousands; say which with --decimal , or "
         "--decimal . (in Python read_table(..., decimal=','))."
@@ -122,9 +148,9 @@ def refuse_almost_numbers(file: TableFile, names: Sequence[str]) -> bool:
 
     They would be left out without notice. Returns whether there were rows to judge by.
     """
-    types = dict.fromkeys(names, pa.string())
-    with open_text(file, types, head=True) as (_, reader):
-        head = next(iter(reader), pa.schema(types).empty_table())
+    head = _head(file, names)
+    if head is None:
+        return False
     decimal = file.text.decimal or "."
     for name in names:
         row = first_other(head[name], decimal)

@@ -35,7 +35,7 @@ def audit_command(
     json_file: opt.Json = None,
     columns: opt.Columns = None,
     drop: opt.Drop = None,
-    label: opt.Label = None,
+    label: opt.LabelOrTarget = None,
     positive: opt.Positive = None,
     encode: opt.Encode = False,
     keep_ids: opt.KeepIds = False,

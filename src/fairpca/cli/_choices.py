@@ -33,7 +33,7 @@ def refuse_beside_model(context: typer.Context, allowed: Collection[str]) -> Non
         names = parameter.opts if context.params[str(parameter.name)] else parameter.secondary_opts
         raise ValueError(
             "--model is judged as it is, with its own columns and components; leave out "
-            f"{(names or parameter.opts)[0]}."
+            f"{' or '.join(names or parameter.opts)}."
         )
 
 

@@ -28,7 +28,7 @@ def fit_command(
     components: opt.Rank = opt.DEFAULT_RANK,
     columns: opt.Columns = None,
     drop: opt.Drop = None,
-    label: opt.Label = None,
+    label: opt.LabelOrTarget = None,
     positive: opt.Positive = None,
     encode: opt.Encode = False,
     keep_ids: opt.KeepIds = False,

@@ -77,10 +77,9 @@ Columns = Annotated[_Names, _column("--columns", help=f"Use only these columns {
 Drop = Annotated[
     _Names, _column("--drop", "--drop-column", help=f"Leave these columns out {_SEVERAL}.")
 ]
-Label = Annotated[
-    str | None,
-    _column("--label", help="Leave out this column: it holds what you will predict later."),
-]
+_PREDICTED = "Leave out this column: it holds what you will predict later."
+Label = Annotated[str | None, _column("--label", help=_PREDICTED)]
+LabelOrTarget = Annotated[str | None, _column("--label", "--target", help=_PREDICTED)]
 Target = Annotated[
     str | None,
     _column("--target", help="Column of classes: say what a classifier makes of the scores."),

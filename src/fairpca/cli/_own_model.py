@@ -39,14 +39,16 @@ def prepare_for(
         )
     if not data:
         _refuse_other_than_bundled(path, columns)
+    own_groups = () if choices.groups else extra.get("group") or ()
     choices = replace(
         choices,
-        groups=choices.groups or extra.get("group"),
+        groups=choices.groups or own_groups,
         columns=columns or None,
         encode=bool(extra.get("categories")),
         keep_ids=True,
     )
-    known = replace(fitted_columns(model, extra, columns), columns=columns)
+    known = fitted_columns(model, extra, columns)
+    known = replace(known, columns=columns, groups=own_groups, model=path)
     prepared = prepare_data(data or None, choices, encoding, rows_up_to, show, known)
     n_features = len(prepared.roles.feature_names)
     if n_features != model.n_features_in_:

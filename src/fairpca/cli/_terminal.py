@@ -66,7 +66,8 @@ def print_notes(prepared: Prepared, small: list[Any], options: Mapping[str, Any]
         print_line(f"read as numbers: {_some_names(sorted(numerals))}{hint}")
     if prepared.roles.identifiers:
         names = _some_names(list(prepared.roles.identifiers))
-        print_line(f"left out, looks like row numbers or ids: {names} (--keep-ids)")
+        hint = " (--keep-ids)" if any(prepared.roles.identifiers) else ""  # not without a name
+        print_line(f"left out, looks like row numbers or ids: {names}{hint}")
     if prepared.constant:
         print_line(f"does not vary: {_some_names(prepared.constant)}")
     if prepared.n_dropped:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:  # a page is made without pyarrow, which these load
 
 def read_table(
     data: str | Sequence[str] | None,
-    groups: Sequence[str] = (),
+    groups: str | Sequence[str] = (),
     *,
-    columns: Sequence[str] = (),
-    drop: Sequence[str] = (),
+    columns: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     label: str | None = None,
     encode: bool = False,
     drop_missing: bool = False,
@@ -31,7 +31,7 @@ def read_table(
     drop_most: bool = False,
     target: str | None = None,
     decimal: str | None = None,
-    missing_values: Sequence[str] = (),
+    missing_values: str | Sequence[str] = (),
     no_header: bool = False,
     sheet: str | None = None,
     impute: str | None = None,
@@ -45,9 +45,9 @@ def read_table(
         CSV, TSV, Parquet, Arrow or Feather files, or a folder of one kind of these; spreadsheets;
         ``-`` reads CSV from standard input; None is the bundled health data, grouped by race
         (:func:`fairpca.datasets.load_rand_health`).
-    groups : sequence of str
+    groups : str or sequence of str
         Columns that name the groups; several are crossed.
-    columns, drop : sequence of str
+    columns, drop : str or sequence of str
         Use only these columns, or leave these out.
     label : str, optional
         A further column to leave out.
@@ -65,7 +65,7 @@ def read_table(
         A column of classes, which is no feature.
     decimal : {".", ","}, optional
         The decimal point of text files; by default told from the first rows.
-    missing_values : sequence of str
+    missing_values : str or sequence of str
         Texts that stand for a missing value in text files, besides the usual ones.
     no_header : bool, default=False
         Text files hold no column names; the columns are called c0, c1, ...
@@ -95,6 +95,7 @@ def read_table(
     from fairpca._tables.choices import Choices
     from fairpca._tables.identifiers import warn_of_identifiers
 
+    groups, columns, drop, missing_values = map(_as_list, (groups, columns, drop, missing_values))
     asked = groups, columns, drop, label, encode, drop_missing, positive, keep_ids, drop_most
     choices = Choices(*asked, target, decimal, missing_values, no_header, sheet, impute)
     prepared = prepare_data(data, choices, encoding, rows_up_to=float("inf"))
@@ -178,6 +179,11 @@ def _judged_by(audit: Audit) -> str:
         return f"y=table.target, pos_label={audit.outcomes[0].positive!r}, "
     probed = audit.representation is not None and audit.representation.pca.probes
     return "probes=True, " if probed else ""
+
+
+def _as_list(names: str | Sequence[str]) -> list[str]:
+    """The names as a list, also if there is only one."""
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 def _plain(value: Any) -> Any:
