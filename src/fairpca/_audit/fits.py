@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from fairpca._audit.figures import Errors
 from fairpca._estimators.base import FairProjection
@@ -148,16 +146,12 @@ def recommended(
 def _not_audited(given: Any) -> TypeError:
     """The error for what is neither an estimator of fairpca nor a fitted linear projection."""
     try:
-        check_is_fitted(given)
-    except (NotFittedError, TypeError):  # or no estimator at all
-        return TypeError(
-            f"audit compares PCA with an estimator of fairpca, or judges a fitted projection, got "
-            f"{type(given).__name__}; pass FairPCA(r), for example, or fit this one first."
-        )
-    try:
         projection_of(seen_by_projection(given, None)[0])
     except TypeError as error:
-        return error
+        return TypeError(
+            f"{error} audit judges a fitted projection as it is, or compares PCA with an "
+            "estimator of fairpca, such as FairPCA(r)."
+        )
     raise AssertionError("a linear projection would have been judged")
 
 
