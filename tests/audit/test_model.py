@@ -153,6 +153,19 @@ def test_rows_standardised_by_themselves_are_others(people, r):
     assert not audit(other, groups[~half], PCA(r).fit(one)).on_rows_fitted_to
 
 
+def test_where_nothing_was_compressed_the_text_says_so(people):
+    X, groups = people
+    found = repr(audit(X, groups, PCA(5).fit(X)))
+    assert "Nothing was compressed: there are as many components as columns, 5." in found
+    assert "That is no proof of fairness" in found
+    assert "e-" not in found
+    flat = np.column_stack([X, X.sum(axis=1)])
+    found = audit(flat, groups, PCA(5).fit(flat))
+    assert found.loses_nothing
+    assert "Nothing is lost: the 6 columns vary in no more than 5 directions." in repr(found)
+    assert not audit(X, groups, PCA(4).fit(X)).loses_nothing
+
+
 def test_what_cannot_be_judged(people):
     X, groups = people
     with pytest.raises(TypeError, match=r"this PCA is not fitted; pass PCA\(n_components=1\)\.fit"):

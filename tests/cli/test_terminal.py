@@ -51,6 +51,13 @@ def test_rounding_is_not_printed_as_if_it_meant_something(tmp_path):
     assert "optimal to rounding error" in done.stdout
     done = run("audit", "-r", "14", "--max-disparity", "0", cwd=tmp_path)
     assert done.stdout.splitlines()[1].split() == ["14", "0", "0", "0"]
+    held_out = ["audit", "-r", "14", "--held-out", "--max-relative-disparity", "0.1"]
+    done = run(*held_out, cwd=tmp_path)
+    assert done.stdout.splitlines()[1].split() == ["14", "0", "0", "0"]
+    assert "relative disparity 0 is within" in done.stdout
+    assert "nothing is lost" in done.stdout
+    (found,) = json.loads(run(*held_out, "--json", "-", cwd=tmp_path).stdout)["pca"]
+    assert (found["group_errors"], found["disparity"]) == ([0, 0], 0)
     run("report", "-r", "3", cwd=tmp_path)
 
 
