@@ -64,7 +64,7 @@ class Fits:
 def fit_fair(
     estimator: FairProjection, moments: GroupMoments, by_fold: GroupMoments | None = None
 ) -> tuple[FairProjection, SettledGroups]:
-    """Fit a clone without warnings: its status says how it ended.
+    """Fit a clone.
 
     ``by_fold`` are the moments of the settled groups in each fold, for an estimator that chooses
     by cross-validation (:func:`chooses_by_folds`).
@@ -73,15 +73,18 @@ def fit_fair(
     settled = settle(fair, moments)
     if by_fold is not None:
         settled = replace(settled, by_fold=by_fold)
-    with quietly():
-        return fair._fit_settled(moments, settled), settled
+    return fair._fit_settled(moments, settled), settled
 
 
 def fit_both(
     estimator: FairProjection, moments: GroupMoments, by_fold: GroupMoments | None = None
 ) -> Fits:
-    """Fit the fair projection, and PCA with as many components; see :func:`fit_fair`."""
-    fair, settled = fit_fair(estimator, moments, by_fold)
+    """Fit the fair projection, and PCA with as many components; see :func:`fit_fair`.
+
+    Without warnings: an audit says how the fit ended, and who pays for it.
+    """
+    with quietly():
+        fair, settled = fit_fair(estimator, moments, by_fold)
     r = fair.n_components_
     fair.set_params(n_components=r)
     pca = FairPCA(r, alpha=1.0, **small_group_parameters(fair))._fit_settled(moments, settled)
@@ -137,7 +140,9 @@ def recommended(
     if fitted_to < rows_for(moments.n_features):  # it depends on how many components there are
         moments = moments.standardize()[0] if standardize else moments
         pca = FairPCA(model.n_components, alpha=1.0, **small_group_parameters(model))
-        if fitted_to < max(rows_for(fit_fair(m, moments)[0].n_components_) for m in (model, pca)):
+        with quietly():
+            ranks = [fit_fair(m, moments)[0].n_components_ for m in (model, pca)]
+        if fitted_to < rows_for(max(ranks)):
             return model
     model.set_params(cv=folds)
     return model
