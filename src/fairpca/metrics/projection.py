@@ -18,21 +18,21 @@ from fairpca._typing import Array
 def refuse_unfitted(estimator: Any) -> None:
     """Refuse a class, and an estimator or a pipeline that is not fitted."""
     if isinstance(estimator, type):
-        name, how = estimator.__name__, _fitting(issubclass(estimator, FairProjection))
+        name, how = estimator.__name__, _fit_call(issubclass(estimator, FairProjection))
         raise TypeError(f"{name} is a class; pass an object, {name}(...){how}.")
     if not isinstance(estimator, BaseEstimator):
         return
     try:
         check_is_fitted(estimator)
     except NotFittedError:
-        code = " ".join(repr(estimator).split()) + _fitting(isinstance(estimator, FairProjection))
+        code = " ".join(repr(estimator).split()) + _fit_call(isinstance(estimator, FairProjection))
         if isinstance(estimator, Pipeline):
             names = [name for name, step in estimator.steps if isinstance(step, FairProjection)]
-            code = "pipeline" + _fitting(bool(names), "".join(f"{name}__" for name in names[-1:]))
+            code = "pipeline" + _fit_call(bool(names), "".join(f"{name}__" for name in names[-1:]))
         raise TypeError(f"this {type(estimator).__name__} is not fitted; pass {code}.") from None
 
 
-def _fitting(fair: bool, prefix: str = "") -> str:
+def _fit_call(fair: bool, prefix: str = "") -> str:
     """The call that fits, as code; ``prefix`` names the step of a pipeline."""
     return f".fit(X, {prefix}sensitive_features=groups)" if fair else ".fit(X)"
 
