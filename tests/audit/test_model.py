@@ -170,16 +170,12 @@ def test_what_cannot_be_judged(people):
     X, groups = people
     with pytest.raises(TypeError, match=r"this PCA is not fitted; pass PCA\(n_components=1\)\.fit"):
         audit(X, groups, PCA(1))
-    with pytest.raises(
-        TypeError, match=r"this Pipeline is not fitted; pass pipeline\.fit\(X\)\. a"
-    ):
+    with pytest.raises(TypeError, match=r"this Pipeline is not fitted; pass pipeline\.fit\(X\)\."):
         audit(X, groups, make_pipeline(StandardScaler(), PCA(2)))
     with pytest.raises(
         TypeError, match=r"PCA is a class; pass an object, PCA\(\.\.\.\)\.fit\(X\)\."
     ):
         audit(X, groups, PCA)
-    with pytest.raises(TypeError, match=r"str has no components_.* such as FairPCA\(r\)"):
-        audit(X, groups, "pca")
     with pytest.raises(ValueError, match="same columns as for fit"):
         audit(X[:, 1:], groups, PCA(1).fit(X))
     skewed = PCA(2).fit(X)

@@ -150,13 +150,15 @@ def recommended(
 
 def _not_audited(given: Any) -> TypeError:
     """The error for what is neither an estimator of fairpca nor a fitted linear projection."""
+    if not hasattr(given, "fit"):
+        return TypeError(
+            "audit compares PCA with an estimator of fairpca, or judges a fitted projection, got "
+            f"{type(given).__name__}; pass FairPCA(r), for example."
+        )
     try:
         projection_of(seen_by_projection(given, None)[0])
     except TypeError as error:
-        return TypeError(
-            f"{error} audit judges a fitted projection as it is, or compares PCA with an "
-            "estimator of fairpca, such as FairPCA(r)."
-        )
+        return error
     raise AssertionError("a linear projection would have been judged")
 
 
