@@ -32,7 +32,15 @@ class LevellingDownWarning(UserWarning):
 
 
 class FewRowsWarning(UserWarning):
-    """One row in a thousand, or a single one, decides which group is worse off under PCA."""
+    """Few rows decide: who is worse off under PCA, or for whose sake other groups pay."""
+
+
+_OF_FITS = (
+    ParityInfeasibleWarning,
+    DualityGapWarning,
+    LevellingDownWarning,
+    FewRowsWarning,
+)
 
 
 def warn(message: str, category: type[Warning]) -> None:
@@ -47,6 +55,15 @@ def warn(message: str, category: type[Warning]) -> None:
 def quietly() -> Iterator[None]:
     """Fit without these warnings, where errors, status and gap are reported instead."""
     with warnings.catch_warnings():
-        for category in (ParityInfeasibleWarning, DualityGapWarning, LevellingDownWarning):
+        for category in _OF_FITS:
             warnings.simplefilter("ignore", category)
         yield
+
+
+@contextmanager
+def noted() -> Iterator[list[warnings.WarningMessage]]:
+    """Collect the warnings of a fit, for a place that prints them itself."""
+    with warnings.catch_warnings(record=True) as caught:
+        for category in _OF_FITS:
+            warnings.simplefilter("always", category)
+        yield caught

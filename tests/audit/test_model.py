@@ -153,10 +153,29 @@ def test_rows_standardised_by_themselves_are_others(people, r):
     assert not audit(other, groups[~half], PCA(r).fit(one)).on_rows_fitted_to
 
 
+def test_where_nothing_was_compressed_the_text_says_so(people):
+    X, groups = people
+    found = repr(audit(X, groups, PCA(5).fit(X)))
+    assert "Nothing was compressed: there are as many components as columns, 5." in found
+    assert "That is no proof of fairness" in found
+    assert "e-" not in found
+    flat = np.column_stack([X, X.sum(axis=1)])
+    found = audit(flat, groups, PCA(5).fit(flat))
+    assert found.loses_nothing
+    assert "Nothing is lost: the 6 columns vary in no more than 5 directions." in repr(found)
+    assert not audit(X, groups, PCA(4).fit(X)).loses_nothing
+
+
 def test_what_cannot_be_judged(people):
     X, groups = people
-    with pytest.raises(TypeError, match=r"got PCA; .* fit this one first"):
+    with pytest.raises(TypeError, match=r"this PCA is not fitted; pass PCA\(n_components=1\)\.fit"):
         audit(X, groups, PCA(1))
+    with pytest.raises(TypeError, match=r"this Pipeline is not fitted; pass pipeline\.fit\(X\)\."):
+        audit(X, groups, make_pipeline(StandardScaler(), PCA(2)))
+    with pytest.raises(
+        TypeError, match=r"PCA is a class; pass an object, PCA\(\.\.\.\)\.fit\(X\)\."
+    ):
+        audit(X, groups, PCA)
     with pytest.raises(ValueError, match="same columns as for fit"):
         audit(X[:, 1:], groups, PCA(1).fit(X))
     skewed = PCA(2).fit(X)

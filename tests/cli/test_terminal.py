@@ -51,6 +51,13 @@ def test_rounding_is_not_printed_as_if_it_meant_something(tmp_path):
     assert "optimal to rounding error" in done.stdout
     done = run("audit", "-r", "14", "--max-disparity", "0", cwd=tmp_path)
     assert done.stdout.splitlines()[1].split() == ["14", "0", "0", "0"]
+    held_out = ["audit", "-r", "14", "--held-out", "--max-relative-disparity", "0.1"]
+    done = run(*held_out, cwd=tmp_path)
+    assert done.stdout.splitlines()[1].split() == ["14", "0", "0", "0"]
+    assert "relative disparity 0 is within" in done.stdout
+    assert "nothing is lost" in done.stdout
+    (found,) = json.loads(run(*held_out, "--json", "-", cwd=tmp_path).stdout)["pca"]
+    assert (found["group_errors"], found["disparity"]) == ([0, 0], 0)
     run("report", "-r", "3", cwd=tmp_path)
 
 
@@ -71,12 +78,45 @@ def test_many_groups_and_long_names_fit_the_terminal(tmp_path):
     pq.write_table(table, tmp_path / "many.parquet")
     lines = run("audit", "many.parquet", "-g", "g", cwd=tmp_path).stdout.splitlines()
     assert "worst served" in lines[0]
-    assert lines[3:] == ["average squared errors on the rows fitted to, columns standardised"]
+    assert lines[-1] == "average squared errors on the rows fitted to, columns standardised"
+    assert max(map(len, lines)) <= 80
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     done = run("report", "--out", folder / "r.html", cwd=tmp_path)
     assert f"written to {folder / 'r.html'}" in done.stdout
     assert "cost of fairness +" in done.stdout
+
+
+@pytest.mark.parametrize("width", [200, 80, 60, 30])
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_no_number_is_cut_off(tmp_path, monkeypatch, width, k):
+    """Not even in a terminal that is too narrow for the table."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    rng = np.random.default_rng(0)
+    names = [f"people of district {i}" for i in range(k)]
+    X = rng.normal(size=(240, 4)) * [1, 1, 1e-3, 1e-4]
+    table = {name: X[:, i] for i, name in enumerate("wxyz")}
+    table = pa.table({**table, "g": [names[i % k] for i in range(240)]})
+    pq.write_table(table, tmp_path / "d.parquet")
+    data = ["d.parquet", "-g", "g", "--no-standardize"]
+    printed = run("audit", *data, cwd=tmp_path).stdout
+    rows = json.loads(run("audit", *data, "--json", "-", cwd=tmp_path).stdout)["pca"]
+    abreast = "served" not in printed
+    assert abreast == (k == 2 or width == 200)
+    for row in rows:
+        line = next(
+            line for line in printed.splitlines() if line.startswith(f"{row['n_components']:>10}")
+        )
+        errors = (
+            row["group_errors"] if abreast else [min(row["group_errors"]), max(row["group_errors"])]
+        )
+        assert {f"{number:.4g}" for number in (*errors, row["disparity"])} <= set(line.split())
+    run("fit", *data, "-r", 3, "--cv", 3, "-o", "m.safetensors", cwd=tmp_path)
+    shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    model = fairpca.load_model(tmp_path / "m.safetensors")
+    for error in (*model.group_errors_, *model.held_out_group_errors_):
+        assert f"{error:.4g}" in shown.split()
+    assert "\u2026" not in printed + shown
 
 
 def test_hostile_names_stay_text_in_the_terminal(tmp_path):
@@ -159,6 +199,7 @@ def test_a_fitted_model_says_of_which_rows_its_errors_are(tmp_path):
     assert plain[0] == "on the rows fitted to"
     chosen = run(*fit, "--cv", "4", "--no-standardize", cwd=tmp_path).stdout.splitlines()
     assert chosen[0].startswith("on held-out rows")
+    assert "intervals do not account for that choice, those of fairpca report do" in chosen[0]
     assert chosen[4] == "on the rows fitted to"
     model = fairpca.load_model(tmp_path / "m.safetensors")
     for line, before, after in zip(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -116,10 +119,27 @@ def test_classifiers_on_fitted_and_unfitted_models(fitted):
 @pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name] is not None])
 def test_models_that_are_not_fitted_are_refused(name):
     model = clone(MODELS[name])
-    with pytest.raises((TypeError, ValueError), match="fit"):
+    code = "pipeline" if hasattr(model, "steps") else repr(model)
+    given = "X, sensitive_features=groups" if hasattr(model, "fit_moments") else "X"
+    expected = f"this {type(model).__name__} is not fitted; pass {code}.fit({given})."
+    for metric in (row_reconstruction_errors, partial(group_separation, sensitive_features=GROUPS)):
+        with pytest.raises(TypeError, match=f"^{re.escape(expected)}$"):
+            metric(model, X)
+
+
+def test_the_call_that_fits_a_pipeline_names_its_step():
+    model = make_pipeline(StandardScaler(), FairPCA(2))
+    with pytest.raises(TypeError, match=r"pipeline\.fit\(X, fairpca__sensitive_features=groups\)"):
         row_reconstruction_errors(model, X)
-    with pytest.raises((TypeError, ValueError), match="fit"):
-        group_separation(model, X, GROUPS)
+    model.fit(X, fairpca__sensitive_features=GROUPS)
+    model.steps.append(("classifier", LogisticRegression()))  # which does not matter
+    assert len(row_reconstruction_errors(model, X)) == len(X)
+
+
+@pytest.mark.parametrize("kind", [PCA, FairPCA])
+def test_a_class_is_no_model(kind):
+    with pytest.raises(TypeError, match=rf"{kind.__name__} is a class; pass an object"):
+        row_reconstruction_errors(kind, X)
 
 
 def test_what_is_no_orthogonal_projection_is_refused():

@@ -186,10 +186,8 @@ def test_refusals(two_groups):
     pca = PCA(2).fit(X)
     with pytest.raises(TypeError, match="StandardScaler has no components_ and mean_"):
         group_reconstruction_errors(StandardScaler().fit(X), X, groups)
-    with pytest.raises(
-        TypeError, match=r"no step of the pipeline \(StandardScaler, PCA\) is a fitted"
-    ):
-        group_reconstruction_errors(make_pipeline(StandardScaler(), PCA(2)), X, groups)
+    with pytest.raises(TypeError, match=r"no step of the pipeline \(StandardScaler\) is a fitted"):
+        group_reconstruction_errors(make_pipeline(StandardScaler()).fit(X), X, groups)
     with pytest.raises(ValueError, match="not orthonormal"):
         group_reconstruction_errors(FactorAnalysis(2).fit(X), X, groups)
     with pytest.raises(ValueError, match=r"3 features, but PCA was fitted to 6"):

@@ -51,6 +51,26 @@ def test_searches_over_pipelines_by_several_scores(routing, two_groups):
     assert (search.cv_results_["mean_test_accuracy"] > 0.5).all()
 
 
+def test_a_search_over_the_rank_is_not_won_in_silence(routing, two_groups):
+    X, groups = two_groups
+    ranks = {"n_components": [2, X.shape[1]]}
+    search = GridSearchCV(FairPCA(), ranks, scoring=disparity_scorer, cv=FOLDS)
+    with pytest.warns(UserWarning, match=r"loses next to nothing of any group.*refit='R2'"):
+        search.fit(X, sensitive_features=groups)
+    assert search.best_params_ == {"n_components": X.shape[1]}
+
+
+def test_the_scorer_warns_where_every_group_loses_next_to_nothing(two_groups):
+    X, groups = two_groups
+    lossless = np.column_stack([X, X @ np.ones(X.shape[1])])  # as many directions as before
+    fair = FairPCA(X.shape[1]).fit(lossless, sensitive_features=groups)
+    with pytest.warns(UserWarning, match="loses next to nothing"):
+        assert disparity_scorer(fair, lossless, sensitive_features=groups) == pytest.approx(0)
+    one_group_loses = lossless.copy()
+    one_group_loses[groups == groups[0], 0] += 1.0
+    assert disparity_scorer(fair, one_group_loses, sensitive_features=groups) < 0
+
+
 def test_without_routing_the_message_says_what_to_do(two_groups):
     X, groups = two_groups
     fair = FairPCA(2).fit(X, sensitive_features=groups)

@@ -8,12 +8,13 @@ import numpy as np
 
 from fairpca.exceptions import (
     DualityGapWarning,
+    FewRowsWarning,
     LevellingDownWarning,
     ParityInfeasibleWarning,
 )
 
 ROUNDING = 1e-9  # of the largest variance of a group: far more than arithmetic, far less than harm
-_OURS = (DualityGapWarning, LevellingDownWarning, ParityInfeasibleWarning)
+_OURS = (DualityGapWarning, FewRowsWarning, LevellingDownWarning, ParityInfeasibleWarning)
 
 
 def fit(estimator, X, groups, **options):

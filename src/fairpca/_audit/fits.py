@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from fairpca._audit.figures import Errors
 from fairpca._estimators.base import FairProjection
@@ -66,7 +64,7 @@ class Fits:
 def fit_fair(
     estimator: FairProjection, moments: GroupMoments, by_fold: GroupMoments | None = None
 ) -> tuple[FairProjection, SettledGroups]:
-    """Fit a clone without warnings: its status says how it ended.
+    """Fit a clone.
 
     ``by_fold`` are the moments of the settled groups in each fold, for an estimator that chooses
     by cross-validation (:func:`chooses_by_folds`).
@@ -75,15 +73,18 @@ def fit_fair(
     settled = settle(fair, moments)
     if by_fold is not None:
         settled = replace(settled, by_fold=by_fold)
-    with quietly():
-        return fair._fit_settled(moments, settled), settled
+    return fair._fit_settled(moments, settled), settled
 
 
 def fit_both(
     estimator: FairProjection, moments: GroupMoments, by_fold: GroupMoments | None = None
 ) -> Fits:
-    """Fit the fair projection, and PCA with as many components; see :func:`fit_fair`."""
-    fair, settled = fit_fair(estimator, moments, by_fold)
+    """Fit the fair projection, and PCA with as many components; see :func:`fit_fair`.
+
+    Without warnings: an audit says how the fit ended, and who pays for it.
+    """
+    with quietly():
+        fair, settled = fit_fair(estimator, moments, by_fold)
     r = fair.n_components_
     fair.set_params(n_components=r)
     pca = FairPCA(r, alpha=1.0, **small_group_parameters(fair))._fit_settled(moments, settled)
@@ -139,7 +140,9 @@ def recommended(
     if fitted_to < rows_for(moments.n_features):  # it depends on how many components there are
         moments = moments.standardize()[0] if standardize else moments
         pca = FairPCA(model.n_components, alpha=1.0, **small_group_parameters(model))
-        if fitted_to < max(rows_for(fit_fair(m, moments)[0].n_components_) for m in (model, pca)):
+        with quietly():
+            ranks = [fit_fair(m, moments)[0].n_components_ for m in (model, pca)]
+        if fitted_to < rows_for(max(ranks)):
             return model
     model.set_params(cv=folds)
     return model
@@ -147,12 +150,10 @@ def recommended(
 
 def _not_audited(given: Any) -> TypeError:
     """The error for what is neither an estimator of fairpca nor a fitted linear projection."""
-    try:
-        check_is_fitted(given)
-    except (NotFittedError, TypeError):  # or no estimator at all
+    if not hasattr(given, "fit"):
         return TypeError(
-            f"audit compares PCA with an estimator of fairpca, or judges a fitted projection, got "
-            f"{type(given).__name__}; pass FairPCA(r), for example, or fit this one first."
+            "audit compares PCA with an estimator of fairpca, or judges a fitted projection, got "
+            f"{type(given).__name__}; pass FairPCA(r), for example."
         )
     try:
         projection_of(seen_by_projection(given, None)[0])

@@ -25,6 +25,8 @@ from fairpca.metrics import Outcomes, Probe, row_reconstruction_errors
 from fairpca.metrics.projection import projection_of, seen_by_projection
 
 FLATTERY = "If the model was fitted to these rows, they flatter it."
+NO_PROOF = "That is no proof of fairness; a model with fewer components tells groups apart."
+_ROUNDING = 1e-9  # of the largest error of keeping nothing
 _SAME = 1e-8  # of the variance of the scores: other rows differ by more
 
 
@@ -105,17 +107,33 @@ class ModelAudit:
         return model_as_html(self)
 
     def __repr__(self) -> str:
+        head = f"{self.model}, rank {self.n_components}"
+        lines = self._about_errors()
+        if self.loses_nothing:
+            lines = [self.about_nothing_lost, NO_PROOF]
+        return "\n".join([head, *lines, *self.about_scores])
+
+    def _about_errors(self) -> list[str]:
         low, high = self.disparity_interval
         found = zip(self.groups, self.group_sizes, self.errors.group_errors, strict=True)
-        return "\n".join(
-            [
-                f"{self.model}, rank {self.n_components}",
-                *(f"{label}: error {error:.4g} ({n} rows)" for label, n, error in found),
-                f"disparity {self.errors.disparity:.4g} ({low:.4g} to {high:.4g})",
-                self.about_rows,
-                *self.about_scores,
-            ]
-        )
+        return [
+            *(f"{label}: error {error:.4g} ({n} rows)" for label, n, error in found),
+            f"disparity {self.errors.disparity:.4g} ({low:.4g} to {high:.4g})",
+            self.about_rows,
+        ]
+
+    @property
+    def loses_nothing(self) -> bool:
+        """Whether all errors are rounding, so that nothing was compressed."""
+        return lose_nothing(self.errors.group_errors, float(self.group_distances.max()))
+
+    @property
+    def about_nothing_lost(self) -> str:
+        """Why there are no errors, in a sentence."""
+        r, d = self.n_components, self.n_features
+        if r < d:
+            return f"Nothing is lost: the {d} columns vary in no more than {r} directions."
+        return f"Nothing was compressed: there are as many components as columns, {r}."
 
     @property
     def about_rows(self) -> str:
@@ -128,6 +146,11 @@ class ModelAudit:
     def about_scores(self) -> list[str]:
         """What the scores give away and what a classifier makes of them, in lines of text."""
         return [*map(guess_line, self.probes), *outcomes_lines(self.outcomes or ())]
+
+
+def lose_nothing(errors: Array, unit: float) -> bool:
+    """Whether errors are rounding beside ``unit``, the largest error of keeping nothing."""
+    return bool(errors.max() <= _ROUNDING * unit)
 
 
 def is_fitted_projection(model: Any) -> bool:

@@ -139,7 +139,10 @@ def fit_as_audited(
     settings: AuditSettings,
     progress: Progress = silent,
 ) -> tuple[FairProjection, Array | None]:
-    """The fair projection that :func:`run_audit` judges, and what columns are divided by."""
+    """The fair projection that :func:`run_audit` judges, and what columns are divided by.
+
+    With the warnings of a fit, which an audit puts into words of its own.
+    """
     data = _dealt(rows, estimator, settings, progress)
     return fit_fair(data.estimator, data.moments, data.by_fold)[0], data.scale
 

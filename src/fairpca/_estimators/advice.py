@@ -9,8 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
-from fairpca._moments.operand import Operand
-from fairpca._problems.fair import FairProblem
+from fairpca._moments.operand import TINY, Operand
+from fairpca._moments.small_groups import SettledGroups
+from fairpca._problems.fair import PLAIN_PCA, FairProblem
+from fairpca._problems.pls import PLSProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import APPROXIMATE, Status
 from fairpca._solvers import Problem
@@ -18,11 +20,15 @@ from fairpca._solvers.eigenspaces.dense import rounding_of
 from fairpca._typing import Array
 from fairpca.exceptions import (
     DualityGapWarning,
+    FewRowsWarning,
     LevellingDownWarning,
     ParityInfeasibleWarning,
     warn,
 )
 
+FEW_ROWS = 30  # below, a group that decides the result is worth a warning
+_PAID = 0.05  # of a group's error under PCA: more is a price worth a warning
+_LITTLE = 1e-3  # of the largest variance: shares of smaller errors say nothing
 _LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
 _DROWNED = 10  # times rounding: variances that are smaller are lost in it
 _NOISE = 64  # times rounding: no smaller gap can be proven
@@ -126,7 +132,7 @@ def _warn_of_people(
             message = (
                 f"the worst-off group gains next to nothing, and another pays for it: {paid}. "
             )
-            message += "Pass max_error_increase to limit the price."
+            message += _cheaper(problem)
         else:
             message = "no group is better off than under PCA, and one is worse off "
             message += f"({paid}): the groups were made more alike by making them worse. "
@@ -143,6 +149,40 @@ def _warn_of_people(
         )
 
 
+def _cheaper(problem: FairProblem) -> str:
+    """What limits the price that a group pays."""
+    if isfinite(problem.max_error_increase):
+        return "Pass a smaller max_error_increase, or alpha=1 in its place, which is PCA."
+    return "Pass max_error_increase to limit the price."
+
+
+def warn_of_few_rows(
+    problem: Problem, solution: Solution, settled: SettledGroups, measured: Operand
+) -> None:
+    """Say that larger groups pay for the sake of a group of few rows."""
+    if isinstance(problem, PLSProblem) or problem == PLAIN_PCA:  # for no group's sake
+        return
+    harmed, counts = solution.harmed, settled.moments.counts
+    before, few = solution.pca.errors, counts < FEW_ROWS
+    least = max(_LITTLE * float(measured.traces.max()), TINY)
+    changes = (solution.errors - before) / np.maximum(before, least)
+    paid = float(changes[~few].max(initial=0.0))
+    if not few[harmed] or changes[harmed] >= 0 or paid <= _PAID:
+        return
+    n, compared = counts[harmed], settled.compared
+    if (compared & ~few).sum() > 1:
+        merged = "'merge' or " if counts[compared & few].sum() >= FEW_ROWS else ""
+        step = f"Pass min_group_size={FEW_ROWS} with small_groups={merged}'ignore' to leave it out."
+    else:
+        step = "Collect more rows of it before you rely on the result."
+    warn(
+        f"{settled.moments.groups.tolist()[harmed]!r} has only {n} row{'s' if n > 1 else ''} and "
+        f"steers the projection: its error falls by {-100 * changes[harmed]:.3g} %, and that of a "
+        f"larger group rises by up to {100 * paid:.3g} %. {step}",
+        FewRowsWarning,
+    )
+
+
 def warn_of_held_out(problem: FairProblem, changes: Array, pca_errors: Array, D: float) -> None:
     """Say that on held-out rows nobody gains, or that the disparity is too large.
 
@@ -156,7 +196,7 @@ def warn_of_held_out(problem: FairProblem, changes: Array, pca_errors: Array, D:
             f"{100 * _NEXT_TO_NOTHING:g} %, and one is worse off: "
         )
         if problem.constraint == "pareto":
-            message += "it pays for next to nothing. Pass max_error_increase to limit the price."
+            message += f"it pays for next to nothing. {_cheaper(problem)}"
         else:
             message += "the groups are more alike only because they are worse off. "
             message += 'constraint="pareto", the default, stops before that.'

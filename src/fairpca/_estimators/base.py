@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._estimators.advice import warn_of_data, warn_of_result
+from fairpca._estimators.advice import warn_of_data, warn_of_few_rows, warn_of_result
 from fairpca._estimators.results import fitted_attributes
 from fairpca._estimators.streaming import StreamedProjection
 from fairpca._input.checks import check_several_groups, forgotten_groups
@@ -294,7 +294,9 @@ class FairProjection(StreamedProjection):
         measured = settled.measured(self.normalize)
         results = fitted_attributes(settled, measured, solution)
         self._replace_state(moments, **results)
-        warn_of_result(self._walk_from_pca(), solution, measured, results["disparity_"], self.tol)
+        problem = self._walk_from_pca()
+        warn_of_result(problem, solution, measured, results["disparity_"], self.tol)
+        warn_of_few_rows(problem, solution, settled, measured)
         warn_of_data(settled.moments)
         return self
 

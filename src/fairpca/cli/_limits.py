@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_ROUNDING = 1e-12  # of the largest variance of a group
-
 
 @dataclass(frozen=True)
 class DisparityLimits:
@@ -35,21 +33,29 @@ def judged(
     limits: DisparityLimits,
 ) -> dict[str, Any]:
     """The figures of one projection: group errors, their disparity, and how large that is."""
-    among = [float(e) for e, is_in in zip(errors, compared, strict=True) if is_in]
+    from fairpca.report._text import zero_if_rounding
+
+    errors = [zero_if_rounding(float(error), variance) for error in errors]
+    overall = zero_if_rounding(float(overall), variance)
+    among = [error for error, is_in in zip(errors, compared, strict=True) if is_in]
     D = max(among) - min(among)
     found = {
         "n_components": n_components,
-        "group_errors": list(map(float, errors)),
-        "reconstruction_error": float(overall),
+        "group_errors": errors,
+        "reconstruction_error": overall,
         "disparity": D,
-        "relative_disparity": D / float(overall) if overall > _ROUNDING * variance else 0.0,
+        "relative_disparity": D / overall if overall > 0 else 0.0,
     }
     return found | {"exceeded": limits.exceeded_by(found)}
 
 
 def loses_nothing(found: dict[str, Any], variance: float) -> bool:
     """Whether a projection keeps all there is, so that it says nothing about fairness."""
-    return bool(max(found["group_errors"]) <= _ROUNDING * variance)
+    import numpy as np
+
+    from fairpca._audit.model import lose_nothing
+
+    return lose_nothing(np.array(found["group_errors"]), variance)
 
 
 def compared_with_limits(

@@ -12,7 +12,8 @@ import typer
 from fairpca.cli import _options as opt
 from fairpca.cli._choices import choices_of
 from fairpca.cli._estimator import chosen_estimator
-from fairpca.cli._output import model_output, progress
+from fairpca.cli._output import model_output, progress, say
+from fairpca.cli._words import in_words_of_the_shell
 
 if TYPE_CHECKING:
     from fairpca._estimators.base import FairProjection
@@ -61,6 +62,7 @@ def fit_command(
         from fairpca._models.pipeline import ModelPipeline
         from fairpca._models.safetensors import write_model
         from fairpca._moments.prepare import MOST_BYTES_IN_MEMORY
+        from fairpca.exceptions import noted
         from fairpca.report._reading import prepare_data
 
         choices = choices_of(context.params)
@@ -68,14 +70,23 @@ def fit_command(
         rows_up_to = MOST_BYTES_IN_MEMORY if cv else 0  # for the folds
         prepared = prepare_data(data or None, choices, encoding, rows_up_to, show)
         settings = AuditSettings(standardize, random_state=seed)
-        model, scale = fit_as_audited(rows_of(prepared, seed), model, settings, show)
+        with noted() as caught:
+            model, scale = fit_as_audited(rows_of(prepared, seed), model, settings, show)
         roles = prepared.roles
         extra = {"columns": roles.columns, "categories": roles.categories, "group": roles.groups}
         write_model(ModelPipeline.of(model, scale, _fill_of(roles)), temporary, extra)
-    if not quiet and out != "-":
-        from fairpca.cli import _terminal as terminal
+    if quiet:
+        return
+    from fairpca.cli import _terminal as terminal
 
+    warned = [in_words_of_the_shell(str(warning.message)) for warning in caught]
+    if out == "-":
+        for line in warned:
+            say(line)
+    else:
         terminal.print_notes(prepared, model.small_groups_, context.params)
+        for line in warned:
+            terminal.print_line(f"! {line}")
         terminal.print_model(model)
         terminal.print_line(f"written to {out}", style="dim")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from fairpca._typing import Array
 
 _NAME_WIDTH = 28
+_NARROWEST_NAME = 12
+_BETWEEN_COLUMNS = 2
+_NO_LIMIT = 10_000
 _MOST_GROUPS_ABREAST = 6
 _STYLES = {"good": "bold green", "bad": "bold red", "open": "bold"}
 
@@ -42,9 +46,25 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def print_table(content: Table | str) -> None:
-    """Print a table or a line of our own to standard output, in colour if that is a terminal."""
-    _Console(highlight=False).print(content)
+def print_table(table: Table) -> None:
+    """Print to standard output, in colour if that is a terminal.
+
+    In a narrow terminal names go on in the next line. Numbers stay whole, even if the lines get too
+    long.
+    """
+    console, least = _Console(highlight=False), 0
+    for column in table.columns:
+        widest = max(cell_len(str(cell)) for cell in (column.header, *column.cells))
+        least += _BETWEEN_COLUMNS + (widest if column.no_wrap else min(widest, _NARROWEST_NAME))
+    console.width = max(console.width, least)
+    console.print(table)
+
+
+def _fits(table: Table) -> bool:
+    """Whether all columns are as wide as they want to be."""
+    console = _Console()
+    wanted = console.measure(table, options=console.options.update(max_width=_NO_LIMIT)).maximum
+    return wanted <= console.width
 
 
 def print_line(text: str, style: str | None = None) -> None:
@@ -154,29 +174,46 @@ def print_model_audit(result: ModelAudit, group_name: str) -> None:
 
 
 def print_ranks(result: dict[str, Any], found: Sequence[dict[str, Any]], where: str) -> None:
-    """Errors for each number of components; with many groups, the best and the worst.
+    """Errors for each number of components; with more groups than fit, the best and the worst.
 
     Rows that exceed a limit are marked. ``where`` says of which rows the errors are.
     """
     names, compared = display_names(result["groups"], _NAME_WIDTH), result["compared"]
-    abreast = len(names) <= _MOST_GROUPS_ABREAST
-    table = _new_table("components", *(names if abreast else ("best served", "worst served")))
-    table.columns[0].justify = "right"
-    table.add_column("disparity", justify="right", no_wrap=True)
-    for row in found:
-        over, errors = row["exceeded"], row["group_errors"]
-        if abreast:
-            cells = [f"{error:.4g}" for error in errors]
-        else:
-            order = sorted((g for g in range(len(names)) if compared[g]), key=errors.__getitem__)
-            ends = (order[0], order[-1])
-            cells = [f"{names[g]} {errors[g]:.4g}" for g in ends]
-        disparity = f"{row['disparity']:.4g}{' !' if over else ''}"
-        style = "bold red" if over else None
-        table.add_row(str(row["n_components"]), *map(Text, cells), disparity, style=style)
+    by_group = [[f"{error:.4g}" for error in row["group_errors"]] for row in found]
+    table = _rank_table([(name, False) for name in names], by_group, found)
+    k = len(names)
+    if k > _MOST_GROUPS_ABREAST or (k > 2 and not _fits(table)):
+        ends = [_best_and_worst(row["group_errors"], names, compared) for row in found]
+        heads = [("best served", True), ("error", False), ("worst served", True), ("error", False)]
+        table = _rank_table(heads, ends, found)
     print_table(table)
     what = "shares of variance lost" if result["normalized"] else "average squared errors"
     print_line(f"{what} {where}, {_said_of_columns(result['standardized'])}", style="dim")
+
+
+def _best_and_worst(
+    errors: Sequence[float], names: Sequence[str], compared: Sequence[bool]
+) -> list[str]:
+    """Name and error of the groups with the least and the largest one, of those compared."""
+    order = sorted((g for g in range(len(names)) if compared[g]), key=errors.__getitem__)
+    return [cell for g in (order[0], order[-1]) for cell in (names[g], f"{errors[g]:.4g}")]
+
+
+def _rank_table(
+    heads: Sequence[tuple[str, bool]],
+    cells: Sequence[Sequence[str]],
+    found: Sequence[dict[str, Any]],
+) -> Table:
+    """A row for each rank: these cells, and the disparity; a head says if names are below it."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, of_names in [("components", False), *heads, ("disparity", False)]:
+        table.add_column(Text(name), justify="right", no_wrap=not of_names, overflow="fold")
+    for row, own in zip(found, cells, strict=True):
+        over = row["exceeded"]
+        disparity = f"{row['disparity']:.4g}{' !' if over else ''}"
+        shown = (str(row["n_components"]), *own, disparity)
+        table.add_row(*map(Text, shown), style="bold red" if over else None)
+    return table
 
 
 def _said_of_columns(standardized: bool) -> str:
@@ -191,8 +228,8 @@ def print_model(model: FairProjection) -> None:
     unit = float(model.group_errors_[g] / lost[g]) if loses else float("inf")
     groups = display_names(model.groups_.tolist(), _NAME_WIDTH), model.group_sizes_.tolist()
     if hasattr(model, "held_out_changes_"):
-        where = "on held-out rows, by which the stop was chosen, with 95 % intervals"
-        print_line(where, style="dim")
+        where = "on held-out rows, by which the stop was chosen; the 95 % intervals do not account "
+        print_line(f"{where}for that choice, those of fairpca report do", style="dim")
         before = model.held_out_pca_group_errors_
         found = zip(model.held_out_changes_, model.held_out_changes_interval_, strict=True)
         changes = [
@@ -205,7 +242,7 @@ def print_model(model: FairProjection) -> None:
     changes = [change(new, old, unit) for new, old in zip(after, before, strict=True)]
     print_table(_error_table(*groups, before, after, changes, unit))
     if loses:
-        print_table(f"{model.status_}; {_certificate(model.duality_gap_, unit)}")
+        print_line(f"{model.status_}; {_certificate(model.duality_gap_, unit)}")
     else:
         print_nothing_lost()
 
@@ -227,7 +264,7 @@ def _some_names(names: list[Any], notes: Sequence[str] = ()) -> str:
 
 def _new_table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first)
+    table.add_column(first, overflow="fold")
     for name in others:
         table.add_column(Text(name), justify="right", no_wrap=True)
     return table

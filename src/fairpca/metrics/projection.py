@@ -5,10 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
+from fairpca._estimators.base import FairProjection
 from fairpca._typing import Array
+
+
+def refuse_unfitted(estimator: Any) -> None:
+    """Refuse a class, and an estimator or a pipeline that is not fitted."""
+    if isinstance(estimator, type):
+        name, how = estimator.__name__, _fit_call(issubclass(estimator, FairProjection))
+        raise TypeError(f"{name} is a class; pass an object, {name}(...){how}.")
+    if not isinstance(estimator, BaseEstimator):
+        return
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        code = " ".join(repr(estimator).split()) + _fit_call(isinstance(estimator, FairProjection))
+        if isinstance(estimator, Pipeline):
+            names = [name for name, step in estimator.steps if isinstance(step, FairProjection)]
+            code = "pipeline" + _fit_call(bool(names), "".join(f"{name}__" for name in names[-1:]))
+        raise TypeError(f"this {type(estimator).__name__} is not fitted; pass {code}.") from None
+
+
+def _fit_call(fair: bool, prefix: str = "") -> str:
+    """The call that fits, as code; ``prefix`` names the step of a pipeline."""
+    return f".fit(X, {prefix}sensitive_features=groups)" if fair else ".fit(X)"
 
 
 def seen_by_projection(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -21,6 +47,7 @@ def seen_by_projection(estimator: Any, X: Any) -> tuple[Any, Any]:
         return estimator, X
     places = [i for i, (_, step) in enumerate(estimator.steps) if hasattr(step, "components_")]
     if not places:
+        refuse_unfitted(estimator)
         steps = ", ".join(type(step).__name__ for _, step in estimator.steps)
         raise TypeError(
             f"no step of the pipeline ({steps}) is a fitted linear projection; fit it, and let one "
@@ -45,6 +72,7 @@ def projection_of(estimator: Any) -> tuple[Array, Array]:
     if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre
         mean = np.zeros(components.shape[1])
     if components is None or mean is None:
+        refuse_unfitted(estimator)
         raise TypeError(
             f"{type(estimator).__name__} has no components_ and mean_; pass a fitted linear "
             "projection such as FairPCA or sklearn.decomposition.PCA, or a pipeline with one."

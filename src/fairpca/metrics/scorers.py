@@ -6,7 +6,11 @@ from typing import Any
 
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from fairpca.metrics.reconstruction import reconstruction_disparity
+from fairpca.exceptions import warn
+from fairpca.metrics.projection import seen_by_projection
+from fairpca.metrics.reconstruction import group_reconstruction_errors, reconstruction_disparity
+
+_NEXT_TO_NOTHING = 1e-3  # of a group's variance
 
 
 class DisparityScorer:
@@ -15,7 +19,9 @@ class DisparityScorer:
     For ``scoring=`` of ``cross_validate``, ``GridSearchCV`` and others, with metadata routing
     enabled. It asks for ``sensitive_features`` and ``sample_weight`` by itself. The estimator may
     be a pipeline: the disparity is that of the projection in it, on the rows as they arrive there.
-    ``fairpca.metrics.disparity_scorer`` is ready to use.
+    A projection that loses next to nothing has no disparity, fair or not, so a search over
+    ``n_components`` would end at all of them; there is a warning. Search with a fixed
+    number, or let another score choose it. ``fairpca.metrics.disparity_scorer`` is ready to use.
 
     Examples
     --------
@@ -52,9 +58,19 @@ class DisparityScorer:
                 "pass cross_validate(..., params={'sensitive_features': groups}), or "
                 "search.fit(X, y, sensitive_features=groups)."
             )
-        return -reconstruction_disparity(
-            estimator, X, sensitive_features, sample_weight=sample_weight
-        )
+        projection, seen = seen_by_projection(estimator, X)
+        given = (projection, seen, sensitive_features)
+        D = reconstruction_disparity(*given, sample_weight=sample_weight)
+        lost = group_reconstruction_errors(*given, sample_weight=sample_weight, normalize=True)
+        if max(lost.values()) <= _NEXT_TO_NOTHING:
+            warn(
+                "this projection loses next to nothing of any group, so its disparity is next to "
+                "nothing too, fair or not, and a search over n_components ends there. Search with "
+                "a fixed n_components, or let another score choose it: scoring={'R2': 'r2', "
+                "'disparity': disparity_scorer}, refit='R2'.",
+                UserWarning,
+            )
+        return -D
 
     def get_metadata_routing(self) -> MetadataRequest:
         """What scikit-learn is to pass on."""

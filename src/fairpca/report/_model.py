@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from fairpca._audit.model import ModelAudit
+from fairpca._audit.model import NO_PROOF, ModelAudit
 from fairpca.report._giveaway import beyond_chance, gap_marks, giveaway, made_of_it, probe_marks
 from fairpca.report._provenance import Provenance, filled_in
 from fairpca.report._text import display_names, figure, percent
 
-_ROUNDING = 1e-9  # of the errors of keeping nothing
 _COLORS = {"bad": "var(--bad, #b3261e)", "open": "inherit"}
 
 
@@ -28,13 +27,8 @@ class ModelVerdict(NamedTuple):
 def model_verdict(audit: ModelAudit) -> ModelVerdict:
     """Whether the model treats the groups alike, beyond chance."""
     errors, unit = audit.errors.group_errors, float(audit.group_distances.max())
-    r, d = audit.n_components, audit.n_features
-    if errors.max() <= _ROUNDING * unit:
-        headline = f"Nothing was compressed: there are as many components as columns, {r}."
-        if r < d:
-            headline = f"Nothing is lost: the {d} columns vary in no more than {r} directions."
-        evidence = "That is no proof of fairness; a model with fewer components tells groups apart."
-        return ModelVerdict(headline, evidence, "open")
+    if audit.loses_nothing:
+        return ModelVerdict(audit.about_nothing_lost, NO_PROOF, "open")
     worst, best = display_names([audit.harmed_group, audit.privileged_group])
     low, high = float(errors.min()), float(errors.max())
     from_low, to_high = (figure(end, 3, unit) for end in audit.disparity_interval)

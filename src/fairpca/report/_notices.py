@@ -8,6 +8,7 @@ import numpy as np
 
 from fairpca._audit.figures import Errors
 from fairpca._audit.result import Audit
+from fairpca._estimators.advice import FEW_ROWS
 from fairpca._input.identifiers import is_identifier
 from fairpca._problems.status import Status
 from fairpca.report._changes import changed_groups, relative_change, unlike_pca
@@ -15,8 +16,7 @@ from fairpca.report._methods import method_name
 from fairpca.report._size import nearly_equal, unit
 from fairpca.report._text import display_names, figure, in_a_row, percent
 
-_FEW_ROWS = 30  # below, a group that decides the result is worth a warning
-_FEW_PAID_FOR = 100, 0.1  # and so is one of fewer rows for which others pay more than this
+_FEW_PAID_FOR = 100, 0.1  # a group of fewer rows for which others pay more is worth a warning
 _LITTLE_LEFT = 0.1  # of PCA's disparity: what chance leaves of it has no direction
 _ALIKE = 0.02  # of the largest error: groups that differ by less are alike
 
@@ -137,7 +137,7 @@ def _small_groups_that_steer(audit: Audit) -> list[str]:
     for label in (audit.harmed_group, audit.privileged_group):
         g = audit.groups.index(label)
         n = audit.group_sizes[g]
-        if n < _FEW_ROWS or (n < most_rows and paid > most_paid and label == audit.harmed_group):
+        if n < FEW_ROWS or (n < most_rows and paid > most_paid and label == audit.harmed_group):
             role = "worst" if label == audit.harmed_group else "best"
             steps = (
                 "Merge small groups or leave them out (--min-group-size and --small-groups; in "
