@@ -103,6 +103,21 @@ def test_many_groups_that_are_alike_rarely_differ_beyond_chance():
     assert alarms <= 9  # 3 are to be expected; an interval for one pair alone raises some 50
 
 
+def test_a_group_of_one_row_is_as_uncertain_as_other_rows(people):
+    X, groups = people
+    model, alone = PCA(1).fit(X), np.where(np.arange(len(X)) == 0, "alone", groups)
+    found = audit(X, alone, model)
+    squares = ((X - reconstructed(model, X)) ** 2).sum(axis=1)
+    own = [squares[alone == g] for g in found.groups]
+    within = np.concatenate([part - part.mean() for part in own])
+    place = found.groups.index("alone")
+    assert found.group_sizes[place] == 1
+    assert found.standard_errors[place] == pytest.approx(np.sqrt(np.mean(within**2)))
+    weights = np.where(np.arange(len(X)) == 0, 9, 2)
+    weighted = audit(X, alone, model, sample_weight=weights)
+    assert weighted.standard_errors[place] == pytest.approx(found.standard_errors[place], rel=0.05)
+
+
 def test_weights_repeat_rows(people):
     X, groups = people
     model, times = PCA(1).fit(X), np.arange(len(X)) % 3

@@ -49,7 +49,7 @@ class ModelAudit:
     group_distances : ndarray of shape (k,)
         Average squared distances from the mean of the projection: errors of keeping nothing.
     standard_errors : ndarray of shape (k,)
-        Of the group errors, for rows drawn at random.
+        Of the group errors, for rows drawn at random; of a group of one row, the spread of rows.
     disparity_interval : tuple of float
         For the largest difference between two groups, at ``level``, at least 0. It is made of
         normal intervals for all differences that hold together, so it is no narrower for the choice
@@ -176,7 +176,9 @@ def audit_model(
     check_group_weights(labels, totals)
     errors = np.bincount(codes, weights * squares, minlength=len(groups)) / totals
     spread = np.bincount(codes, (weights * (squares - errors[codes])) ** 2, minlength=len(groups))
-    standard_errors = np.sqrt(spread) / totals
+    sizes = np.bincount(codes[weights > 0], minlength=len(groups))
+    typical = np.sqrt(np.average((squares - errors[codes]) ** 2, weights=weights))
+    standard_errors = np.where(sizes > 1, np.sqrt(spread) / totals, typical)
     worst, best = int(errors.argmax()), int(errors.argmin())
     quantile = spread_quantile(level, len(groups), np.inf)
     widths = quantile * np.hypot(standard_errors[:, None], standard_errors)
@@ -185,7 +187,7 @@ def audit_model(
         n_components=len(components),
         n_features=len(mean),
         groups=groups,
-        group_sizes=np.bincount(codes[weights > 0], minlength=len(groups)).tolist(),
+        group_sizes=sizes.tolist(),
         errors=Errors(errors, float(np.average(squares, weights=weights)), float(np.ptp(errors))),
         group_distances=np.bincount(codes, weights * distances, minlength=len(groups)) / totals,
         standard_errors=standard_errors,

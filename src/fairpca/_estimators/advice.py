@@ -164,10 +164,12 @@ def warn_of_few_rows(
         return
     harmed, counts = solution.harmed, settled.moments.counts
     before, few = solution.pca.errors, counts < FEW_ROWS
+    if not few[harmed]:
+        return
     least = max(_LITTLE * float(measured.traces.max()), TINY)
     changes = (solution.errors - before) / np.maximum(before, least)
     paid = float(changes[~few].max(initial=0.0))
-    if not few[harmed] or changes[harmed] >= 0 or paid <= _PAID:
+    if changes[harmed] >= 0 or paid <= _PAID:
         return
     n, compared = counts[harmed], settled.compared
     if (compared & ~few).sum() > 1:
