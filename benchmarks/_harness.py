@@ -21,6 +21,7 @@ T = TypeVar("T")
 Row = dict[str, str]
 
 DOCS = Path(__file__).parent.parent / "docs"
+_REST = 0.2  # seconds; BLAS threads that wait for work keep a core busy for up to a tenth
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,9 @@ def race(competitors: dict[str, Callable[[], Any]], rounds: int = 5, pause: bool
         for name, run in competitors.items():
             start = time.perf_counter()
             run()
-            took = time.perf_counter() - start
-            best[name] = min(best[name], took)
-            if pause:  # BLAS threads that wait for work slow down the next
-                time.sleep(min(took, 0.1))
+            best[name] = min(best[name], time.perf_counter() - start)
+            if pause:
+                time.sleep(_REST)
     return Timing(best)
 
 

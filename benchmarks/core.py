@@ -116,7 +116,7 @@ def compare(name, prepare, r, rounds):
 def in_sizes(make, options):
     for n, d, r in options.pick(SIZES, [(3000, 20, 3)]):
         prepare = functools.partial(make, n, d)
-        yield compare(f"{n:,} x {d}", prepare, r, rounds=7 if n * d > 200_000 else 100)
+        yield compare(f"{n:,} x {d}", prepare, r, rounds=7 if n * d > 200_000 else 40)
 
 
 def rotated(options):
