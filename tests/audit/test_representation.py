@@ -185,7 +185,14 @@ def test_the_scores_audited_are_those_of_the_weight_that_folds_chose():
     fair = FairPCA(2, cv=5, random_state=0).fit(X, sensitive_features=groups)
     assert fair.alpha_ < 1
     twin = _unfitted(fair, 20)
-    assert (twin.alpha, twin.cv, twin.n_components) == (fair.alpha_, None, 2)
+    assert (twin.alpha, twin.harmed, twin.n_components) == (fair.alpha_, fair.harmed_group_, 2)
+    assert twin.fit(X, sensitive_features=groups).group_errors_ == pytest.approx(fair.group_errors_)
+    turned = X[:, ::-1] * [1, 3, 1, 1, 2, 1]  # whomever PCA harms in other rows
+    helped = clone(twin).fit(turned, sensitive_features=groups)
+    place = fair.groups_.tolist().index(fair.harmed_group_)
+    assert helped.group_errors_[place] < helped.pca_group_errors_[place]
+    few = clone(twin).fit(X[::150, :], sensitive_features=groups[::150])  # fewer rows than columns
+    assert few.components_.shape == (2, 6)
     found = audit(X, groups, clone(fair), probes=True, standardize=False, **QUICK)
     shown = found.representation.fair.probes, found.representation.pca.probes
     assert shown[0] != shown[1]
@@ -202,6 +209,14 @@ def test_a_positive_class_of_another_type(kind):
     for positive in (1, 1.0, True, "1"):
         found = audit(X, groups, model, y=y, pos_label=positive, random_state=0).outcomes[0]
         assert found.overall == expected
+
+
+def test_a_number_that_may_be_two_classes_is_neither():
+    X, groups, _ = people()
+    y = np.array(["01", "1", "2"])[np.arange(len(X)) % 3]
+    assert audit(X, groups, PCA(2).fit(X), y=y, pos_label=1).outcomes[0].positive == "1"
+    with pytest.raises(ValueError, match=r"pos_label=1\.0 does not say which"):
+        audit(X, groups, PCA(2).fit(X), y=y, pos_label=1.0)
 
 
 def test_several_classes_of_which_one_counts():

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
 
 from fairpca import BlindPCA, FairPLS, GroupMoments
 from fairpca.metrics import group_separation
@@ -100,3 +101,5 @@ def test_refusals():
         group_separation(pca, X, groups, constant=np.nan)
     with pytest.raises(ValueError, match="3 features, but PCA was fitted to 4"):
         group_separation(pca, X[:, :3], groups)
+    with pytest.raises(TypeError, match=r"pass the projection itself, for example pipeline\[-1\]"):
+        group_separation(make_pipeline(PCA(2)).fit(X), GroupMoments.from_data(X, groups))

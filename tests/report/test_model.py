@@ -41,6 +41,19 @@ def test_the_verdict_follows_the_interval(people):
     assert "vary in no more than 3 directions" in audit(flat, groups, PCA(3).fit(flat)).to_html()
 
 
+def test_gaps_beyond_chance_are_named_whatever_was_lost(people):
+    X, groups = people
+    y = np.where(groups == "<b>", X["x"] > -3, X["x"] > 3)
+    for r in (2, 4):
+        found = audit(X, groups, PCA(r).fit(X), y=y, random_state=0)
+        gaps = found.outcomes[0].difference
+        assert gaps["selection_rate"].low > 0
+        said = f"selection rate {gaps['selection_rate'].value:.3f}"
+        assert said in found.to_html().split("</header>")[0]
+        assert "predict far better than on others" in found.to_html()
+        assert ("classifiers on its scores do worse on others" in repr(found)) == (r == 2)
+
+
 def test_the_command_says_what_rows_that_were_fitted_to_are_worth(people, tmp_path):
     pytest.importorskip("pyarrow")
     X, groups = people

@@ -230,6 +230,41 @@ def test_a_change_that_chance_can_explain_is_called_so(diabetes):
         assert verdict(replace(diabetes, changes=changes)).after.endswith(expected)
 
 
+def test_a_disparity_that_grew_is_not_called_less(diabetes):
+    held_out = diabetes.cross_validation
+    sure = replace(diabetes.changes, disparity=Change(-0.3, -0.4, -0.2))
+    for fair, said in ((-0.2, "The other group is ahead now."), (0.05, "less, beyond chance.")):
+        sides = replace(
+            held_out,
+            pca=replace(held_out.pca, disparity=0.1),
+            fair=replace(held_out.fair, disparity=fair),
+        )
+        interval = replace(diabetes.bootstrap, fair=(-0.5, 0.1))
+        result = replace(diabetes, cross_validation=sides, changes=sure, bootstrap=interval)
+        assert verdict(result).after.endswith(said)
+
+
+@pytest.mark.filterwarnings("ignore::fairpca.exceptions.FewRowsWarning")
+def test_extreme_values_that_decide_how_columns_are_scaled_are_noticed():
+    rng = np.random.default_rng(0)
+    X, g = rng.normal(size=(400, 5)) * [3, 2, 1, 1, 1], rng.choice(["f", "m"], 400)
+    X[g == "f", 0] *= 1.5
+    for extreme, expected in ((1.0, False), (2000.0, True)):
+        X[0, 4] = extreme
+        found = audit(X, g, FairPCA(2, cv=5, random_state=0), **QUICK)
+        assert any("extreme values decide" in said for said in verdict(found).notices) == expected
+
+
+def test_a_projection_off_the_frontier_is_called_so(diabetes):
+    assert not Stops.of(diabetes).off
+    assert "no stop of the slider" not in render(diabetes, Provenance())
+    fair = diabetes.fair
+    off = replace(fair, group_errors=fair.group_errors * 1.2, overall=fair.overall * 1.2)
+    far = replace(diabetes, fair=off)
+    assert Stops.of(far).off
+    assert "no stop of the slider" in render(far, Provenance())
+
+
 def test_reversed_direction_on_new_rows_is_said(diabetes):
     held_out = diabetes.cross_validation
     turned = replace(held_out.fair, group_errors=np.array([2.6, 2.4]), disparity=-0.2)

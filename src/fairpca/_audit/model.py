@@ -145,7 +145,17 @@ class ModelAudit:
     @property
     def about_scores(self) -> list[str]:
         """What the scores give away and what a classifier makes of them, in lines of text."""
-        return [*map(guess_line, self.probes), *outcomes_lines(self.outcomes or ())]
+        seen = self.outcomes is not None and self.on_rows_fitted_to
+        flattered = (
+            [
+                "the model was fitted to these rows; if it was made for the target, as FairPLS "
+                "is, classifiers on its scores do worse on others"
+            ]
+            if seen
+            else []
+        )
+        lines = outcomes_lines(self.outcomes or ())
+        return [*map(guess_line, self.probes), *lines, *flattered]
 
 
 def lose_nothing(errors: Array, unit: float) -> bool:

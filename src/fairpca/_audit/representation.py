@@ -17,6 +17,7 @@ from fairpca._audit.fits import Fits, chooses_by_folds
 from fairpca._audit.in_memory import RowsInMemory
 from fairpca._audit.model import ModelAudit
 from fairpca._audit.rows import AuditedRows
+from fairpca._audit.same_sides import SameSides
 from fairpca._audit.sampling import SampledRows, cells_of, fewest_in_cells, fewest_rows
 from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_sample_weight
@@ -251,16 +252,17 @@ def _scaled(sample: SampledRows, scale: Array | None) -> Array:
 def _unfitted(model: FairProjection, fewest: int) -> FairProjection:
     """The same estimator with as many components, for fewer rows: ``fewest`` of a group.
 
-    Where folds chose the weight of two groups, the twin has that weight: it is the projection that
-    the audit is about, and fewer rows might choose PCA.
+    Where folds chose the weight of two groups, the twin has that weight, for the same group: it is
+    the projection that the audit is about, and fewer rows might choose PCA.
     """
-    twin: Any = clone(model).set_params(n_components=model.n_components_)
+    r = model.n_components_
+    if chooses_by_folds(model) and len(model.groups_) == 2:
+        how = {"normalize": model.normalize, "whiten": model.whiten}
+        return SameSides(r, model.alpha_, model.harmed_group_, **how)
+    twin: Any = clone(model).set_params(n_components=r)
     if "min_group_size" in twin.get_params():
         twin.set_params(min_group_size=1)
-    if chooses_by_folds(twin) and len(model.groups_) == 2:
-        kept = {"max_disparity": None, "max_error_increase": None, "alpha": model.alpha_}
-        twin.set_params(cv=None, **kept)
-    elif chooses_by_folds(twin):
+    if chooses_by_folds(twin):
         wanted = twin.cv if isinstance(twin.cv, Integral) else _FOLDS  # splits are of other rows
         twin.set_params(cv=min(int(wanted), fewest) if fewest > 1 else None)
     assert isinstance(twin, FairProjection)

@@ -13,8 +13,8 @@ ENOUGH_ROWS = 20  # with fewer, measurements are often all different
 _FIRST_ROWS = 1000  # tell row numbers
 
 _NAME = re.compile(
-    r"(.*[\W_])?(id|ids|index|idx|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?)"
-    r"|Unnamed: \d+|seqn|ssn",
+    r"(.*[\W_])?(id|ids|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?)"
+    r"|(row[\W_])?(index|idx)|Unnamed: \d+|seqn|ssn",
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r".*[a-z](ID|Id)")
@@ -35,7 +35,7 @@ def is_identifier(name: str) -> bool:
     --------
     >>> [is_identifier(name) for name in ("person_id", "rownames", "PersonID", "caseid", "age")]
     [True, True, True, True, False]
-    >>> [is_identifier(name) for name in ("bid", "paid", "covid")]
+    >>> [is_identifier(name) for name in ("bid", "paid", "body_mass_index")]
     [False, False, False]
     """
     return any(pattern.fullmatch(name) for pattern in (_NAME, _CAMEL, _JOINED))

@@ -33,7 +33,7 @@ from fairpca._moments.sums import GroupSums, Sums
 from fairpca._threads import computed_once, single_threaded_blas
 from fairpca._typing import Array, Center, Codes, Mask
 
-_MANY_COLUMNS = 512  # with fewer, matrices cost nothing
+_MANY_COLUMNS = 160  # with fewer, matrices cost nothing
 
 
 def are_few(n_rows: int, n_columns: int) -> bool:

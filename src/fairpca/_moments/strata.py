@@ -164,7 +164,10 @@ def positive_class(classes: list[Any], pos_label: Any) -> Any:
 
 
 def label_meant(labels: list[Any], given: Any) -> Any:
-    """The label that is the same, has the same text, or is the same number; None if none is."""
+    """The label that is the same, has the same text, or is the same number; None if none is.
+
+    None too if several are the same number, such as "1" and "01".
+    """
 
     def number(label: Any) -> float:
         try:
@@ -173,9 +176,9 @@ def label_meant(labels: list[Any], given: Any) -> Any:
             return nan
 
     for view in (lambda label: label, str, number):
-        for label in labels:
-            if view(label) == view(given):
-                return label
+        found = [label for label in labels if view(label) == view(given)]
+        if found:
+            return found[0] if len(found) == 1 else None
     return None
 
 

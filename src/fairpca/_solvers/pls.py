@@ -72,14 +72,14 @@ class _Walk:
         """Whether hiding leaves as many directions as there are to be components."""
         return self._problem.complement.n_features >= self._rank
 
-    def refuse(self) -> NoReturn:
-        """Say that no place keeps to the budget."""
-        left = self._problem.complement.n_features
-        fewer = f"pass n_components={left} or less, or" if left else "pass"
+    def refuse(self, nearest: _Place) -> NoReturn:
+        """Say that no place keeps to the budget, not even the one nearest to hidden means."""
+        limit, left = self._problem.max_mean_gap, self._problem.complement.n_features
+        fewer = f"n_components={left} or less" if left else "fewer n_components"
         raise ValueError(
-            f"no projection onto {self._rank} components between hidden means, which leave {left}, "
-            f"and plain PLS keeps to max_mean_gap={self._problem.max_mean_gap}; {fewer} a larger "
-            "max_mean_gap."
+            f"with n_components={self._rank} no projection between hidden means, which leave "
+            f"{left}, and plain PLS keeps to max_mean_gap={limit:g}: the nearest to hidden means "
+            f"has {limit - nearest.left:.6g}. Pass {fewer}, or a larger max_mean_gap."
         )
 
     @property
@@ -114,7 +114,7 @@ def _best_place(walk: _Walk) -> _Place:
             places.append(_last_within(walk, places[-1], place))
             break
     if not places:
-        walk.refuse()
+        walk.refuse(walk.at(_STEPS[0]))
     return max(places, key=lambda place: place.explained)
 
 

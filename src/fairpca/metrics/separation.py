@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
+from sklearn.pipeline import Pipeline
 
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.strata import without_outcomes
@@ -82,7 +83,8 @@ def group_separation(
 ) -> Separation:
     """How far apart the groups' scores are, by their means and covariances.
 
-    Scores are those of ``transform``: whitened, if the estimator whitens them.
+    Scores are those of the projection, whitened if it whitens them; what a pipeline does after it
+    does not count.
 
     Parameters
     ----------
@@ -118,6 +120,12 @@ def group_separation(
         raise ValueError(f"constant={constant}: pass 0, or a positive number.")
     if not isinstance(X, GroupMoments):
         estimator, X = seen_by_projection(estimator, X)
+    elif isinstance(estimator, Pipeline):
+        raise TypeError(
+            "moments are those of rows as they arrive at the projection, and a pipeline changes "
+            "rows before it; pass the projection itself, for example pipeline[-1], with moments "
+            "of such rows."
+        )
     moments = _moments_of_rows(X, sensitive_features, sample_weight)
     components, _ = projection_of(estimator)
     if components.shape[1] != moments.n_features:

@@ -78,6 +78,7 @@ def made_of_it(audit: Audit | ModelAudit) -> dict[str, Any] | None:
     return {
         "positive": str(first.positive),
         "own": methods["scores"],
+        "seen": isinstance(audit, ModelAudit),
         "base_rate": f"{100 * first.base_rate:.1f} %",
         "few": f"{few[0].upper()}{few[1:]}." if few else "",
         "sampled": f"{MOST_ROWS:,}" if sampled else "",
@@ -143,7 +144,8 @@ def gap_marks(audit: Audit | ModelAudit) -> list[dict[str, Any]]:
 def beyond_chance(audit: ModelAudit) -> str:
     """A sentence on the rates that differ between groups beyond chance; nothing if none does."""
     own = {found.name: found.difference for found in audit.outcomes or ()}.get("scores", {})
-    gaps = {_RATES[m].lower(): own[m] for m in _GAPS if m in own and own[m].low > 0}
+    named = (*_GAPS, "calibration")
+    gaps = {_RATES[m].lower(): own[m] for m in named if m in own and own[m].low > 0}
     if not gaps:
         return ""
     listed = "; ".join(f"{rate} {' ('.join(_value_and_range(gap))})" for rate, gap in gaps.items())

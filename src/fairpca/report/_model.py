@@ -28,7 +28,7 @@ def model_verdict(audit: ModelAudit) -> ModelVerdict:
     """Whether the model treats the groups alike, beyond chance."""
     errors, unit = audit.errors.group_errors, float(audit.group_distances.max())
     if audit.loses_nothing:
-        return ModelVerdict(audit.about_nothing_lost, NO_PROOF, "open")
+        return ModelVerdict(audit.about_nothing_lost, NO_PROOF + beyond_chance(audit), "open")
     worst, best = display_names([audit.harmed_group, audit.privileged_group])
     low, high = float(errors.min()), float(errors.max())
     from_low, to_high = (figure(end, 3, unit) for end in audit.disparity_interval)

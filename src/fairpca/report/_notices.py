@@ -18,6 +18,7 @@ from fairpca.report._text import display_names, figure, in_a_row, percent
 
 _FEW_PAID_FOR = 100, 0.1  # a group of fewer rows for which others pay more is worth a warning
 _LITTLE_LEFT = 0.1  # of PCA's disparity: what chance leaves of it has no direction
+_OTHER_SCALE = 0.1  # of a group's error: what the way of scaling may change without a word
 _ALIKE = 0.02  # of the largest error: groups that differ by less are alike
 
 
@@ -29,6 +30,7 @@ def notices(audit: Audit) -> list[str]:
         _no_gain() if stays and unlike_pca(audit) else "",
         *_reversals(audit),
         _levelling(audit),
+        _other_scale(audit),
         "" if stays else _readings(audit),
         *_small_groups_that_steer(audit),
         _few_rows(audit),
@@ -74,6 +76,26 @@ def _reversals(audit: Audit) -> list[str]:
                 "fitted to."
             )
     return said
+
+
+def _other_scale(audit: Audit) -> str:
+    """Where columns divided by other standard deviations make the choice one about other errors."""
+    chosen_by, judged_by = audit.path.held_out, audit.cross_validation
+    if chosen_by is None or judged_by is None or not audit.standardized:
+        return ""
+    first, second = chosen_by.group_errors[0], judged_by.pca.group_errors
+    apart = (
+        np.abs(first - second)[audit.compared]
+        / np.maximum(second, unit(audit) * 1e-3)[audit.compared]
+    )
+    if apart.max() <= _OTHER_SCALE:
+        return ""
+    return (
+        "A few extreme values decide how columns are scaled: the stop was chosen with standard "
+        "deviations over all rows and is judged with those of the rows fitted to, and PCA’s errors "
+        f"on new rows differ between the two by up to {percent(float(apart.max()))}. Look at the "
+        "largest values of each column before you rely on the choice."
+    )
 
 
 def levelled_down(audit: Audit) -> bool:

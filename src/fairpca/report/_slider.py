@@ -30,7 +30,7 @@ class Stops:
     alpha, disparity, overall : ndarray of shape (n_stops,)
     group_errors : ndarray of shape (n_stops, k)
     start : int
-        The stop of the fair projection, or the one nearest to it.
+        The stop of the fair projection, or the one nearest to it if that is none.
     unit : float
         The size of errors.
     fits : list of dict
@@ -44,6 +44,7 @@ class Stops:
     start: int
     unit: float
     fits: list[dict[str, Any]]
+    off: bool = False  # whether the fair projection is no stop
 
     @classmethod
     def of(cls, audit: Audit) -> Stops:
@@ -57,7 +58,9 @@ class Stops:
         R = np.append(path.reconstruction_error, np.inf)  # folds may have gone past the last point
         between = i > 0 and R[i - 1] < fair.overall < R[i]
         if not (apart and between and audit.certified):
-            return cls(*points, int(distances.argmin()), size, fits)._distinct()
+            nearest = int(distances.argmin())
+            errors = np.abs(path.group_errors[nearest] - fair.group_errors)
+            return cls(*points, nearest, size, fits, bool(errors.max() > 1e-3 * size))._distinct()
         chosen: tuple[Any, ...] = (audit.alpha, fair.disparity, fair.overall, fair.group_errors)
         alpha, disparity, overall, errors = (
             np.insert(values, i, value, axis=0)
@@ -87,6 +90,7 @@ class Stops:
             at,
             self.unit,
             [self.fits[i] for i in kept],
+            self.off,
         )
 
     @property
@@ -111,6 +115,7 @@ class Stops:
             "start": self.start,
             "last": len(self.alpha) - 1,
             "moves": self.moves,
+            "off": self.off,
             "beyond": bool(self.disparity[-1] < -_NEGLIGIBLE_SHARE * self.unit),
             "alpha": self.alpha.tolist() if self.group_errors.shape[1] == 2 else None,
             "disparity": clean(self.disparity),

@@ -147,6 +147,8 @@ def _after(audit: Audit) -> str:
     }[changes.disparity.direction]
     if _reversed(audit):
         what = "The direction is reversed, beyond chance"
+    elif abs(held_out.fair.disparity) > abs(held_out.pca.disparity):
+        what = {-1: "The other group is ahead now"}.get(changes.disparity.direction, what)
     return (
         f"The disparity on new rows is {before} under PCA and {after} under fair PCA, with "
         f"{interval.level:.0%} intervals. {what}."
