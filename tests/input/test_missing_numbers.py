@@ -163,3 +163,13 @@ def test_what_cannot_be_filled_in(people, tmp_path, monkeypatch):
         .null_count
         == 0
     )  # they are NaN
+
+
+def test_texts_that_are_missing_in_every_row_are_named_before_medians(tmp_path):
+    pytest.importorskip("pyarrow")
+    rows = "".join(
+        f"{'fm'[i % 2]},{i},,{'u' if i % 2 else ''},{'' if i % 2 else 'v'}\n" for i in range(30)
+    )
+    (tmp_path / "d.csv").write_text(f"sex,a,b,t,t2\n{rows}")
+    line = fails("audit", "d.csv", "-g", "sex", "--encode", "--impute", "median", cwd=tmp_path)
+    assert "30 of 30 rows of d.csv have missing values, in 't' (15), 't2' (15)" in line

@@ -309,3 +309,11 @@ def test_without_the_extra_a_spreadsheet_is_refused_with_the_way_out(tmp_path):
     with patch.dict(sys.modules, {"python_calamine": None}):
         line = fails("audit", "d.xlsx", "-g", "g", cwd=tmp_path)
     assert 'pip install "fairpca[excel]", or save the sheet as CSV' in line
+
+
+def test_several_points_in_a_number_separate_thousands(tmp_path):
+    rows = "".join(f"{'fm'[i % 2]};{12 + i}.{600 + i};{i % 7}\n" for i in range(40))
+    (tmp_path / "d.csv").write_text(f"sex;income;x\n{rows}m;5.654.006;3\n")
+    line = fails("audit", "d.csv", "-g", "sex", cwd=tmp_path)
+    assert "if its points separate thousands, pass --decimal ," in line
+    run("audit", "d.csv", "-g", "sex", "--decimal", ",", "-r", 1, cwd=tmp_path)

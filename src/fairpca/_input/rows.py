@@ -95,7 +95,8 @@ class ColumnRows(DenseRows):
     def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
         self.columns = columns
         self.feature_names = names
-        self.shape = self.n_rows, self.n_features = len(columns[0]), len(columns)
+        n_rows = len(columns[0]) if columns else 0  # texts that no complete row has make none
+        self.shape = self.n_rows, self.n_features = n_rows, len(columns)
         single = all(column.dtype == np.float32 for column in columns)
         self.dtype = np.dtype(np.float32 if single else np.float64)
 

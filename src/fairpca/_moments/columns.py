@@ -54,6 +54,8 @@ def may_be_missing(roles: Roles) -> Roles:
 
 def with_medians(table: FileTable, roles: Roles, most_bytes: float, progress: Progress) -> Roles:
     """The roles with the median of each column of numbers in place of what is missing."""
+    if not roles.fill:
+        return roles
 
     def numbers(block: TableBlock) -> Array:
         return np.column_stack([block.numbers[name] for name in roles.fill])
@@ -68,7 +70,7 @@ def with_medians(table: FileTable, roles: Roles, most_bytes: float, progress: Pr
                 "of the rows, or leave out those with missing values (--drop-missing, in Python "
                 "drop_missing=True)."
             )
-    if not blocks or not roles.fill:
+    if not sum(map(len, blocks)):  # every row lacks a text, which is refused when rows are read
         return roles
     medians = medians_of(np.concatenate(blocks))
     empty = [name for name, value in zip(roles.fill, medians, strict=True) if np.isnan(value)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +14,8 @@ from fairpca._tables.arrow import pa, pc
 from fairpca._tables.paths import TableFile
 from fairpca._tables.roles import looks_like_a_value
 from fairpca._tables.text_reader import chunks_of, delimiter_of, open_text, uncompressed
+
+_THOUSANDS = re.compile(r"\d{1,3}(\.\d{3}){2,}")
 
 
 def diagnosed(file: TableFile, types: Mapping[str, pa.DataType], error: Exception) -> ValueError:
@@ -51,6 +54,8 @@ def odd_value(
     """The error for a text among numbers, in a row counted from 0."""
     line = row + 1 + file.text.header
     value_or_line = "the value" if row else "the value, leave out this line if it holds names"
+    if _THOUSANDS.fullmatch(value):
+        why += " (if its points separate thousands, pass --decimal , in Python decimal=',')"
     return ValueError(
         f"line {line} of {file.name} has {value!r} in column {name!r}, {why}; "
         f"correct {value_or_line}, say that it stands for a missing one (--missing-value "
