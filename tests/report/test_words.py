@@ -233,7 +233,7 @@ def test_a_change_that_chance_can_explain_is_called_so(diabetes):
 def test_a_disparity_that_grew_is_not_called_less(diabetes):
     held_out = diabetes.cross_validation
     sure = replace(diabetes.changes, disparity=Change(-0.3, -0.4, -0.2))
-    for fair, said in ((-0.2, "The other group is ahead now."), (0.05, "less, beyond chance.")):
+    for fair, said in ((-0.2, "In size that is more, not less."), (0.05, "less, beyond chance.")):
         sides = replace(
             held_out,
             pca=replace(held_out.pca, disparity=0.1),

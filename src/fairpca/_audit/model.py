@@ -145,17 +145,13 @@ class ModelAudit:
     @property
     def about_scores(self) -> list[str]:
         """What the scores give away and what a classifier makes of them, in lines of text."""
-        seen = self.outcomes is not None and self.on_rows_fitted_to
-        flattered = (
-            [
-                "the model was fitted to these rows; if it was made for the target, as FairPLS "
-                "is, classifiers on its scores do worse on others"
-            ]
-            if seen
-            else []
-        )
-        lines = outcomes_lines(self.outcomes or ())
-        return [*map(guess_line, self.probes), *lines, *flattered]
+        lines = [*map(guess_line, self.probes), *outcomes_lines(self.outcomes or ())]
+        if self.outcomes is not None and self.on_rows_fitted_to:
+            lines.append(
+                "the model was fitted to these rows; if it was made for the target, as FairPLS is, "
+                "classifiers on its scores do worse on others"
+            )
+        return lines
 
 
 def lose_nothing(errors: Array, unit: float) -> bool:

@@ -79,15 +79,15 @@ def _reversals(audit: Audit) -> list[str]:
 
 
 def _other_scale(audit: Audit) -> str:
-    """Where columns divided by other standard deviations make the choice one about other errors."""
+    """Where the stop was chosen by errors that differ from those it is judged by.
+
+    Only the standard deviations that columns are divided by make them differ.
+    """
     chosen_by, judged_by = audit.path.held_out, audit.cross_validation
     if chosen_by is None or judged_by is None or not audit.standardized:
         return ""
     first, second = chosen_by.group_errors[0], judged_by.pca.group_errors
-    apart = (
-        np.abs(first - second)[audit.compared]
-        / np.maximum(second, unit(audit) * 1e-3)[audit.compared]
-    )
+    apart = (np.abs(first - second) / np.maximum(second, 1e-3 * unit(audit)))[audit.compared]
     if apart.max() <= _OTHER_SCALE:
         return ""
     return (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._audit.figures import RowInfluence
+from fairpca._audit.figures import Errors, RowInfluence
 from fairpca._audit.result import Audit
 from fairpca._problems.status import Status
 from fairpca.report._changes import changed_groups, relative_change, unlike_pca
@@ -147,12 +147,17 @@ def _after(audit: Audit) -> str:
     }[changes.disparity.direction]
     if _reversed(audit):
         what = "The direction is reversed, beyond chance"
-    elif abs(held_out.fair.disparity) > abs(held_out.pca.disparity):
-        what = {-1: "The other group is ahead now"}.get(changes.disparity.direction, what)
+    elif changes.disparity.direction == -1 and _grew(held_out.pca, held_out.fair):
+        what = "In size that is more, not less"
     return (
         f"The disparity on new rows is {before} under PCA and {after} under fair PCA, with "
         f"{interval.level:.0%} intervals. {what}."
     ).replace("%", " %", 1)
+
+
+def _grew(before: Errors, after: Errors) -> bool:
+    """Whether a disparity is larger than before, whichever group it is about."""
+    return abs(after.disparity) > abs(before.disparity)
 
 
 def _chance_explains(audit: Audit) -> bool:
