@@ -9,6 +9,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from fairpca._solvers.eigenspaces import nearby
 from fairpca._solvers.two_groups import root
 
 SEED = int(os.environ.get("FAIRPCA_STRESS_SEED", "0"))
@@ -31,7 +32,8 @@ def corrections(request, monkeypatch):
     """Every other problem, however small, is solved as those with many features are."""
     problem = getattr(request.node, "callspec", None)
     if problem is not None and problem.params.get("rng", 0) % 2:
-        monkeypatch.setattr(root, "_CORRECTED_FROM", 2)
+        monkeypatch.setattr(root, "_MANY_FEATURES", 2)
+        monkeypatch.setattr(nearby, "_PART", 2)
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._problems.worst_off import WorstOffProblem
 from fairpca._solvers.balance import Balance
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, top_eigenvectors
+from fairpca._solvers.eigenspaces.decompose import top_eigenvectors
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
 
 
 def solve_multiplicative_weights(spaces: Eigenspaces, problem: WorstOffProblem) -> Solution:

@@ -31,7 +31,7 @@ from fairpca._moments.operand import TINY, Operand
 from fairpca._problems.pls import PLSProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import top_eigenvectors
+from fairpca._solvers.eigenspaces.decompose import top_eigenvectors
 from fairpca._typing import Array
 
 _USED_UP = 1e-12  # of the covariance with the target: rounding

@@ -21,7 +21,7 @@ from fairpca._problems.fair import PLAIN_PCA, Constraint, FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._solvers import solve_fractions
 from fairpca._solvers.eigenspaces.choose import spaces_of
-from fairpca._solvers.eigenspaces.dense import eigen
+from fairpca._solvers.eigenspaces.decompose import eigen
 from fairpca._typing import Array, Mask
 
 _FEW_FEATURES = 200

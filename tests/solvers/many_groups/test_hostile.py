@@ -11,7 +11,8 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.linear import least_error
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen
+from fairpca._solvers.eigenspaces.decompose import eigen
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.many_groups import descent
 from fairpca._solvers.many_groups.central_path import follow
 from fairpca._solvers.many_groups.pareto import solve_pareto

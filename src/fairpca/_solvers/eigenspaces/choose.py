@@ -71,7 +71,8 @@ def _bases(
     elif _is_thin(operand, rank):
         yield _growing_basis(operand, rank)
     d, enough = operand.n_features, max(_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK * rank)
-    if from_pca and operand.matrices is not None and d >= enough:
+    several = start is not None
+    if several and from_pca and operand.matrices is not None and d >= enough:
         yield SnapshotBasis(operand, rank, limit=d // 2)
 
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 from math import nan
 
 import numpy as np
-from scipy.linalg import eigh
 
 from fairpca._moments.operand import Operand, group_errors
 from fairpca._problems.solution import Point
-from fairpca._solvers.eigenspaces.nearby import Neighbourhood
+from fairpca._solvers.eigenspaces.decompose import descending, top_eigenvectors
+from fairpca._solvers.eigenspaces.nearby import Limit, Neighbourhood
 from fairpca._typing import Array
 
-_FULL_DRIVER_UP_TO = 128  # below, computing all eigenvectors is as fast as computing some
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -73,27 +72,24 @@ class Eigenspaces:
             values, basis, kept = _top_with_tiebreak(M, other, r)
             tied_bound = float(tiebreak @ self.traces) - kept
         elif len(weights) == 2:  # for what the others tell of the line of weights
-            all_values, vectors = _descending(M)
+            all_values, vectors = descending(M)
             values, basis = all_values[:r], vectors[:, :r]
             self._spectrum = all_values, vectors
         else:
             values, basis = top_eigenvectors(M, r)
-        products = self.matrices @ basis
-        errors = self.traces - np.einsum("kij,ij->k", products, basis)
         bound = float(weights @ self.traces - values.sum())
-        self._last = Point(weights, basis, errors, bound, tied_bound)
-        self._products = products
+        self._last = Point(weights, basis, self.errors(basis), bound, tied_bound)
         return self._last
 
-    def near(self, point: Point, direction: Array) -> Neighbourhood | None:
+    def near(self, point: Point, direction: Array, limit: Limit) -> Neighbourhood | None:
         """The line of weights through the projection found last; None without its spectrum."""
         if self._spectrum is None or point is not self._last or self.rank == self.n_features:
             return None
-        return Neighbourhood(self.matrices, point, direction, *self._spectrum, self._products)
+        return Neighbourhood(self.matrices, point, direction, limit, *self._spectrum)
 
-    def is_first(self, weights: Array, basis: Array) -> bool:
-        """Whether these eigenvectors are the first ones."""
-        return is_top(self._matrix(weights), basis)
+    def is_first(self, weights: Array, basis: Array, values: Array) -> bool:
+        """Whether the basis, of these eigenvalues, spans the first eigenspace."""
+        return is_top(self._matrix(weights), basis, values)
 
     def _matrix(self, weights: Array) -> Array:
         """``M(w)``."""
@@ -102,7 +98,7 @@ class Eigenspaces:
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
-        return group_errors(self.traces, self.matrices @ basis, basis)
+        return group_errors(self.traces, self.matrices, basis)
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m)."""
@@ -114,48 +110,9 @@ def rounding_of(d: int) -> float:
     return 2.0 * _EPS * max(1.0, float(np.sqrt(d)) / 4)
 
 
-def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
-    """The r largest eigenvalues, descending, and their eigenvectors as columns."""
-    d = len(M)
-    if d > _FULL_DRIVER_UP_TO and r <= d // 2:
-        values, vectors = eigh(M, subset_by_index=[d - r, d - 1], check_finite=False)
-        if vectors.shape[1] == r:  # LAPACK may find fewer inside a cluster of equal eigenvalues
-            return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides
-    values, vectors = _descending(M)
-    return values[:r], vectors[:, :r]
-
-
-def _descending(M: Array) -> tuple[Array, Array]:
-    """All eigenvalues, largest first, and eigenvectors."""
-    values, vectors = eigen(M)
-    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides
-
-
-def eigen(M: Array) -> tuple[Array, Array]:
-    """All eigenvalues, ascending, and eigenvectors; by another driver where one fails.
-
-    Of a matrix or of a stack of them.
-    """
-    try:
-        values, vectors = np.linalg.eigh(M)
-    except np.linalg.LinAlgError:
-        if M.ndim > 2:
-            each = [eigen(one) for one in M]
-            return np.array([v for v, _ in each]), np.array([U for _, U in each])
-        try:
-            values, vectors = eigh(M, driver="ev")
-        except (np.linalg.LinAlgError, ValueError) as error:
-            raise ArithmeticError(
-                f"LAPACK cannot decompose a matrix of the groups' second moments (largest entry "
-                f"{np.abs(M).max():.3g}). Standardise the features first, for example with "
-                "StandardScaler."
-            ) from error
-    return values, vectors
-
-
 def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float]:
     """``top_eigenvectors``, with the largest ``tr U' M2 U`` among those, and this trace."""
-    values, vectors = _descending(M)
+    values, vectors = descending(M)
     tolerance = 64 * _EPS * np.abs(values).max()
     sure = int(np.count_nonzero(values > values[r - 1] + tolerance))
     tied = vectors[:, np.abs(values - values[r - 1]) <= tolerance]
@@ -165,18 +122,17 @@ def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float
     return values[:r], np.hstack([sure_of, tied @ rotation]), kept
 
 
-def is_top(M: Array, basis: Array, clearly: bool = False) -> bool:
-    """Whether these eigenvectors of M are the first ones, to a billionth of the error.
+def is_top(M: Array, basis: Array, values: Array, clearly: bool = False) -> bool:
+    """Whether an invariant subspace of M is the first one, to a billionth of the error.
 
-    Their residuals must be small beside the norm of M. With ``clearly``, no others are as good, to
-    a billionth.
+    ``values`` are the eigenvalues of M within it. Its residual must be small beside the norm of M.
+    With ``clearly``, no other subspace is as good, to a billionth.
 
-    They are if M has no eigenvalue above the least of theirs once they are moved out of the way,
-    which Cholesky decides at a tenth of the cost of a decomposition.
+    It is the first one if M has no eigenvalue above the least of these once they are moved out of
+    the way, which Cholesky decides at a tenth of the cost of a decomposition.
     """
     size = float(np.linalg.norm(M))
-    captured = np.einsum("ij,ij->j", basis, M @ basis)
-    lowest, left = captured.min(), np.trace(M) - captured.sum()
+    lowest, left = values.min(), np.trace(M) - values.sum()
     others_below = 2 * size * basis @ basis.T - M
     margin = max(4e-9 * abs(lowest), 4e-9 * left, 4 * _EPS * len(M) * size)
     others_below.flat[:: len(M) + 1] += lowest - margin if clearly else lowest + margin

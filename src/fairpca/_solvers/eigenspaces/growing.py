@@ -16,7 +16,8 @@ import numpy as np
 
 from fairpca._moments.operand import TINY, Operand
 from fairpca._problems.solution import Point, Solution
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top, rounding_of, top_eigenvectors
+from fairpca._solvers.eigenspaces.decompose import top_eigenvectors, values_within
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top, rounding_of
 from fairpca._typing import Array
 
 _OUTSIDE = 0.01  # of a unit vector roughly orthogonal to a basis; with less it is noise
@@ -95,7 +96,7 @@ class GrowingBasis:
             residuals = [self._residual(point.weights, point.basis) for point in points]
             C = self._matrix_inside(self.shares)
             scale = max(float(np.linalg.norm(C)), TINY)
-            variance = min(_least_eigenvalue(C, point.basis) for point in points)
+            variance = min(float(values_within(C, point.basis)[0]) for point in points)
             # Where groups are much alike, M(w) may be far smaller than C.
             sizes = [float(np.linalg.norm(self._matrix_inside(p.weights))) for p in points]
             least = max(
@@ -211,7 +212,7 @@ class GrowingBasis:
         """The point if Cholesky proves it, else the one that a decomposition gives."""
         assert self.operand.matrices is not None
         M = np.tensordot(point.weights, self.operand.matrices, axes=1)
-        if self.converged and is_top(M, point.basis):
+        if self.converged and is_top(M, point.basis, values_within(M, point.basis)):
             return point
         return Eigenspaces(self.operand, self.rank).top(point.weights)
 
@@ -311,11 +312,6 @@ def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:
     corner, below = V.T @ products, block.T @ products
     below = 0.5 * (below + below.transpose(0, 2, 1))
     return np.block([[H, corner], [corner.transpose(0, 2, 1), below]])
-
-
-def _least_eigenvalue(C: Array, U: Array) -> float:
-    """Of ``U' C U``: the least variance of a component."""
-    return float(np.linalg.eigvalsh(U.T @ C @ U)[0])
 
 
 def _orthonormalize(block: Array) -> Array:

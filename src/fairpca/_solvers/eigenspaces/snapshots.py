@@ -16,7 +16,8 @@ import numpy as np
 
 from fairpca._moments.operand import TINY
 from fairpca._problems.solution import Point
-from fairpca._solvers.eigenspaces.dense import eigen, is_top
+from fairpca._solvers.eigenspaces.decompose import eigen, values_within
+from fairpca._solvers.eigenspaces.dense import is_top
 from fairpca._solvers.eigenspaces.growing import SPARE, GrowingBasis
 from fairpca._typing import Array, Mask
 
@@ -60,7 +61,7 @@ class SnapshotBasis(GrowingBasis):
         for point in points:
             if point.weights is self.shares:
                 continue  # whose first eigenspace the basis started from
-            if not is_top(self._matrix(point.weights), self._V[: self._size].T @ point.basis):
+            if not self._is_top(point, self._matrix(point.weights)):
                 return self._snapshot(point.weights, self.rank + SPARE)
         return np.zeros((0, self.n_features))
 
@@ -73,15 +74,18 @@ class SnapshotBasis(GrowingBasis):
 
     def _is_certain(self, points: Sequence[Point]) -> bool:
         """Whether no point is one of several equally good ones, or of a matrix next to nothing."""
-        V, C = self._V[: self._size].T, float(np.linalg.norm(self._matrix_inside(self.shares)))
+        C = float(np.linalg.norm(self._matrix_inside(self.shares)))
         for point in points:
             M = self._matrix(point.weights)
             asked = not isnan(point.tied_bound)  # for the best of several
-            if np.linalg.norm(M) < _SMALL * C or (
-                asked and not is_top(M, V @ point.basis, clearly=True)
-            ):
+            if np.linalg.norm(M) < _SMALL * C or (asked and not self._is_top(point, M, True)):
                 return False
         return True
+
+    def _is_top(self, point: Point, M: Array, clearly: bool = False) -> bool:
+        """Whether a point inside of the basis is the first eigenspace of M, that of its weights."""
+        values = values_within(self._matrix_inside(point.weights), point.basis)
+        return is_top(M, self._V[: self._size].T @ point.basis, values, clearly)
 
     def _known_pca(self) -> Point | None:
         """PCA, once its neighbours in the basis have told where to look first."""

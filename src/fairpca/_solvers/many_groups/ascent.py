@@ -81,7 +81,7 @@ def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> Point:
 
 
 def _point(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, float]:
-    errors = group_errors(work.traces, work.matrices @ basis, basis)
+    errors = group_errors(work.traces, work.matrices, basis)
     point = Point(np.zeros(len(errors)), basis, errors, np.nan)
     return point, _welfare_of(welfare, point)
 

@@ -38,7 +38,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fairpca._problems.linear import LinearProblem
-from fairpca._solvers.eigenspaces.dense import eigen
+from fairpca._solvers.eigenspaces.decompose import eigen
 from fairpca._typing import Array
 
 _MAX_PRICE = 1e6

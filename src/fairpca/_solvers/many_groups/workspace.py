@@ -18,7 +18,8 @@ import numpy as np
 
 from fairpca._problems.linear import LinearProblem
 from fairpca._problems.solution import Point
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, rounding_of
+from fairpca._solvers.eigenspaces.decompose import eigen
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, rounding_of
 from fairpca._solvers.eigenspaces.growing import Spaces, ThinSpaces, bordered
 from fairpca._typing import Array
 

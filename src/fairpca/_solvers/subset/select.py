@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fairpca._moments.operand import Operand, group_errors
+from fairpca._moments.operand import Operand
 from fairpca._problems.solution import Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._problems.subset import Rule, SubsetProblem
@@ -35,7 +35,7 @@ def solve_subset(problem: SubsetProblem, operand: Operand, rank: int) -> Solutio
     subset = front.subsets[chosen]
 
     def errors(kept: Codes) -> Array:
-        return group_errors(operand.traces, products[:, :, kept], V[:, kept])
+        return operand.errors(V[:, kept])
 
     bound = float(lambdas[rank:].sum())
     pca = Point(operand.shares, V[:, :rank], errors(np.arange(rank)), bound)

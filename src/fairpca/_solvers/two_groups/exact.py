@@ -50,11 +50,12 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     if limits.pca_disparity - problem.max_disparity <= negligible:
         return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
 
-    capped, line = False, frontier.line(partial(limits.slack, capped=False))
+    capped, end = False, 0.0 if problem.constraint is None else alpha_B
+    line = frontier.line(partial(limits.slack, capped=False), end)
     start = line.sample(1.0)
     if start.value <= _USED_UP * spaces.rounding:
         return limits.among_ties(start, Status.ERROR_BUDGET)
-    above, below = line.approach(start, 0.0 if problem.constraint is None else alpha_B)
+    above, below = line.approach(start)
     if below.value > spaces.rounding and problem.constraint == "pareto":
         status, bound = Status.WORST_OFF_BEST, below.point.bound / alpha_B
         return frontier.solution(below.point, alpha_B, status, "harmed", bound)
@@ -63,9 +64,9 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         if limits.cap - best_for_B.point.errors[frontier.harmed] <= _USED_UP * spaces.rounding:
             return limits.among_ties(best_for_B, Status.CAPPED)
         # Below alpha_B the cap is one more shrinking slack.
-        capped, line = True, frontier.line(partial(limits.slack, capped=True))
+        capped, line = True, frontier.line(partial(limits.slack, capped=True), 0.0)
         left = limits.slack(alpha_B, best_for_B.point.errors, capped)
-        above, below = line.approach(replace(best_for_B, value=left), 0.0)
+        above, below = line.approach(replace(best_for_B, value=left))
     if below.value > spaces.rounding:
         bound = below.point.bound
         return frontier.solution(below.point, 0.0, Status.INFEASIBLE, "disparity", bound)

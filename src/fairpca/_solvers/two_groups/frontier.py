@@ -47,9 +47,10 @@ class Frontier:
         """Weights of the groups: ``M(w) = M(alpha)``."""
         return np.asarray(alpha * self.spaces.shares + (1 - alpha) * self._towards_parity)
 
-    def line(self, slack: Callable[[float, Array], float]) -> Line:
-        """A slack along the frontier, as a function of alpha."""
-        return Line(self.spaces, self.at, slack, self.spaces.shares - self._towards_parity)
+    def line(self, slack: Callable[[float, Array], float], end: float) -> Line:
+        """A slack along the frontier, as a function of alpha from 1 down to the end."""
+        direction = self.spaces.shares - self._towards_parity
+        return Line(self.spaces, self.at, slack, direction, (end, 1.0))
 
     def error_and_disparity(self, errors: Array) -> tuple[float, float]:
         """``R`` and ``D``."""

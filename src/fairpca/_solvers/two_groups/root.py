@@ -5,9 +5,11 @@ is monotone in x is zero at a root, or changes sign where U jumps: the r-th and 
 of ``M(w(x))`` meet there, and every subspace on the shortest path between both sides is optimal for
 that x. One of them has zero slack.
 
-The slope of the slack comes from the same decomposition as U, so Newton's method needs three or
-four of them; with more features two, and corrections to the second one lead to the root. The
-bracket is shrunk by hand, not by scipy, because the function may jump over zero.
+The slope of the slack comes from the same decomposition as U, so Newton's method needs a handful of
+them. With more features, where a decomposition takes longer than a few products, it also tells
+about where the root lies, and two are enough: corrections to the second one lead to the root
+(:mod:`fairpca._solvers.eigenspaces.nearby`). The bracket is shrunk by hand, not by scipy, because
+the function may jump over zero.
 """
 
 from __future__ import annotations
@@ -27,8 +29,7 @@ from fairpca._solvers.two_groups.subspace_path import SubspacePath
 from fairpca._typing import Array
 
 _NEWTON_STEPS = 8  # on one side of the root
-_CORRECTED_FROM = 80  # features; below a decomposition is faster
-_TINY_STEP = 1e-6  # along a line of weights, for a slack that is smooth in the errors
+_MANY_FEATURES = 80  # below, a decomposition is faster than predictions and corrections
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,12 @@ class Sample:
     value: float
     point: Point
     slope: float = nan
+    near: Neighbourhood | None = None
+
+    @property
+    def towards(self) -> float:
+        """About where the root lies, as seen from here; NaN if that is not known."""
+        return nan if self.near is None else self.x + self.near.towards
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ def find_crossing(
     find_jump: Callable[[Sample, Sample], tuple[Sample, bool] | None] | None = None,
     guess: float | None = None,
 ) -> Crossing:
-    """Shrink a bracket by Newton's method, or without slopes by interpolation, and by bisection.
+    """Shrink a bracket by what samples tell of the root, by interpolation, and by bisection.
 
     Interpolation is inverse quadratic where that is safe (Chandrupatla 1997).
 
@@ -134,8 +141,8 @@ def _next(new: Sample, opposite: Sample, previous: Sample | None) -> float:
 
     NaN where neither Newton's method nor interpolation is safe.
     """
-    for other in (previous, opposite):
-        x = nan if other is None else _hermite(new, other)
+    others = [other for other in (previous, opposite) if other is not None]
+    for x in (new.towards, *(_hermite(new, other) for other in others)):
         if min(new.x, opposite.x) < x < max(new.x, opposite.x):
             return x
     return new.x + _interpolate(new, opposite, previous) * (opposite.x - new.x)
@@ -176,11 +183,13 @@ class Line:
     ----------
     spaces : Eigenspaces
     at : callable
-        ``U(x)``, with its weights, for x from 0 to 1.
+        ``U(x)``, with its weights.
     slack : callable
         What is left of a limit, given x and the group errors; monotone along the line.
     direction : ndarray of shape (k,)
         The change of the weights with x.
+    ends : tuple of float
+        Where x begins and ends.
     """
 
     def __init__(
@@ -189,61 +198,55 @@ class Line:
         at: Callable[[float], Point],
         slack: Callable[[float, Array], float],
         direction: Array,
+        ends: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         self.spaces, self.at, self.slack, self.direction = spaces, at, slack, direction
+        self.ends = ends
 
     def sample(self, x: float) -> Sample:
-        """The slack at x, with its slope."""
-        return self._sample(x)[0]
-
-    def _sample(self, x: float) -> tuple[Sample, Neighbourhood | None]:
         """The slack at x, and what its decomposition tells of the line."""
-        point = self.at(x)
+        point, spaces = self.at(x), self.spaces
         value = self.slack(x, point.errors)
-        near = self.spaces.near(point, self.direction)
-        if near is None or not np.isfinite(near.slopes).all():
-            return Sample(x, value, point), None
-        step = _TINY_STEP if x < 0.5 else -_TINY_STEP  # lines go from 0 to 1
-        change = self.slack(x + step, point.errors + step * near.slopes) - value
-        return Sample(x, value, point, change / step), near
+        reach = self.ends[0] - x, self.ends[1] - x
+        limit = Limit(lambda t, e: self.slack(x + t, e), spaces.rounding, reach)
+        near = spaces.near(point, self.direction, limit)
+        if near is None or spaces.n_features >= _MANY_FEATURES:
+            return Sample(x, value, point, near=near)
+        slopes = near.slopes
+        known = bool(np.isfinite(slopes).all())  # not where eigenvalues are equal
+        return Sample(x, value, point, limit.slope(0.0, point.errors, slopes) if known else nan)
 
     def _root_or_sample(self, x: float, ends: tuple[float, float]) -> Sample:
         """The root between the ends if corrections to x lead to it, else the sample at x."""
-        return self._corrected(*self._sample(x), ends)
+        return self._corrected(self.sample(x), ends)
 
-    def _corrected(
-        self, sample: Sample, near: Neighbourhood | None, ends: tuple[float, float]
-    ) -> Sample:
+    def _corrected(self, sample: Sample, ends: tuple[float, float]) -> Sample:
         """The root between the ends if corrections to a sample lead to it, else the sample."""
-        spaces, x = self.spaces, sample.x
-        if near is None or spaces.n_features < _CORRECTED_FROM:
-            return sample
-        limit = Limit(
-            lambda t, errors: self.slack(x + t, errors),
-            spaces.rounding,
-            (min(ends) - x, max(ends) - x),
-        )
-        found = near.root(limit, spaces.errors)
+        spaces = self.spaces
+        found = None if sample.near is None else sample.near.root(spaces.errors)
         if found is None:
             return sample
-        t, basis, errors, captured = found
-        weights = sample.point.weights + t * self.direction
-        if not spaces.is_first(weights, basis):
+        t, basis, errors, values = found
+        x, weights = sample.x + t, sample.point.weights + t * self.direction
+        if not (min(ends) < x < max(ends) and spaces.is_first(weights, basis, values)):
             return sample
-        bound = float(weights @ spaces.traces) - captured
-        return Sample(x + t, self.slack(x + t, errors), Point(weights, basis, errors, bound))
+        bound = float(weights @ spaces.traces - values.sum())
+        return Sample(x, self.slack(x, errors), Point(weights, basis, errors, bound))
 
-    def approach(self, above: Sample, end: float) -> tuple[Sample, Sample]:
-        """From a positive slack to the first that is not, or to the end: the last two samples.
+    def approach(self, above: Sample) -> tuple[Sample, Sample]:
+        """From a positive slack down to the first that is not, or to the end: the last two samples.
 
-        Steps are Newton's in ``1 / x``, in which the slack of a frontier is nearly straight.
+        Steps by slopes are Newton's in ``1 / x``, in which the slack of a frontier is nearly
+        straight.
         """
-        x, before = self.spaces.guess, None
+        x, before, end = self.spaces.guess, None, self.ends[0]
         for _ in range(_NEWTON_STEPS):
             if x is None:
                 x = nan if before is None else _hermite(above, before)
             if not end < x < above.x:
-                x = above.x / (1 + above.value / (above.x * above.slope)) if above.slope else nan
+                x = above.towards
+            if isnan(x) and above.slope:
+                x = above.x / (1 + above.value / (above.x * above.slope))
             if not end < x < above.x:
                 break
             sample = self._root_or_sample(x, (end, above.x))
@@ -282,12 +285,12 @@ class Line:
         x = _meeting_point(lo, hi)
         if x is None:
             return None
-        middle, near = self._sample(x)
+        middle = self.sample(x)
         worse = max(float(middle.point.weights @ end.point.errors) for end in (lo, hi))
         crosses = self.slack(x, lo.point.errors) < 0 < self.slack(x, hi.point.errors)
         if crosses and worse - middle.point.bound <= self.spaces.rounding:
             return middle, True
-        return self._corrected(middle, near, (lo.x, hi.x)), False
+        return self._corrected(middle, (lo.x, hi.x)), False
 
 
 def _meeting_point(lo: Sample, hi: Sample) -> float | None:
