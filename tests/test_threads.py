@@ -12,7 +12,13 @@ from threading import Event, Thread, get_ident
 import pytest
 
 from fairpca import _threads
-from fairpca._threads import blas_threads, computed_once, ordered_map, single_threaded_blas
+from fairpca._threads import (
+    blas_threads,
+    computed_once,
+    ordered_map,
+    share_out,
+    single_threaded_blas,
+)
 
 
 class Library:
@@ -69,6 +75,45 @@ def test_items_are_drawn_a_few_ahead(blas):
     assert len(drawn) == 3
     results.close()
     assert blas.num_threads == 4
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_shared_work_keeps_the_order_of_the_items(blas, n_threads):
+    assert share_out(lambda i: (i, blas.num_threads), range(20), n_threads) == [
+        (i, 1) for i in range(20)
+    ]
+    assert blas.num_threads == 4
+
+
+def test_work_is_shared(blas):
+    """The first thread ends only when another one has begun."""
+    threads, both = set(), Event()
+
+    def work(_):
+        threads.add(get_ident())
+        if len(threads) == 2:
+            both.set()
+        return both.wait(60)
+
+    assert all(share_out(work, range(2), 2))
+
+
+def test_an_error_ends_shared_work(blas):
+    for n_threads in (1, 3):
+        with pytest.raises(ZeroDivisionError):
+            share_out(lambda i: 1 / (i - 5), range(1000), n_threads)
+        assert blas.num_threads == 4
+
+
+def test_work_shared_out_within_other_work_ends(blas):
+    """However many threads are kept, all of them wait here for parts of their own work."""
+    many = 4 * (os.cpu_count() or 1)
+
+    def work(i):
+        return sum(share_out(lambda j: i * j, range(many), many))
+
+    total = many * (many - 1) // 2
+    assert share_out(work, range(many), many) == [i * total for i in range(many)]
 
 
 def succeeds_in_a_child(work):
@@ -132,6 +177,13 @@ class TestFork:
                 lambda: blas.num_threads == 1 and _threads._holders == [get_ident()]
             )
         assert blas.num_threads == 4
+
+    def test_threads_that_are_kept_are_not_those_of_the_parent(self, blas):
+        share_out(str, range(4), 3)
+        with _threads._pool() as parents:
+            assert succeeds_in_a_child(lambda: _threads._pool() is not parents)
+            assert succeeds_in_a_child(lambda: share_out(str, range(4), 3) == list("0123"))
+        _threads._pool.cache_clear()
 
     def test_while_another_thread_computes_a_property(self):
         computing, go_on = Event(), Event()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock, get_ident
@@ -92,6 +92,7 @@ def _after_fork() -> None:
     """Only the thread that forked lives on in the child: the others hold neither lock nor limit."""
     global _lock
     _lock = Lock()
+    _pool.cache_clear()
     gone = [thread for thread in _holders if thread != get_ident()]
     for thread in gone:
         _holders.remove(thread)
@@ -106,6 +107,43 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 def blas_threads() -> int:
     """As many threads as BLAS would use now, so that the usual limits on it hold here too."""
     return max([library.num_threads for library in _libraries()], default=1)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that are kept: to start one takes as long as to multiply a thousand rows."""
+    return ThreadPoolExecutor(os.cpu_count(), "fairpca")
+
+
+def share_out(work: Callable[[T], R], items: Iterable[T], n_threads: int) -> list[R]:
+    """``work`` of every item, in their order, by this thread and up to ``n_threads - 1`` others.
+
+    Each takes the next item when it is done with one. This thread waits for no other to begin, so
+    that a busy machine costs nothing, and work that is shared out within other work cannot hang.
+    """
+    results: dict[int, R] = {}
+    todo, lock = enumerate(items), Lock()
+
+    def take_part() -> None:
+        while True:
+            with lock:
+                i, item = next(todo, (-1, None))
+            if i < 0:
+                return
+            results[i] = work(item)  # type: ignore[arg-type]
+
+    with single_threaded_blas():
+        others = [_pool().submit(take_part) for _ in range(n_threads - 1)]
+        try:
+            take_part()
+        finally:
+            with lock:
+                todo = enumerate(())  # an error ends the work of the others too
+            begun = [other for other in others if not other.cancel()]
+            wait(begun)
+        for other in begun:
+            other.result()
+    return [results[i] for i in range(len(results))]
 
 
 def ordered_map(

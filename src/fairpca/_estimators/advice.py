@@ -242,7 +242,7 @@ def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:
         )
     variances = about_means + of_means
     total, largest = float(variances.sum()), int(variances.argmax())
-    others = float(np.delete(variances, largest).sum())
+    others = float(variances[:largest].sum() + variances[largest + 1 :].sum())
     if 0 < others < _DROWNED * rounding_of(len(variances)) * total:
         names = moments.feature_names
         warn(

@@ -155,7 +155,8 @@ class FairProjection(StreamedProjection):
         self._update(moments, X, y, sensitive_features, sample_weight)
         if first:
             self._remember_features(X, self._features_of(moments))
-        self._replace_state(moments)
+        if first or "components_" in vars(self):
+            self._replace_state(moments)
         return self
 
     def fit_moments(self, moments: GroupMoments) -> Self:

@@ -31,7 +31,7 @@ from fairpca._moments.folds import Folds, FoldStack
 from fairpca._moments.operand import TINY
 from fairpca._problems.solution import disparity
 from fairpca._solvers.walk import Walk
-from fairpca._threads import computed_once, ordered_map
+from fairpca._threads import computed_once, share_out
 from fairpca._typing import Array
 
 INTERVAL_LEVEL = 0.95
@@ -90,7 +90,7 @@ class CrossFit:
             totals = folds.distances if self._normalize else folds.weights
             return folds.errors(bases), totals, n_eigensolves
 
-        found = ordered_map(measure, self._folds, self._folds.n_threads)
+        found = share_out(measure, self._folds, self._folds.n_threads)
         errors, totals, counts = zip(*found, strict=True)
         self.n_eigensolves += sum(counts)
         return np.concatenate(errors), np.concatenate(totals)

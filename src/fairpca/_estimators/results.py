@@ -69,5 +69,4 @@ def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
 
 def _ratio(part: Array, whole: Any) -> Array:
     """``part / whole``, or 0 where the whole is 0."""
-    whole = np.broadcast_to(whole, part.shape)
-    return np.asarray(np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0))
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)

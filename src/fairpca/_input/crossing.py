@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from sys import maxsize
 from typing import Any
 
 import numpy as np
@@ -53,11 +54,11 @@ def encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
     if len(values) == 0:
         return np.empty(0, np.intp), values
     lowest, highest = int(values.min()), int(values.max())
-    if highest - lowest > max(1024, len(values)) or highest > np.iinfo(np.intp).max:
+    if highest - lowest > max(1024, len(values)) or highest > maxsize:
         labels, codes = np.unique(values, return_inverse=True)
         return codes.astype(np.intp), labels
     offsets = values.astype(np.intp) - lowest
-    present = np.flatnonzero(np.bincount(offsets, minlength=highest - lowest + 1))
+    present = np.bincount(offsets, minlength=highest - lowest + 1).nonzero()[0]
     labels = (present + lowest).astype(values.dtype)
     if len(present) == highest - lowest + 1:
         return offsets, labels

@@ -22,16 +22,16 @@ from fairpca._input.rows import (
 )
 from fairpca._moments.memory import refuse_large_matrices
 from fairpca._moments.sums import Sums
-from fairpca._threads import blas_threads, ordered_map, single_threaded_blas
+from fairpca._threads import blas_threads, share_out, single_threaded_blas
 from fairpca._typing import Array, Codes
 
 _BLOCK_ROWS = 4096
 _GROUPS_A_BLOCK = 4  # of more groups larger blocks, so that products of one group are worth it
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
 _MANY_COLUMNS = 2000  # from which on the memory is looked at
-_ROWS_FOR_SHIFT = 64
+_ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT = 64, 1 << 14
 SAFE_TO_SQUARE = 1e150
-_WORK_WORTH_A_THREAD = 5e7  # multiplications; for less, starting it takes as long
+_WORK_WORTH_A_THREAD = 1e7  # multiplications; for less, waking it takes as long
 
 
 def accumulate(
@@ -41,11 +41,13 @@ def accumulate(
     d = rows.n_features
     if d > _MANY_COLUMNS:
         refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
-    if isinstance(rows, SparseRows):
-        shifts = np.zeros((k, d))  # so that zeros stay zeros
-    elif shifts is None:
-        shifts = _provisional_shifts(rows, codes, k, weights)
-    sums, grams = _add_up(rows, codes, weights, shifts)
+    n_threads = min(blas_threads(), rows.n_rows, int(rows.n_rows * d * d // _WORK_WORTH_A_THREAD))
+    with single_threaded_blas():
+        if isinstance(rows, SparseRows):
+            shifts = np.zeros((k, d))  # so that zeros stay zeros
+        elif shifts is None:
+            shifts = _provisional_shifts(rows, codes, k, weights)
+        sums, grams = _add_up(rows, codes, weights, shifts, n_threads)
     squares = np.diagonal(grams, axis1=1, axis2=2)  # no entry overflows where these do not
     finite = np.isfinite(sums).all() and np.isfinite(squares).all()
     if not finite or np.abs(shifts).max() > SAFE_TO_SQUARE:
@@ -81,24 +83,22 @@ def _provisional_shifts(
     no shift.
     """
     codes = codes if weights is None else np.where(weights > 0, codes, -1)
-    shifts, first = np.zeros((k, rows.n_features)), min(rows.n_rows, 8 * _ROWS_FOR_SHIFT)
-    head, head_codes = rows.block(0, first), codes[:first]
-    for g in range(k):
-        members = np.flatnonzero(head_codes == g)[:_ROWS_FOR_SHIFT]
-        if len(members):
-            sample = head[members]
-        else:
+    first = min(rows.n_rows, max(_ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT // rows.n_features))
+    head = np.asarray(rows.block(0, first), np.float64)
+    members = (codes[:first] == np.arange(k)[:, None]).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        n = np.maximum(members.sum(axis=1), 1.0)[:, None]
+        shifts, squares = members @ head / n, members @ (head * head) / n
+        for g in np.flatnonzero(~members.any(axis=1)):
             start = int(np.argmax(codes == g))  # any row if all of them have weight zero
-            sample = rows.block(start, start + 1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            shift = sample.mean(axis=0, dtype=np.float64)
-            squares = np.einsum("ij,ij->j", sample, sample, dtype=np.float64) / len(sample)
-            needed = np.isfinite(shift) & (2 * shift**2 > squares)
-        shifts[g] = np.where(needed, shift, 0.0)
-    return shifts
+            shifts[g] = rows.block(start, start + 1)[0]
+        needed = np.isfinite(shifts) & (2 * shifts**2 > squares)
+    return np.where(needed, shifts, 0.0)
 
 
-def _add_up(rows: Rows, codes: Codes, weights: Array | None, shifts: Array) -> tuple[Array, Array]:
+def _add_up(
+    rows: Rows, codes: Codes, weights: Array | None, shifts: Array, n_threads: int
+) -> tuple[Array, Array]:
     """Sums and Gram matrices of each group about its shift.
 
     Each thread adds up a contiguous range of rows, so that results repeat.
@@ -112,15 +112,12 @@ def _add_up(rows: Rows, codes: Codes, weights: Array | None, shifts: Array) -> t
                 return _sparse_sums(rows, codes, weights, shifts, *bounds)
             return _dense_sums(rows, codes, weights, shifts, *bounds)
 
-    n, d = rows.n_rows, rows.n_features
-    n_threads = min(blas_threads(), n, int(n * d * d // _WORK_WORTH_A_THREAD))
+    n = rows.n_rows
     if isinstance(rows, DeviceRows) or n_threads < 2:
-        with single_threaded_blas():
-            return part((0, n))
+        return part((0, n))
     edges = [n * i // n_threads for i in range(n_threads + 1)]
-    parts = ordered_map(part, pairwise(edges), n_threads)
-    sums, grams = next(parts)
-    for more_sums, more_grams in parts:
+    (sums, grams), *others = share_out(part, pairwise(edges), n_threads)
+    for more_sums, more_grams in others:
         sums += more_sums
         grams += more_grams
     return sums, grams

@@ -19,8 +19,8 @@ from fairpca._moments.few_rows import FewRows
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Codes
 
-_BUFFER_ENTRIES = 1 << 22  # 32 MiB, unless the Gram matrices take more
-_SMALL = 16  # blocks at least must fit into the buffer; larger ones are quicker added at once
+_BUFFER_ENTRIES = 1 << 20  # 8 MiB, unless the Gram matrices take more
+_SMALL = 4  # blocks at least must fit into the buffer; larger ones are quicker added at once
 _SAFE = 1e100  # squares of such numbers, and weights times squares, do not overflow
 
 
@@ -68,7 +68,8 @@ class Gathered:
         Z[:] = rows.block(0, rows.n_rows)
         w[:] = 1.0 if weights is None else weights
         buffer.codes[place] = codes
-        safe = Z.min() > -_SAFE and Z.max() < _SAFE and w.max() < _SAFE  # with NaN it is not
+        safe = Z.min() > -_SAFE and Z.max() < _SAFE  # with NaN it is not
+        safe = safe and (weights is None or w.max() < _SAFE)
         return Gathered(self.total, buffer, place.stop) if safe else None
 
     def settled(self) -> Gathered:

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, diags_array
 from fairpca._input.device import DeviceRows
 from fairpca._input.rows import DenseRows, FrameRows, as_rows
 from fairpca._moments.accumulate import by_group
-from fairpca._threads import blas_threads, ordered_map
+from fairpca._threads import blas_threads, ordered_map, share_out
 from fairpca._typing import Array, Codes
 
 _ENTRIES_PER_BLOCK = 1 << 21
@@ -81,7 +81,7 @@ class DenseProducts:
             return total
 
         edges = np.linspace(0, n, self._n_threads + 1).astype(int).tolist()
-        return _sum(ordered_map(part, pairwise(edges), self._n_threads))
+        return _sum(share_out(part, pairwise(edges), self._n_threads))
 
 
 class SparseProducts:

@@ -66,7 +66,7 @@ class GroupStatistics:
     @property
     def from_mean(self) -> Array:
         """Group means seen from the overall mean, where a large offset cannot round them."""
-        return self._weighted().from_mean
+        return self._weighted().from_mean.copy()
 
     def second_moments(self, center: Center = "overall") -> Array:
         """``C_g`` of every group, of shape (k, n_features, n_features).

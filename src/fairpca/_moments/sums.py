@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._moments.operand import TINY, Operand
+from fairpca._threads import computed_once
 from fairpca._typing import Array, Center, Mask
 
 
@@ -64,17 +65,17 @@ class GroupSums:
         """The mean of group g as seen from a point near to it."""
         return np.asarray(self.shifts[g] - origin + self.sums[g] / self.weights[g])
 
-    @property
+    @computed_once
     def shares(self) -> Array:
         """The share of each group in the total weight."""
         return np.asarray(self.weights / self.weights.sum())
 
-    @property
+    @computed_once
     def from_shifts(self) -> Array:
         """Group means, each seen from the shift of its group."""
         return np.asarray(self.sums / self.weights[:, None])
 
-    @property
+    @computed_once
     def from_mean(self) -> Array:
         """Group means seen from the overall mean."""
         from_first = self._from_first_shift()
@@ -116,8 +117,8 @@ class Sums(GroupSums):
 
     def take(self, groups: Sequence[int]) -> Sums:
         """Sums of some of the groups."""
-        chosen = list(groups)
-        return Sums(*(part[chosen] for part in vars(self).values()))
+        g = list(groups)
+        return Sums(self.rows[g], self.weights[g], self.shifts[g], self.sums[g], self.grams[g])
 
     def moved(self, origin: Array) -> Sums:
         """The same sums with this shift for every group."""

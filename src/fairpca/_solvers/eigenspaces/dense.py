@@ -115,11 +115,11 @@ def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float
     values, vectors = descending(M)
     tolerance = 64 * _EPS * np.abs(values).max()
     sure = int(np.count_nonzero(values > values[r - 1] + tolerance))
-    tied = vectors[:, np.abs(values - values[r - 1]) <= tolerance]
-    inner, rotation = top_eigenvectors(tied.T @ M2 @ tied, r - sure)
-    sure_of = vectors[:, :sure]
-    kept = float(np.einsum("ij,ij->", sure_of, M2 @ sure_of) + inner.sum())
-    return values[:r], np.hstack([sure_of, tied @ rotation]), kept
+    basis, tied = vectors[:, :r], np.abs(values - values[r - 1]) <= tolerance
+    if sure + np.count_nonzero(tied) > r:
+        rotation = top_eigenvectors(vectors[:, tied].T @ M2 @ vectors[:, tied], r - sure)[1]
+        basis = np.hstack([vectors[:, :sure], vectors[:, tied] @ rotation])
+    return values[:r], basis, float(np.einsum("ij,ij->", basis, M2 @ basis))
 
 
 def is_top(M: Array, basis: Array, values: Array, clearly: bool = False) -> bool:
