@@ -1,9 +1,10 @@
 """Which way to find eigenspaces is fastest: all features at once, or in a basis that grows.
 
-Few features, or components nearly as many, are decomposed whole; very many in a basis of residuals;
-some hundred in a basis of snapshots, if the search starts from PCA. A basis also serves the
-searches that follow. Where it gives up, the next simpler way is taken. An operand that has no
-matrices gets the best that the growing basis finds.
+Few features, or components nearly as many, are decomposed whole, which takes two decompositions;
+very many in a basis of residuals. A basis also serves the searches that follow, such as those for
+the points of a path, so for these some hundred features get a basis of snapshots. Where a basis
+gives up, the next simpler way is taken. An operand that has no matrices gets the best that the
+growing basis finds.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def _bases(
     elif _is_thin(operand, rank):
         yield _growing_basis(operand, rank)
     d, enough = operand.n_features, max(_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK * rank)
-    several = start is not None
-    if several and from_pca and operand.matrices is not None and d >= enough:
+    one_of_several = start is not None and from_pca
+    if one_of_several and operand.matrices is not None and d >= enough:
         yield SnapshotBasis(operand, rank, limit=d // 2)
 
 

@@ -1,10 +1,11 @@
 """A basis that grows by whole eigenspaces, each decomposed densely, and by corrections to them.
 
-For features so few that residuals would take many rounds. The first eigenvectors of PCA tell about
-where the answer lies, and the eigenvectors F there hold nearly all of it. What is missing follows
-from F too: ``F' M(w) F`` is nearly diagonal, so a residual e of a vector with the eigenvalue l is
-made up for by ``F (F' e / (l - diagonal))`` (Davidson's correction), at the cost of a few products.
-Two or three decompositions replace all those of a search among all features.
+For several searches along one line of weights, among features so few that residuals would take many
+rounds. The first eigenvectors of PCA tell about where an answer lies, and the eigenvectors F there
+hold nearly all of it. What is missing follows from F too: ``F' M(w) F`` is nearly diagonal, so a
+residual e of a vector with the eigenvalue l is made up for by ``F (F' e / (l - diagonal))``
+(Davidson's correction), at the cost of a few products. What the basis holds then serves the next
+search: a path of thirty points takes a dozen decompositions instead of sixty.
 """
 
 from __future__ import annotations
