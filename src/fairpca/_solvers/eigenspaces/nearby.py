@@ -144,8 +144,9 @@ class Neighbourhood:
         """
         limit, errors = self._limit, self._point.errors
         start, t = limit.slack(0.0, errors), limit.newton(0.0, errors, self.slopes)
-        far, far_is_known, value = limit.reach[int(t > 0)], False, start
-        bracket = [far, 0.0]
+        low, high = limit.reach
+        far = high if low == 0 or (t > 0 and high > 0) else low
+        value, far_is_known, bracket = start, False, [far, 0.0]  # the second has the sign of start
         for _ in range(_STEPS):
             if not min(bracket) < t < max(bracket):
                 t = 0.5 * sum(bracket) if far_is_known else far
