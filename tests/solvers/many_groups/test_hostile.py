@@ -140,6 +140,25 @@ def test_a_cap_that_a_near_tie_makes_steep_is_kept():
     assert found.bound <= found.value < 1.6  # 5 under PCA
 
 
+def test_a_path_that_rounding_ends_early_leads_to_the_answer():
+    # Four axes are tied, but for rounding, and the budget is next to nothing.
+    parts = np.array(
+        [
+            [3, 1, 2, 2, 1, 1, 1],
+            [2, 3, 1, 1, 1, 1, 3],
+            [3, 1, 2, 1, 3, 1, 2],
+            [3, 1, 1, 2, 1, 3, 1],
+            [3, 2, 2, 1, 1, 1, 3],
+        ]
+    )
+    variances = parts / parts.sum(axis=0) * [60, 60, 60, 30 + 3e-11, 30, 30, 30]
+    problem = FairProblem("no_worse", max_error_increase=1.2565e-6)
+    fam = family([np.diag(v) for v in variances], 4, np.ones(5) / 5)
+    found = solve_spread(fam, problem, 1e-6)
+    assert found.errors.max() <= found.pca.errors.max() + 1e-9
+    assert found.gap <= 1e-4 * found.value
+
+
 def test_another_driver_where_lapack_fails(monkeypatch):
     fam = sampled(1, 3, 8, 3)
     expected = solve_worst(fam, "error")
