@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from scipy.optimize import linprog
@@ -23,6 +24,10 @@ _TIES = (4e-15, 2e-14)  # of the largest eigenvalue: surely equal, and not surel
 _ROUNDS = 150  # of column generation, at most
 _ACCURACY = 1e-9  # at which it ends
 _PENALTY = 1e4  # for each unit by which a limit is exceeded
+# The program keeps rows to within 1e-10. At the highest price that would change the value by 1e-6;
+# with rows as many times larger, it is 1e-10.
+_MAGNIFIED = 1e4
+_METHODS = (("highs-ds", 1e-10), ("highs-ipm", 1e-10), ("highs-ds", 1e-8))
 
 
 @dataclass(frozen=True)
@@ -192,19 +197,22 @@ class Relaxation:
         excess[len(self._levels) :] = -1.0
         program = {
             "c": np.concatenate([objective[:k] @ columns, objective[k:], [_PENALTY]]),
-            "A_ub": np.hstack([rows[:, :k] @ columns, rows[:, k:], excess]),
-            "b_ub": right,
+            "A_ub": _MAGNIFIED * np.hstack([rows[:, :k] @ columns, rows[:, k:], excess]),
+            "b_ub": _MAGNIFIED * right,
             "A_eq": np.concatenate([np.ones(n), np.zeros(3)])[None],
             "b_eq": [1.0],
             "bounds": [(0, None)] * n + [(None, None)] * 2 + [(0, None)],
         }
-        for method, tolerance in (("highs-ds", 1e-10), ("highs-ipm", 1e-10), ("highs-ds", 1e-8)):
-            options = dict.fromkeys(
-                ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), tolerance
-            )
+        for presolve, (method, tolerance) in product((True, False), _METHODS):
+            options = {
+                "presolve": presolve,
+                "primal_feasibility_tolerance": tolerance,
+                "dual_feasibility_tolerance": tolerance,
+            }
             answer = linprog(**program, method=method, options=options)
             if answer.status == 0:
-                return float(answer.fun), float(answer.x[-1]), -answer.ineqlin.marginals
+                prices = -_MAGNIFIED * answer.ineqlin.marginals
+                return float(answer.fun), float(answer.x[-1]), prices
         raise ArithmeticError(answer.message)
 
     def _add(self, weights):
