@@ -30,6 +30,11 @@ _MAGNIFIED = 1e4
 _METHODS = (("highs-ds", 1e-10), ("highs-ipm", 1e-10), ("highs-ds", 1e-8))
 
 
+def varies(variances):
+    """Which groups vary; rows that are all at the overall mean differ from it by rounding."""
+    return variances > 1e-24 * variances.max()
+
+
 @dataclass(frozen=True)
 class Moments:
     """``C_g`` about the overall mean, and the shares ``p_g`` of the groups."""
@@ -50,10 +55,15 @@ class Moments:
     def traces(self):
         return np.trace(self.matrices, axis1=1, axis2=2)
 
+    @property
+    def scale(self):
+        """The largest variance of a group, or 1 where all rows are alike."""
+        return float(self.traces.max()) or 1.0
+
     def relative(self):
         """Errors as shares of each group's variance."""
-        total = self.shares @ self.traces
-        units = np.where(self.traces > 0, self.traces, 1.0)
+        total = self.shares @ self.traces or 1.0
+        units = np.where(varies(self.traces), self.traces, np.inf)
         return Moments(self.matrices / units[:, None, None], self.shares * self.traces / total)
 
     def errors(self, components):
@@ -82,7 +92,7 @@ class TwoGroups:
 
     def __init__(self, moments, rank):
         self.moments, self.rank = moments, rank
-        self.scale = float(moments.traces.max())
+        self.scale = moments.scale
 
     def least(self, cost, limit=None, at_most=np.inf):
         """The interval that holds the least ``cost @ errors`` with ``limit @ errors <= at_most``.
@@ -137,7 +147,7 @@ class TwoGroups:
     def _rounding(self, cost, limit):
         """What rounding of the limit's matrix may cost: the more the closer its eigenvalues."""
         values = np.linalg.eigvalsh(np.tensordot(limit, self.moments.matrices, 1))[::-1]
-        apart = np.abs(values - values[self.rank - 1]) / np.abs(values).max()
+        apart = np.abs(values - values[self.rank - 1]) / (np.abs(values).max() or 1.0)
         nearest = apart[apart > _TIES[1]].min(initial=1.0)
         return 1e-14 / nearest * float(np.abs(cost) @ self.moments.traces)
 
@@ -156,7 +166,7 @@ class Relaxation:
 
     def __init__(self, moments, rank, offsets=0.0):
         self.moments, self.rank = moments, rank
-        self.scale = float(moments.traces.max()) or 1.0  # all rows may be alike
+        self.scale = moments.scale
         k = len(moments.shares)
         self._offsets = np.broadcast_to(offsets, k) / self.scale
         self.overall = np.append(moments.shares, [0.0, 0.0])
