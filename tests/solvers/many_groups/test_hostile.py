@@ -159,6 +159,19 @@ def test_a_path_that_rounding_ends_early_leads_to_the_answer():
     assert found.gap <= 1e-4 * found.value
 
 
+def test_prices_on_which_next_to_nothing_depends_are_kept_in_range():
+    # The last group is isotropic, but for rounding, and the budget is next to nothing.
+    rng = np.random.default_rng(18)
+    rank = int(rng.integers(1, 6))
+    variances = np.vstack([rng.integers(0, 5, (4, 6))[:3], np.full(6, 4)])
+    axes = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    noise = rng.normal(size=(4, 6, 6)) * 10.0 ** -rng.integers(5, 12)
+    matrices = (variances[:, None] * axes) @ axes.T + noise @ noise.swapaxes(1, 2)
+    problem = FairProblem(max_error_increase=10.0 ** -rng.integers(4, 8))
+    found = solve_spread(family(matrices, rank, np.ones(4) / 4), problem, 1e-6)  # not a warning
+    assert np.isfinite(found.bound)
+
+
 def test_another_driver_where_lapack_fails(monkeypatch):
     fam = sampled(1, 3, 8, 3)
     expected = solve_worst(fam, "error")
