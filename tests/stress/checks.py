@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from stress.oracles import varies
 
 from fairpca.exceptions import (
     DualityGapWarning,
@@ -44,14 +45,14 @@ def check_figures(fair, X, groups, moments, within):
     errors = np.array([np.square(left[groups == g]).sum(1).mean() for g in fair.groups_])
     if fair.normalize:
         variances = np.array([np.square(centred[groups == g]).sum(1).mean() for g in fair.groups_])
-        errors = np.divide(errors, variances, out=np.zeros(len(errors)), where=variances > 0)
-    scale = float(moments.traces.max())
+        errors = np.divide(errors, variances, out=np.zeros(len(errors)), where=varies(variances))
+    scale = moments.scale
     within("group errors against rows", np.abs(fair.group_errors_ - errors).max() / scale, 1e-9)
     overall = moments.shares @ fair.group_errors_
     within("overall error", abs(fair.reconstruction_error_ - overall) / scale, 1e-9)
     scores = centred @ fair.components_.T
     covariance = scores.T @ scores / len(X)
-    size = np.square(centred).sum(1).mean()
+    size = np.square(centred).sum(1).mean() or 1.0  # all rows may be alike
     off = covariance - np.diag(np.diag(covariance))
     within("correlation of scores", np.abs(off).max() / size, 1e-9)
     within("order of scores", (np.diff(np.diag(covariance)) / size).max(initial=0.0), 1e-9)
@@ -59,7 +60,7 @@ def check_figures(fair, X, groups, moments, within):
 
 def check_pca(fair, moments, within):
     """What is called PCA is PCA, and the harmed group the one it treats worst."""
-    scale, r = float(moments.traces.max()), fair.n_components_
+    scale, r = moments.scale, fair.n_components_
     values = np.linalg.eigvalsh(np.tensordot(moments.shares, moments.matrices, 1))
     least = values[: len(values) - r].sum()
     within("error of PCA", abs(fair.pca_reconstruction_error_ - least) / scale, 1e-9)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from scipy.optimize import linprog
@@ -23,6 +24,15 @@ _TIES = (4e-15, 2e-14)  # of the largest eigenvalue: surely equal, and not surel
 _ROUNDS = 150  # of column generation, at most
 _ACCURACY = 1e-9  # at which it ends
 _PENALTY = 1e4  # for each unit by which a limit is exceeded
+# The program keeps rows to within 1e-10. At the highest price that would change the value by 1e-6;
+# with rows as many times larger, it is 1e-10.
+_MAGNIFIED = 1e4
+_METHODS = (("highs-ds", 1e-10), ("highs-ipm", 1e-10), ("highs-ds", 1e-8))
+
+
+def varies(variances):
+    """Which groups vary; rows that are all at the overall mean differ from it by rounding."""
+    return variances > 1e-24 * variances.max()
 
 
 @dataclass(frozen=True)
@@ -45,10 +55,15 @@ class Moments:
     def traces(self):
         return np.trace(self.matrices, axis1=1, axis2=2)
 
+    @property
+    def scale(self):
+        """The largest variance of a group, or 1 where all rows are alike."""
+        return float(self.traces.max()) or 1.0
+
     def relative(self):
         """Errors as shares of each group's variance."""
-        total = self.shares @ self.traces
-        units = np.where(self.traces > 0, self.traces, 1.0)
+        total = self.shares @ self.traces or 1.0
+        units = np.where(varies(self.traces), self.traces, np.inf)
         return Moments(self.matrices / units[:, None, None], self.shares * self.traces / total)
 
     def errors(self, components):
@@ -77,7 +92,7 @@ class TwoGroups:
 
     def __init__(self, moments, rank):
         self.moments, self.rank = moments, rank
-        self.scale = float(moments.traces.max())
+        self.scale = moments.scale
 
     def least(self, cost, limit=None, at_most=np.inf):
         """The interval that holds the least ``cost @ errors`` with ``limit @ errors <= at_most``.
@@ -132,7 +147,7 @@ class TwoGroups:
     def _rounding(self, cost, limit):
         """What rounding of the limit's matrix may cost: the more the closer its eigenvalues."""
         values = np.linalg.eigvalsh(np.tensordot(limit, self.moments.matrices, 1))[::-1]
-        apart = np.abs(values - values[self.rank - 1]) / np.abs(values).max()
+        apart = np.abs(values - values[self.rank - 1]) / (np.abs(values).max() or 1.0)
         nearest = apart[apart > _TIES[1]].min(initial=1.0)
         return 1e-14 / nearest * float(np.abs(cost) @ self.moments.traces)
 
@@ -151,7 +166,7 @@ class Relaxation:
 
     def __init__(self, moments, rank, offsets=0.0):
         self.moments, self.rank = moments, rank
-        self.scale = float(moments.traces.max()) or 1.0  # all rows may be alike
+        self.scale = moments.scale
         k = len(moments.shares)
         self._offsets = np.broadcast_to(offsets, k) / self.scale
         self.overall = np.append(moments.shares, [0.0, 0.0])
@@ -192,19 +207,22 @@ class Relaxation:
         excess[len(self._levels) :] = -1.0
         program = {
             "c": np.concatenate([objective[:k] @ columns, objective[k:], [_PENALTY]]),
-            "A_ub": np.hstack([rows[:, :k] @ columns, rows[:, k:], excess]),
-            "b_ub": right,
+            "A_ub": _MAGNIFIED * np.hstack([rows[:, :k] @ columns, rows[:, k:], excess]),
+            "b_ub": _MAGNIFIED * right,
             "A_eq": np.concatenate([np.ones(n), np.zeros(3)])[None],
             "b_eq": [1.0],
             "bounds": [(0, None)] * n + [(None, None)] * 2 + [(0, None)],
         }
-        for method, tolerance in (("highs-ds", 1e-10), ("highs-ipm", 1e-10), ("highs-ds", 1e-8)):
-            options = dict.fromkeys(
-                ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), tolerance
-            )
+        for presolve, (method, tolerance) in product((True, False), _METHODS):
+            options = {
+                "presolve": presolve,
+                "primal_feasibility_tolerance": tolerance,
+                "dual_feasibility_tolerance": tolerance,
+            }
             answer = linprog(**program, method=method, options=options)
             if answer.status == 0:
-                return float(answer.fun), float(answer.x[-1]), -answer.ineqlin.marginals
+                prices = -_MAGNIFIED * answer.ineqlin.marginals
+                return float(answer.fun), float(answer.x[-1]), prices
         raise ArithmeticError(answer.message)
 
     def _add(self, weights):

@@ -41,7 +41,7 @@ def means_apart(fair, X, groups):
 def test_means_are_hidden(kind, rng, within):
     X, groups = problem(rng, kind)
     moments = Moments.of_rows(X, groups)
-    scale = float(moments.traces.max())
+    scale = moments.scale
     fair = fit(BlindPCA(1), X, groups)
     within("means that are not hidden", means_apart(fair, X, groups) / scale, ROUNDING)
 
@@ -57,7 +57,7 @@ def test_means_are_hidden(kind, rng, within):
 def test_budgets_of_means(kind, rng, within):
     """The larger the budget the more variance; within it always."""
     X, groups = problem(rng, kind)
-    scale = float(Moments.of_rows(X, groups).traces.max())
+    scale = Moments.of_rows(X, groups).scale
     least = fit(BlindPCA(1), X, groups)
     errors = [least.reconstruction_error_]
     for share in np.sort(rng.random(3)):
@@ -74,5 +74,5 @@ def test_components_for_a_target(kind, rng, within):
     X, groups = problem(rng, kind)
     target = X @ rng.normal(size=X.shape[1]) + 0.1 * X.std() * rng.normal(size=len(X))
     fair = fit(FairPLS(1, notion="demographic_parity"), X, groups, y=target)
-    scale = float(Moments.of_rows(X, groups).traces.max())
+    scale = Moments.of_rows(X, groups).scale
     within("means that are not hidden", means_apart(fair, X, groups) / scale, ROUNDING)

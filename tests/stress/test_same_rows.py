@@ -28,7 +28,7 @@ def rows(rng, name):
 
 
 def variance(X, groups):
-    return float(Moments.of_rows(X, groups).traces.max())
+    return Moments.of_rows(X, groups).scale
 
 
 def unchanged(groups):

@@ -37,7 +37,7 @@ def test_worst_off(kind, criterion, rng, within):
     errors = moments.errors(fair.components_)
     if criterion == "loss":
         losses = np.abs(fair.group_losses_ - np.maximum(errors - own, 0.0)).max()
-        within("losses against errors", losses / moments.traces.max(), ROUNDING)
+        within("losses against errors", losses / moments.scale, ROUNDING)
     relaxed = Relaxation(moments, rank, offsets)
     low, high = relaxed.least(relaxed.worst)
     value, gap = (errors - offsets).max() / relaxed.scale, fair.duality_gap_ / relaxed.scale

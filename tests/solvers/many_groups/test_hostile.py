@@ -118,6 +118,60 @@ def test_ties_among_many_features():
         assert np.ptp(found.errors) < 1e-9
 
 
+def test_what_costs_nothing_keeps_the_cap():
+    # Both axes are PCA; the spread is smaller on the second, but its largest error is larger.
+    tied = [np.diag(variances) for variances in ([1.2 + 1e-9, 0.0], [1.2, 3.0], [3.6, 3.0])]
+    problem = FairProblem(constraint="no_worse", max_error_increase=0.0)
+    found = solve_spread(family(tied, 1, np.ones(3) / 3), problem, 1e-6)
+    np.testing.assert_allclose(found.pca.errors, [0.0, 3.0, 3.0], atol=1e-12)
+    assert found.status is Status.CAPPED
+    assert found.errors.max() <= 3.0 + 1e-9
+    assert found.gap <= 1e-6
+
+
+def test_a_cap_that_a_near_tie_makes_steep_is_kept():
+    # The first two axes are equally good for the last group, but for a ten-millionth.
+    kept = np.array([[2, 2, 3], [4, 4, 0], [4, 1, 1], [4, 0, 0], [5, 5, 0]])
+    matrices = [np.diag(variances) * 1.0 for variances in kept]
+    matrices[-1][:2, :2] += 1e-7 * np.array([[1.0, 1.0], [1.0, -1.0]])
+    found = solve_spread(family(matrices, 1, np.ones(5) / 5), FairProblem("no_worse"), 1e-6)
+    assert found.status is Status.CAPPED
+    assert found.errors.max() <= found.pca.errors.max() + 1e-10
+    assert found.bound <= found.value < 1.6  # 5 under PCA
+
+
+def test_a_path_that_rounding_ends_early_leads_to_the_answer():
+    # Four axes are tied, but for rounding, and the budget is next to nothing.
+    parts = np.array(
+        [
+            [3, 1, 2, 2, 1, 1, 1],
+            [2, 3, 1, 1, 1, 1, 3],
+            [3, 1, 2, 1, 3, 1, 2],
+            [3, 1, 1, 2, 1, 3, 1],
+            [3, 2, 2, 1, 1, 1, 3],
+        ]
+    )
+    variances = parts / parts.sum(axis=0) * [60, 60, 60, 30 + 3e-11, 30, 30, 30]
+    problem = FairProblem("no_worse", max_error_increase=1.2565e-6)
+    fam = family([np.diag(v) for v in variances], 4, np.ones(5) / 5)
+    found = solve_spread(fam, problem, 1e-6)
+    assert found.errors.max() <= found.pca.errors.max() + 1e-9
+    assert found.gap <= 1e-4 * found.value
+
+
+def test_prices_on_which_next_to_nothing_depends_are_kept_in_range():
+    # The last group is isotropic, but for rounding, and the budget is next to nothing.
+    rng = np.random.default_rng(18)
+    rank = int(rng.integers(1, 6))
+    variances = np.vstack([rng.integers(0, 5, (4, 6))[:3], np.full(6, 4)])
+    axes = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    noise = rng.normal(size=(4, 6, 6)) * 10.0 ** -rng.integers(5, 12)
+    matrices = (variances[:, None] * axes) @ axes.T + noise @ noise.swapaxes(1, 2)
+    problem = FairProblem(max_error_increase=10.0 ** -rng.integers(4, 8))
+    found = solve_spread(family(matrices, rank, np.ones(4) / 4), problem, 1e-6)  # not a warning
+    assert np.isfinite(found.bound)
+
+
 def test_another_driver_where_lapack_fails(monkeypatch):
     fam = sampled(1, 3, 8, 3)
     expected = solve_worst(fam, "error")

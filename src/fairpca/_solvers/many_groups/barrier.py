@@ -270,12 +270,13 @@ class SmoothedDual:
         errors = self.traces - diagonals @ s
         gradient = problem.rows @ errors - problem.limits + mu / low - mu / high
         d_gradient = 1.0 / low - 1.0 / high - problem.rows @ (diagonals @ ds_dmu)
-        N = problem.rows @ H @ problem.rows.T + np.diag(mu / low**2 + mu / high**2)
+        least = mu / low**2 + mu / high**2
+        N = problem.rows @ H @ problem.rows.T + np.diag(least)
 
         # Steps keep B'y = -q. Unit diagonal first: entries range from mu to 1 / mu. The ridge holds
         # prices that make no difference, such as those of repeated or contradictory rows.
         n, n_levels = problem.levels.shape
-        unit = 1.0 / np.sqrt(np.diag(N))
+        unit = 1.0 / np.sqrt(np.maximum(np.diag(N), least))  # rounding may make it negative
         levels = unit[:, np.newaxis] * problem.levels
         levels /= np.linalg.norm(levels, axis=0)
         kkt = np.zeros((n + n_levels, n + n_levels))

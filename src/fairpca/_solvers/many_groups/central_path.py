@@ -41,10 +41,12 @@ def follow(work: Workspace, problem: LinearProblem, tol: float, ceiling: float =
     last_mu = max(_LAST_MU, 1e-2 * tol, 10.0 * work.noise)
     prices, mu, shrink = problem.start, _FIRST_MU, 0.1
     best = Proof(prices, -np.inf)
-    dual = smoothed()
+    dual, before = smoothed(), None
     for _ in range(_MAX_POINTS):
         last = mu <= last_mu
         centre = dual.centre(prices, mu, 1e-2) if last else dual.centre(prices, mu)
+        if last and before is not None and centre.value < before.value - mu * dual.n_terms:
+            centre = before  # no centre has so small a value: rounding ended Newton's method
         prices = dual.limit(centre) if last else centre.prices
         here = dual.value(prices) if last else centre.value
         proof = Proof(prices, here) if work.closed else work.prove(problem, prices)
@@ -52,12 +54,13 @@ def follow(work: Workspace, problem: LinearProblem, tol: float, ceiling: float =
         allowed = max(1e-3 * tol, work.noise, 0.0 if last else 0.1 * mu * dual.n_terms)
         missing = here - proof.bound > allowed and best.bound <= ceiling
         if missing and proof.reach is not None and work.grow(proof.reach):
-            dual, prices = smoothed(), centre.prices
+            dual, before, prices = smoothed(), None, centre.prices
             continue
         if last or best.bound > ceiling:
             break
         shrink = float(np.clip(shrink * _PACE[min(centre.steps, 4)], 1e-3, 0.5))
         prices, mu = dual.predict(centre, max(mu * shrink, last_mu))
+        before = centre
     if work.closed:
         work.spaces.n_eigensolves += dual.n_evaluations
         best = work.prove(problem, best.prices)

@@ -28,6 +28,8 @@ from fairpca._solvers.pca import solve_pca
 from fairpca._threads import computed_once
 from fairpca._typing import Array
 
+_HALVINGS = 50
+
 
 def solve_spread(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
     """Least spread, then least overall error, within the limits of the problem."""
@@ -131,10 +133,34 @@ def _nearest(work: Workspace, limits: _Limits, tol: float, first: Minimum | None
     )
     least = minimise(work, problem, tol, start=Start(None if first is None else first.basis))
     assert least is not None  # without a ceiling there is always an answer
-    least = replace(least, bound=max(least.bound, 0.0))
+    least = _kept(work, limits, problem, replace(least, bound=max(least.bound, 0.0)))
     if least.value - least.bound > tol * work.unit:
         return least  # it is not known which projections have the least spread
     return _least_error_in_face(work, limits, least, tol)
+
+
+def _kept(work: Workspace, limits: _Limits, problem: LinearProblem, found: Minimum) -> Minimum:
+    """The projection found, or one on the way to it from PCA, which keeps every limit.
+
+    At a near-tie a limit may have so high a price that the search leaves it exceeded.
+    """
+    if found.violation <= limits.near:
+        return found
+    pca, end = work.basis.T @ work.pca.basis, work.basis.T @ found.basis
+    left, _, right = np.linalg.svd(end.T @ pca)
+    end = end @ left @ right  # the basis of the same projection that is nearest to PCA's
+    best, low, high = pca, 0.0, 1.0
+    for _ in range(_HALVINGS):
+        share = 0.5 * (low + high)
+        basis = np.linalg.qr((1.0 - share) * pca + share * end)[0]
+        if problem.measure(work.errors(basis) * work.unit)[1] <= limits.rounding:
+            best, low = basis, share
+        else:
+            high = share
+    best = min(pca, best, key=lambda basis: limits.spread(work.errors(basis)))
+    errors = work.errors(best) * work.unit
+    value = limits.spread(errors)
+    return replace(found, basis=work.basis @ best, errors=errors, violation=0.0, value=value)
 
 
 def _least_spread_of_any(work: Workspace, limits: _Limits, least: Minimum) -> float:
@@ -168,7 +194,7 @@ def _at_no_cost(work: Workspace, limits: _Limits, tol: float) -> Solution:
         found = replace(found, bound=work.pca.bound)
         return found.solution(work, "error", limits.status(found.errors))
     spread = limits.spread(work.pca.errors)
-    problem = least_spread(limits.shares, limits.compared)
+    problem = least_spread(limits.shares, limits.compared, cap=limits.cap)
     found = minimise_in_face(work, problem, limits.shares, tol) or Minimum(
         basis=work.pca.basis,
         errors=work.pca.errors,
@@ -178,5 +204,5 @@ def _at_no_cost(work: Workspace, limits: _Limits, tol: float) -> Solution:
         weights=limits.shares,
         violation=0.0,
     )
-    found = replace(found, bound=max(found.bound, 0.0))
+    found = _kept(work, limits, problem, replace(found, bound=max(found.bound, 0.0)))
     return found.solution(work, "disparity", limits.status(found.errors))
