@@ -431,3 +431,16 @@ def test_one_feature_of_far_larger_variance_hides_no_other(spread, kind, monkeyp
     left = Z - Z @ fair.components_.T @ fair.components_
     errors = [np.square(left[groups == g]).sum(axis=1).mean() for g in ("g0", "g1")]
     np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-5)
+
+
+def test_a_group_at_the_mean_has_no_share_to_lose():
+    """Its variance is rounding, and so would be a share of it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) * [3, 2, 1, 0.3]
+    groups = np.repeat(["a", "b", "at the mean"], [20, 34, 6])
+    X[54:] = X[:54].mean(axis=0)
+    X[54:] += 1e-16 * rng.normal(size=(6, 4))
+    fair = FairPCA(2, normalize=True).fit(X + 0.1, sensitive_features=groups)
+    assert fair.group_errors_[fair.groups_ == "at the mean"] == 0.0
+    without = FairPCA(2, normalize=True).fit(X[:54] + 0.1, sensitive_features=groups[:54])
+    np.testing.assert_allclose(fair.group_errors_[:1], without.group_errors_[:1], rtol=1e-6)

@@ -21,6 +21,7 @@ from fairpca._threads import computed_once
 from fairpca._typing import Array, Mask
 
 TINY = float(np.finfo(np.float64).tiny)
+_NEGLIGIBLE = 1e-24  # of the largest variance of a group: rounding of the mean
 
 
 class Operand:
@@ -154,10 +155,12 @@ def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
 
     ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add up to
     ``C / tr C``. So plain PCA stays the best overall, and the overall error becomes the share of
-    all variance that is lost. A group without variance loses nothing.
+    all variance that is lost. A group without variance loses nothing. Rows that are all at the mean
+    vary about it by rounding, of which no share is taken.
     """
     total = max(float(shares @ traces), TINY)
-    return np.where(traces > 0, traces, 1.0), shares * traces / total
+    varies = traces > _NEGLIGIBLE * traces.max()
+    return np.where(varies, traces, np.inf), shares * traces / total
 
 
 def group_errors(traces: Array, matrices: Array, basis: Array) -> Array:

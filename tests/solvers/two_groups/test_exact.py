@@ -17,8 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from fairpca._moments.operand import Operand
 from fairpca._problems.fair import FairProblem
 from fairpca._problems.status import Status
+from fairpca._solvers import solve
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import solve_fixed
 from fairpca._solvers.two_groups.golden import solve_golden
@@ -197,6 +199,17 @@ def test_a_tied_leading_block_of_the_harmed_group_is_used(seed):
     assert proven - 1e-9 <= D
     assert proven - 0.01 * family.traces.max() <= D <= proven + 0.01 * family.traces.max()
     assert solution.value - solution.bound <= 1e-8 * family.traces.max()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parity_at_the_lower_side_of_a_jump_is_not_missed(seed):
+    """Matrices that commute, rotated: rounding decides which side of the jump has no slack."""
+    values = np.array([[0.0, 2, 3, 3, 4, 4], [1, 3, 4, 5, 3, 3]])
+    Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0]
+    operand = Operand(np.stack([Q.T @ np.diag(v) @ Q for v in values]), np.array([0.4, 0.6]))
+    found = solve(FairProblem(constraint="no_worse"), operand, 4)
+    assert found.status in (Status.PARITY, Status.CAPPED)  # the cap is met there as well
+    assert abs(found.errors[1] - found.errors[0]) < 1e-12
 
 
 @pytest.mark.parametrize("constraint", [None, "no_worse", "pareto"])

@@ -310,4 +310,6 @@ def between(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], fl
         s = brentq(lambda s: slack(path.errors(s)), 0.0, 1.0, xtol=1e-16, rtol=1e-15)
         basis = path.basis(s)
         return replace(crossing.at.point, basis=basis, errors=spaces.errors(basis))
-    return crossing.above.point
+    # No change of sign: one end has no slack, to rounding, and it may be the one below.
+    below, above = crossing.below.point, crossing.above.point
+    return below if abs(slack(below.errors)) <= spaces.rounding else above
