@@ -357,7 +357,7 @@ def _marks(operand: Operand, solutions: Sequence[Solution], tol: float) -> dict[
 
 def _walk(operand: Operand, rank: int, n_points: int, tol: float) -> list[Solution]:
     """The solutions after PCA at evenly spaced disparities, the fairest one last."""
-    fairest = solve(FairProblem(), operand, rank, tol)
+    fairest = solve(FairProblem(), operand, rank, tol, several=True)
     ends = np.array([fairest.pca.errors, fairest.errors])
     first, last = disparity(ends, operand.compared, fairest.harmed, fairest.privileged)
     solutions, start, guess = [], fairest, nan

@@ -51,6 +51,7 @@ def solve(
     rank: int,
     tol: float = 1e-6,
     start: Solution | None = None,
+    several: bool = False,
 ) -> Solution:
     """Find the best projection of one rank.
 
@@ -67,6 +68,8 @@ def solve(
         Two groups are solved to rounding.
     start : Solution, optional
         Of a similar problem with the same operand and rank; saves time.
+    several : bool
+        Whether this is the start of others to come.
 
     Returns
     -------
@@ -75,10 +78,10 @@ def solve(
     compact, frame = operand.compact, operand.frame
     if frame is not None and not isinstance(problem, PLSProblem):  # which is stated in features
         start = None if start is None else start.lift(frame.T, 0.0)
-        return solve(problem, compact, rank, tol, start).lift(frame, 0.0)
+        return solve(problem, compact, rank, tol, start, several).lift(frame, 0.0)
     two = len(operand.shares) == 2
     in_basis = partial(search_in_basis, operand=operand, rank=rank, start=start)
-    from_pca = partial(in_basis, from_pca=True)
+    from_pca = partial(in_basis, from_pca=True, several=several or start is not None)
     whole = partial(search_whole, operand=operand, rank=rank)
     with single_threaded_blas():
         match problem:

@@ -83,7 +83,7 @@ def test_eigenvectors_outside_of_an_invariant_basis_are_not_overlooked(rank, kin
     C = np.stack([np.diag(v) for v in values])
     operand = Operand(C, np.array([0.6, 0.4]))
     exact = solve_exact(Eigenspaces(operand, rank), problem)
-    first, *_ = choose._bases(operand, rank, exact, from_pca=True)
+    first, *_ = choose._bases(operand, rank, exact, on_one_line=True)
     assert isinstance(first, SnapshotBasis)
     solution = solve(problem, operand, rank, start=exact)
     assert solution.status is exact.status

@@ -55,7 +55,7 @@ def test_growing_basis_finds_what_the_dense_solver_does(criterion):
     X[:180] = X[:180][:, rng.permutation(d)] + 0.3
     moments = GroupMoments.from_data(X, groups)
     operand = moments.operand()
-    assert isinstance(next(choose._bases(operand, r, None, from_pca=False)), GrowingBasis)
+    assert isinstance(next(choose._bases(operand, r, None, on_one_line=False)), GrowingBasis)
     grown = solve(WorstOffProblem(criterion), operand, r)
     dense = solve_minmax(Eigenspaces(operand, r), criterion)
     np.testing.assert_allclose(

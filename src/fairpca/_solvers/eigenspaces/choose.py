@@ -33,13 +33,15 @@ def search_in_basis(
     rank: int,
     start: Solution | None = None,
     from_pca: bool = False,
+    several: bool = False,
 ) -> Solution:
     """What ``search`` finds, all of it within a small basis where that is faster.
 
-    A search ``from_pca`` goes along one line of weights that starts there.
+    A search ``from_pca`` goes along one line of weights that starts there. It may be one of
+    ``several``.
     """
     n_eigensolves, guess = 0, None if start is None else start.alpha
-    for basis in _bases(operand, rank, start, from_pca):
+    for basis in _bases(operand, rank, start, from_pca and several):
         before = basis.n_eigensolves
         solution = basis.solve(search, guess)
         n_eigensolves += basis.n_eigensolves - before
@@ -64,7 +66,7 @@ def spaces_of(operand: Operand, rank: int) -> Spaces:
 
 
 def _bases(
-    operand: Operand, rank: int, start: Solution | None, from_pca: bool
+    operand: Operand, rank: int, start: Solution | None, on_one_line: bool
 ) -> Iterator[GrowingBasis]:
     """The bases worth a try, the fastest first; one that was grown for ``start`` serves again."""
     if start is not None and isinstance(start.found_in, GrowingBasis):
@@ -72,8 +74,7 @@ def _bases(
     elif _is_thin(operand, rank):
         yield _growing_basis(operand, rank)
     d, enough = operand.n_features, max(_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK * rank)
-    one_of_several = start is not None and from_pca
-    if one_of_several and operand.matrices is not None and d >= enough:
+    if on_one_line and operand.matrices is not None and d >= enough:
         yield SnapshotBasis(operand, rank, limit=d // 2)
 
 
