@@ -21,7 +21,7 @@ from fairpca._threads import computed_once
 from fairpca._typing import Array, Mask
 
 TINY = float(np.finfo(np.float64).tiny)
-_NEGLIGIBLE = 1e-24  # of the largest variance of a group: rounding of the mean
+NEGLIGIBLE = 1e-24  # of the largest variance of a group: rounding of the mean
 
 
 class Operand:
@@ -159,7 +159,7 @@ def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
     vary about it by rounding, of which no share is taken.
     """
     total = max(float(shares @ traces), TINY)
-    varies = traces > _NEGLIGIBLE * traces.max()
+    varies = traces > NEGLIGIBLE * traces.max()
     return np.where(varies, traces, np.inf), shares * traces / total
 
 

@@ -20,6 +20,7 @@ from fairpca._input.checks import (
 )
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
+from fairpca._moments.operand import NEGLIGIBLE
 from fairpca._typing import Array
 from fairpca.metrics.projection import projection_of, seen_by_projection
 
@@ -127,7 +128,10 @@ def group_reconstruction_errors(
         distances = group_reconstruction_errors(
             empty, X, sensitive_features, sample_weight=sample_weight
         )
-        averages = {g: e / distances[g] if distances[g] else 0.0 for g, e in averages.items()}
+        least = NEGLIGIBLE * max(distances.values())
+        averages = {
+            g: e / distances[g] if distances[g] > least else 0.0 for g, e in averages.items()
+        }
     return averages
 
 
