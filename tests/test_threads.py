@@ -105,6 +105,29 @@ def test_an_error_ends_shared_work(blas):
         assert blas.num_threads == 4
 
 
+def test_an_error_in_another_thread_ends_the_work_of_this_one(blas):
+    mine, failed = get_ident(), Event()
+
+    def work(i):
+        if get_ident() != mine:
+            failed.set()
+            raise KeyError(i)
+        failed.wait(60)
+        return i
+
+    done = []
+    with pytest.raises(KeyError):
+        share_out(lambda i: done.append(work(i)), range(10**6), 2)
+    assert len(done) < 10**6
+
+
+def test_work_is_done_alone_where_no_thread_can_be_had(blas, monkeypatch):
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    monkeypatch.setattr(_threads, "_pool", lambda: pool)
+    assert share_out(str, range(3), 2) == ["0", "1", "2"]
+
+
 def test_work_shared_out_within_other_work_ends(blas):
     """However many threads are kept, all of them wait here for parts of their own work."""
     many = 4 * (os.cpu_count() or 1)

@@ -125,20 +125,27 @@ def share_out(work: Callable[[T], R], items: Iterable[T], n_threads: int) -> lis
     todo, lock = enumerate(items), Lock()
 
     def take_part() -> None:
-        while True:
+        nonlocal todo
+        try:
+            while True:
+                with lock:
+                    i, item = next(todo, (-1, None))
+                if i < 0:
+                    return
+                results[i] = work(item)  # type: ignore[arg-type]
+        except BaseException:
             with lock:
-                i, item = next(todo, (-1, None))
-            if i < 0:
-                return
-            results[i] = work(item)  # type: ignore[arg-type]
+                todo = enumerate(())  # an error ends the work of the others too
+            raise
 
     with single_threaded_blas():
-        others = [_pool().submit(take_part) for _ in range(n_threads - 1)]
+        try:
+            others = [_pool().submit(take_part) for _ in range(n_threads - 1)]
+        except RuntimeError:  # while Python shuts down there are no other threads
+            others = []
         try:
             take_part()
         finally:
-            with lock:
-                todo = enumerate(())  # an error ends the work of the others too
             begun = [other for other in others if not other.cancel()]
             wait(begun)
         for other in begun:

@@ -424,3 +424,13 @@ def test_labels_that_differ_by_their_type_only():
     with pytest.raises(ValueError, match="labels 0 and '0' differ by their type only"):
         moments.update(X, numbers.astype(str))
     assert_same(moments, GroupMoments.from_data(X, numbers))
+
+
+@pytest.mark.parametrize("value", [1.7e308, 1e200])
+def test_rows_of_weight_zero_do_not_cost_others_their_digits(value):
+    rng = np.random.default_rng(0)
+    X, groups, weights = rng.normal(size=(500, 3)) + 1e8, np.arange(500) % 3 == 0, np.ones(500)
+    expected = GroupMoments.from_data(X[1:], groups[1:])
+    X[0], weights[0] = value, 0.0
+    moments = GroupMoments.from_data(X, groups, weights)
+    np.testing.assert_allclose(moments.second_moments(), expected.second_moments(), rtol=1e-9)

@@ -84,7 +84,9 @@ def _provisional_shifts(
     """
     codes = codes if weights is None else np.where(weights > 0, codes, -1)
     first = min(rows.n_rows, max(_ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT // rows.n_features))
-    head = np.asarray(rows.block(0, first), np.float64)
+    head, counted = np.asarray(rows.block(0, first), np.float64), codes[:first] >= 0
+    if not counted.all():
+        head = np.where(counted[:, None], head, 0.0)  # they may hold anything
     members = (codes[:first] == np.arange(k)[:, None]).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         n = np.maximum(members.sum(axis=1), 1.0)[:, None]

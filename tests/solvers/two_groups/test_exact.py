@@ -261,3 +261,28 @@ def test_status_of_every_ending():
         Status.DISPARITY_BUDGET,
         Status.ERROR_BUDGET,
     }
+
+
+@pytest.mark.parametrize("d", [4, 30, 100])
+def test_an_error_budget_holds_among_projections_as_good_for_the_harmed_group(d):
+    """PCA is the best for the harmed group, as is any other projection: only the budget limits."""
+    A = np.diag(np.linspace(3, 0.1, d))
+    operand = Operand(np.array([0.9 * d / np.trace(A) * A, np.eye(d)]), np.array([0.9, 0.1]))
+    found = solve(FairProblem(constraint="no_worse", max_error_increase=0.01), operand, d - 2)
+    allowed = 1.01 * operand.shares @ found.pca.errors
+    assert found.status is Status.ERROR_BUDGET
+    assert operand.shares @ found.errors == pytest.approx(allowed, rel=1e-10)
+    assert found.bound <= found.value
+
+
+@pytest.mark.parametrize("seed", [9, 24])
+@pytest.mark.parametrize("share", [0.001, 0.999])
+def test_a_group_that_is_served_alike_by_all_projections_is_not_levelled_down(seed, share):
+    """The best for it is any projection, PCA too; beside alpha_B rounding makes up others."""
+    d = 100
+    X = np.random.default_rng(seed).normal(size=(2 * d, d))
+    operand = Operand(np.array([np.eye(d), X.T @ X / (2 * d)]), np.array([share, 1 - share]))
+    found = solve(FairProblem(constraint="pareto"), operand, d - 1)
+    if found.harmed == 0:
+        assert found.status is Status.WORST_OFF_BEST
+        np.testing.assert_allclose(found.errors, found.pca.errors, rtol=1e-9)

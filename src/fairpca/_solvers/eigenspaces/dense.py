@@ -88,8 +88,8 @@ class Eigenspaces:
         return Neighbourhood(self.matrices, point, direction, limit, *self._spectrum)
 
     def is_first(self, weights: Array, basis: Array, values: Array) -> bool:
-        """Whether the basis, of these eigenvalues, spans the first eigenspace."""
-        return is_top(self._matrix(weights), basis, values)
+        """Whether the basis, of these eigenvalues, spans the first eigenspace, to rounding."""
+        return is_top(self._matrix(weights), basis, values, within=0.0)
 
     def _matrix(self, weights: Array) -> Array:
         """``M(w)``."""
@@ -122,11 +122,13 @@ def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float
     return values[:r], basis, float(np.einsum("ij,ij->", basis, M2 @ basis))
 
 
-def is_top(M: Array, basis: Array, values: Array, clearly: bool = False) -> bool:
-    """Whether an invariant subspace of M is the first one, to a billionth of the error.
+def is_top(
+    M: Array, basis: Array, values: Array, clearly: bool = False, within: float = 4e-9
+) -> bool:
+    """Whether an invariant subspace of M is the first one, to this share of the error.
 
     ``values`` are the eigenvalues of M within it. Its residual must be small beside the norm of M.
-    With ``clearly``, no other subspace is as good, to a billionth.
+    With ``clearly``, no other subspace is as good, to this share.
 
     It is the first one if M has no eigenvalue above the least of these once they are moved out of
     the way, which Cholesky decides at a tenth of the cost of a decomposition.
@@ -134,7 +136,7 @@ def is_top(M: Array, basis: Array, values: Array, clearly: bool = False) -> bool
     size = float(np.linalg.norm(M))
     lowest, left = values.min(), np.trace(M) - values.sum()
     others_below = 2 * size * basis @ basis.T - M
-    margin = max(4e-9 * abs(lowest), 4e-9 * left, 4 * _EPS * len(M) * size)
+    margin = max(within * abs(lowest), within * left, 4 * _EPS * len(M) * size)
     others_below.flat[:: len(M) + 1] += lowest - margin if clearly else lowest + margin
     try:
         np.linalg.cholesky(others_below)

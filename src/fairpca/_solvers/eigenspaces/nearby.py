@@ -34,11 +34,12 @@ from fairpca._threads import computed_once
 from fairpca._typing import Array
 
 _EPS = float(np.finfo(np.float64).eps)
-_PART = 8  # the part of the eigenvectors that is mixed freely
+_PART = 8  # an eighth of the eigenvectors is mixed freely with those that are kept
 _STEPS = 12  # that cost less than a decomposition
 _FAR = 0.25  # the length of X from which on they hardly ever suffice
 _TINY_STEP = 1e-6  # along the line, for a slack that is smooth in the errors
-_ROUGHLY = 0.05  # of a slack, before the last of Newton's steps: more is not known
+_ROUGHLY = 0.05  # of the slack to begin with: one more of Newton's steps, and it is near enough
+_SMALL = 1e-3  # of the variance of the groups: where M is smaller, its rounding counts
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,8 @@ class Neighbourhood:
         ``measure``, and what rounding makes of the difference is made up for.
         """
         limit, t = self._limit, self.towards
-        if isnan(t):
+        variance = float(np.trace(self._matrices, axis1=1, axis2=2).max())
+        if isnan(t) or np.abs(self._L).sum() < _SMALL * variance:
             return None
         equation, start = self._equation(t)
         X, before = equation.start(t), inf

@@ -29,6 +29,7 @@ from fairpca._solvers.two_groups.subspace_path import SubspacePath
 from fairpca._typing import Array
 
 _NEWTON_STEPS = 8  # on one side of the root
+_BESIDE = 1e-9  # of a line: so near to its end, the end itself is looked at
 _MANY_FEATURES = 80  # below, a decomposition is faster than predictions and corrections
 
 
@@ -228,7 +229,9 @@ class Line:
             return sample
         t, basis, errors, values = found
         x, weights = sample.x + t, sample.point.weights + t * self.direction
-        if not (min(ends) < x < max(ends) and spaces.is_first(weights, basis, values)):
+        beside = _BESIDE * abs(ends[1] - ends[0])
+        inside = min(ends) + beside < x < max(ends) - beside
+        if not (inside and spaces.is_first(weights, basis, values)):
             return sample
         bound = float(weights @ spaces.traces - values.sum())
         return Sample(x, self.slack(x, errors), Point(weights, basis, errors, bound))
@@ -247,8 +250,8 @@ class Line:
                 x = above.towards
             if isnan(x) and above.slope:
                 x = above.x / (1 + above.value / (above.x * above.slope))
-            if not end < x < above.x:
-                break
+            if not end + _BESIDE * (above.x - end) < x < above.x:
+                break  # beside the end rounding decides between subspaces that are tied there
             sample = self._root_or_sample(x, (end, above.x))
             if sample.value <= self.spaces.rounding:
                 return above, sample
