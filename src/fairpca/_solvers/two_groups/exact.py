@@ -108,24 +108,18 @@ class Limits:
         """The least disparity, or the one asked for, among projections as good as the start's.
 
         They have the same ``alpha R + (1 - alpha) D``: at alpha = 1 the same overall error, at
-        alpha_B the same error of the harmed group, so the limit behind ``status`` is kept. At
-        alpha_B the overall error rises on the way to the fairest of them, and may be limited too.
+        alpha_B the same error of the harmed group, so the limit behind ``status`` is kept.
         """
         frontier, alpha = self.frontier, start.x
-
-        def slack(errors: Array) -> float:
-            left = self._left(errors, capped=False)
-            return left[self.parity] if alpha == 1.0 else min(left.values())
-
         fairest = frontier.fairest_at(alpha)
-        below = Sample(alpha, slack(fairest.errors), fairest)
+        below = Sample(alpha, self._left(fairest.errors, capped=False)[self.parity], fairest)
         if below.value >= 0:
             return frontier.solution(fairest, alpha, status, "disparity", fairest.tied_bound)
-        point = between(frontier.spaces, Crossing(below, start, start), slack)
-        if alpha < 1.0 and self.binding(point.errors, capped=False) is Status.ERROR_BUDGET:
-            ends = start.point, fairest
-            bound = fairest.tied_bound
-            return frontier.solution(point, alpha, Status.ERROR_BUDGET, "disparity", bound, *ends)
+        point = between(
+            frontier.spaces,
+            Crossing(below, start, start),
+            lambda errors: self._left(errors, capped=False)[self.parity],
+        )
         return self.certify(point, start, self.parity, start.point, fairest)
 
     def certify(self, point: Point, at: Sample, status: Status, *ends: Point) -> Solution:
