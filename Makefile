@@ -49,13 +49,13 @@ coverage:
 	$(PYTHON) .ci/every_module_is_reached.py coverage.json
 
 doctest:
-	$(PYTHON) -m pytest --doctest-modules src -p no:xdist --ignore=src/fairpca/_tables/spark.py
+	$(PYTHON) -m pytest --doctest-modules src reproduction -p no:xdist --ignore=src/fairpca/_tables/spark.py
 
 bench:
 	$(PYTHON) -m benchmarks
 
 reproduce:
-	$(PYTHON) -m fairpca reproduce
+	$(PYTHON) -m reproduction
 
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -1,24 +1,31 @@
-"""The README for PyPI: links to files of the repository become addresses; pictures show."""
+"""Addresses for the package index, once the project is published.
+
+Whoever publishes the project sets ``REPOSITORY``. Links of the README then become addresses on the
+package index, which has no files of ours, and the index shows a link to the source.
+"""
 
 import re
 from pathlib import Path
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-FILES = "https://github.com/fairpca/fairpca/blob/main/"
-PICTURES = "https://raw.githubusercontent.com/fairpca/fairpca/main/"
+REPOSITORY = ""  # for instance "https://github.com/OWNER/fairpca"
 
 
-def absolute(text: str) -> str:
-    """``](docs/a.png)`` of pictures, and ``](LICENSE)`` of other links, as addresses."""
-    text = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1{PICTURES}", text)
-    return re.sub(r"(\]\()(?!https?:|#)", rf"\1{FILES}", text)
+def absolute(text: str, repository: str) -> str:
+    """Turn relative links into addresses: ``](LICENSE)`` and pictures, ``![...](docs/a.png)``."""
+    raw = f"{repository}/raw/main/"
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1{raw}", text)
+    return re.sub(r"(\]\()(?!https?:|#)", rf"\1{repository}/blob/main/", text)
 
 
 class ReadmeWithAddresses(MetadataHookInterface):
     """Called by hatchling."""
 
     def update(self, metadata: dict) -> None:
-        """Set the text that PyPI shows."""
+        """Set the text that the package index shows, and the link to the source."""
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
-        metadata["readme"] = {"content-type": "text/markdown", "text": absolute(text)}
+        if REPOSITORY:
+            text = absolute(text, REPOSITORY)
+            metadata["urls"] = {"Source": REPOSITORY}
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}

@@ -1,146 +1,196 @@
-"""How often the intervals of an audit hold what they promise, in simulated data.
+"""How often the intervals of held-out figures hold what they promise, in simulated data.
 
 Run ``python -m benchmarks.coverage``; shares of 500 data sets are stored in
-docs/benchmarks_coverage.csv. In each data set PCA and fair PCA are fitted to 300 rows of one group
-and 100 of another, with 8 features and 3 components. The truth is what *these fitted projections*
-do to new rows, which the known population gives exactly.
+docs/benchmarks_coverage.csv. In each data set PCA and fair PCA are fitted to all rows, and without
+each of ten folds. The truth is what the projections *fitted to all rows* do to new rows, which the
+known population gives exactly. :mod:`benchmarks.choices` does the same for ``FairPCACV``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from sklearn.base import clone
 
 from benchmarks._harness import DOCS, run_cases
 from fairpca import FairPCA, GroupMoments
-from fairpca._audit.dealt import Dealt
-from fairpca._audit.fits import fit_both
-from fairpca._audit.held_out import FoldFit, cross_fit
-from fairpca._audit.intervals import Resampling
-from fairpca._audit.new_rows import FAIR, PCA, NewRows
-from fairpca._moments.dealing import deal_folds
+from fairpca._cv.held_out import HeldOut
+from fairpca._cv.leave_out import left_out_errors
+from fairpca._cv.stopping import Sides, disparity_interval
+from fairpca.exceptions import quietly
 
 TABLE = DOCS / "benchmarks_coverage.csv"
-SIZES, D, R, FOLDS = (300, 100), 8, 3, 10
-CODES = np.repeat([0, 1], SIZES)
+D, R, FOLDS = 8, 3, 10
 METHODS = {"efficient": "pareto", "parity": None}
 
 
 @dataclass(frozen=True)
 class Population:
-    """Two groups of rows ``loadings @ z + mean`` with z independent and of variance one."""
+    """Two groups, by how rows are drawn and by what they are on average."""
 
-    loadings: list
-    means: list
-    degrees: float | None
+    draws: list[Callable]
+    means: list[np.ndarray]
+    covariances: list[np.ndarray]
 
-    def draw(self, rng, sizes=SIZES):
+    def draw(self, rng, sizes):
         """Rows of both groups."""
-        parts, t = [], self.degrees
-        for L, mean, n in zip(self.loadings, self.means, sizes, strict=True):
-            z = rng.standard_normal((n, D))
-            if t is not None:  # Student's t, scaled to variance one
-                z = rng.standard_t(t, (n, D)) / np.sqrt(t / (t - 2))
-            parts.append(z @ L.T + mean)
-        return np.vstack(parts)
+        return np.vstack([draw(rng, n) for draw, n in zip(self.draws, sizes, strict=True)])
 
-    def errors(self, fitted, scale):
+    def errors(self, fitted):
         """What a fitted projection does to new rows of each group, in expectation."""
-        across = np.eye(D) - fitted.components_.T @ fitted.components_
-        found = []
-        for L, mean in zip(self.loadings, self.means, strict=True):
-            L, mean = L / scale[:, None], mean / scale
-            found.append(np.sum((across @ L) ** 2) + np.sum((across @ (mean - fitted.mean_)) ** 2))
-        return np.array(found)
+        across = np.eye(len(fitted.mean_)) - fitted.components_.T @ fitted.components_
+        return np.array(
+            [
+                np.sum(across * S) + np.sum((across @ (mean - fitted.mean_)) ** 2)
+                for S, mean in zip(self.covariances, self.means, strict=True)
+            ]
+        )
 
 
-def related(rng, degrees):
+def mixed(loadings, means, degrees):
+    """Rows ``loadings @ z + mean`` with z independent and of variance one."""
+
+    def draw(rng, n, L, mean):
+        z = rng.standard_normal((n, D))
+        if degrees is not None:  # Student's t, scaled to variance one
+            z = rng.standard_t(degrees, (n, D)) / np.sqrt(degrees / (degrees - 2))
+        return z @ L.T + mean
+
+    draws = [partial(draw, L=L, mean=mean) for L, mean in zip(loadings, means, strict=True)]
+    return Population(draws, means, [L @ L.T for L in loadings])
+
+
+def related(rng, degrees=None):
     """Group B shares a part of A's directions."""
     turn = (np.linalg.qr(rng.standard_normal((D, D)))[0] for _ in range(2))
     A, own = (Q * 2 * 0.75 ** np.arange(D) for Q in turn)
-    return Population(
-        [A, 0.6 * A + 0.72 * own], [np.zeros(D), 0.3 * rng.standard_normal(D)], degrees
-    )
+    return mixed([A, 0.6 * A + 0.72 * own], [np.zeros(D), 0.3 * rng.standard_normal(D)], degrees)
 
 
-def unrelated(rng, degrees):
+def unrelated(rng, degrees=None):
     """The groups have directions of their own, and no direction stands out."""
     turn = (np.linalg.qr(rng.standard_normal((D, D)))[0] for _ in range(2))
     A, B = (Q * np.sqrt(np.linspace(2, 0.5, D)) for Q in turn)
-    return Population([A, 1.1 * B], [np.zeros(D), 0.2 * rng.standard_normal(D)], degrees)
+    return mixed([A, 1.1 * B], [np.zeros(D), 0.2 * rng.standard_normal(D)], degrees)
 
 
-def alike(rng, degrees):
-    """Both groups have the same distribution: there is nothing to repair."""
-    A = np.linalg.qr(rng.standard_normal((D, D)))[0] * 2 * 0.75 ** np.arange(D)
-    return Population([A, A], [np.zeros(D), np.zeros(D)], degrees)
+def lognormal(rng):
+    """Twelve skewed features: exponentials of Gaussian ones."""
+    d = 12
+    first, own = (
+        np.linalg.qr(rng.standard_normal((d, d)))[0] * np.sqrt(np.linspace(1.2, 0.2, d))
+        for _ in range(2)
+    )
+    loadings = [0.7 * first, 0.7 * (0.6 * first + 0.8 * own)]
+
+    def draw(rng, n, L):
+        return np.exp(rng.standard_normal((n, d)) @ L.T)
+
+    means = [np.exp(np.diag(L @ L.T) / 2) for L in loadings]
+    spreads = [np.outer(m, m) * np.expm1(L @ L.T) for m, L in zip(means, loadings, strict=True)]
+    return Population([partial(draw, L=L) for L in loadings], means, spreads)
 
 
-def hits(population, seed, standardize):
+def clusters(rng):
+    """Four clusters in twelve features, of which the groups have different shares."""
+    d = 12
+    centers, noise = 2 * rng.standard_normal((4, d)), np.linspace(1.5, 0.5, d)
+    shares = [np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.1, 0.2, 0.3, 0.4])]
+
+    def draw(rng, n, p):
+        return centers[rng.choice(4, n, p=p)] + noise * rng.standard_normal((n, d))
+
+    means = [p @ centers for p in shares]
+    spreads = [
+        (centers - m).T @ (p[:, None] * (centers - m)) + np.diag(noise**2)
+        for p, m in zip(shares, means, strict=True)
+    ]
+    return Population([partial(draw, p=p) for p in shares], means, spreads)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A kind of population, the sizes of its groups, and the number of components."""
+
+    make: Callable
+    rows: str
+    sizes: tuple[int, int] = (300, 100)
+    rank: int = R
+
+    def population(self, seed):
+        """A new population for every 20 data sets."""
+        return self.make(np.random.default_rng(seed // 20))
+
+
+TAILS = {"Gaussian": None, "Student's t with 5 degrees of freedom": 5.0}
+SKEWED = {
+    "lognormal": Setting(lognormal, "lognormal", (160, 40), 2),
+    "clusters": Setting(clusters, "in clusters", (160, 40), 2),
+}
+SETTINGS = {
+    f"{make.__name__} {name.split()[0].lower()}": Setting(partial(make, degrees=degrees), name)
+    for make in (related, unrelated)
+    for name, degrees in TAILS.items()
+} | SKEWED
+
+
+def hits(setting, seed):
     """Which intervals of one data set hold the truth, by method and quantity."""
-    rng = np.random.default_rng([seed, 1])
-    X = population.draw(rng)
-    moments, scale = GroupMoments.from_data(X, CODES), None
-    if standardize:
-        moments, scale = moments.standardize()
-    dealt = Dealt.of(X, CODES, [deal_folds(CODES, FOLDS, rng)])
+    rng, population = np.random.default_rng([seed, 1]), setting.population(seed)
+    X, codes = population.draw(rng, setting.sizes), np.repeat([0, 1], setting.sizes)
+    moments = GroupMoments.from_data(X, codes, folds=FOLDS)
     found = {}
     for name, constraint in METHODS.items():
-        fits = fit_both(FairPCA(R, constraint=constraint), moments)
-        whole = FoldFit.of([fits.pca, fits.fair], fits.pca.mean_, scale)
-        clones = [clone(fits.pca), clone(fits.fair)]
-        new = NewRows(fits, cross_fit(X, CODES, dealt, clones, standardize, whole=whole), False)
-        how = Resampling(0.95, 1000, rng)
-        before, after = (
-            population.errors(fitted, np.ones(D) if scale is None else scale)
-            for fitted in (fits.pca, fits.fair)
-        )
-        B, A = fits.harmed, fits.privileged
-        changes = new.changes(how)
+        both = FairPCA(setting.rank, alpha=1.0), FairPCA(setting.rank, constraint=constraint)
+
+        def fit(moments, both=both):
+            with quietly():
+                return [model.fit_moments(moments) for model in both]
+
+        sums = []
+        for fold in range(FOLDS):
+            fit_to, judge = moments._split(fold)
+            bases = [model.components_.T for model in fit(fit_to)]
+            sums.append(left_out_errors(judge, bases, fit_to.mean))
+        held_out = HeldOut(*map(np.array, zip(*sums, strict=True)), odds=1 / (FOLDS - 1))
+        pca, fair = fit(moments)
+        A, B = (pca.groups_.tolist().index(g) for g in (pca.privileged_group_, pca.harmed_group_))
+        before, after = population.errors(pca), population.errors(fair)
+        change, sides = after - before, Sides(np.ones(2, bool), B, A)
+        changes = held_out.interval(lambda totals: totals.changes[1])
+        of_D = held_out.interval(lambda t, A=A, B=B: t.changes[1, B] - t.changes[1, A])
         truths = {
-            "D of PCA": (before[B] - before[A], new.disparity_interval(PCA, how)),
-            "D of fair PCA": (after[B] - after[A], new.disparity_interval(FAIR, how)),
-            "change of A": (after[A] - before[A], ends(changes.groups[A])),
-            "change of B": (after[B] - before[B], ends(changes.groups[B])),
-            "change of D": ((after - before)[B] - (after - before)[A], ends(changes.disparity)),
+            "D of PCA": (before[B] - before[A], disparity_interval(held_out, 0, sides)),
+            "D of fair PCA": (after[B] - after[A], disparity_interval(held_out, 1, sides)),
+            "change of A": (change[A], [end[A] for end in changes]),
+            "change of B": (change[B], [end[B] for end in changes]),
+            "change of D": (change[B] - change[A], of_D),
         }
-        found[name] = {what: low <= truth <= high for what, (truth, (low, high)) in truths.items()}
+        found[name] = {
+            what: low <= truth <= high for what, (truth, (_, low, high)) in truths.items()
+        }
     return found
 
 
-def ends(change):
-    return change.low, change.high
-
-
-def coverage(options, make, degrees=None, standardize=False):
-    """Share of data sets whose interval holds the truth; a new population for every 20 of them."""
-    n = options.pick(500, 4)
-    found = [
-        hits(make(np.random.default_rng(seed // 20), degrees), seed, standardize)
-        for seed in range(n)
-    ]
-    tails = "Gaussian" if degrees is None else f"Student's t with {degrees:g} degrees of freedom"
-    for name in METHODS:
-        shares = {
-            what: f"{np.mean([one[name][what] for one in found]):.3f}" for what in found[0][name]
-        }
+def coverage(options, name):
+    """Share of data sets whose interval holds the truth."""
+    setting, n = SETTINGS[name], options.pick(500, 4)
+    found = [hits(setting, seed) for seed in range(n)]
+    for method in METHODS:
         yield {
-            "groups": make.__name__,
-            "rows": tails + (", standardised" if standardize else ""),
-            "fair PCA": name,
+            "rows": f"{sum(setting.sizes)}, {name.split()[0]}, {setting.rows}",
+            "fair PCA": method,
             "data sets": str(n),
-            **shares,
+            **{
+                what: f"{np.mean([one[method][what] for one in found]):.3f}"
+                for what in found[0][method]
+            },
         }
 
 
-CASES = {
-    f"{make.__name__} {tails}": partial(coverage, make=make, degrees=degrees)
-    for make in (related, unrelated, alike)
-    for tails, degrees in (("gaussian", None), ("t5", 5.0))
-} | {"related standardised": partial(coverage, make=related, standardize=True)}
+CASES = {name: partial(coverage, name=name) for name in SETTINGS}
 
 
 def main(arguments=None):

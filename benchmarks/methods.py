@@ -47,7 +47,7 @@ METHODS = {
     "RobustFairPCA(5)": RobustFairPCA(RANK),
     "SubsetFairPCA(5)": SubsetFairPCA(RANK, random_state=0),
     "BlindPCA(5)": BlindPCA(RANK),
-    "BlindPCA(5, covariances=0.5)": BlindPCA(RANK, covariances=0.5),
+    "BlindPCA(5, keep_covariances=0.5)": BlindPCA(RANK, keep_covariances=0.5),
 }
 
 

@@ -22,7 +22,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from benchmarks._harness import DOCS, run_cases
 from benchmarks.public_tables import public_tables
-from fairpca import FairPCA, MinMaxPCA, datasets
+from fairpca import FairPCA, FairPCACV, MinMaxPCA, datasets
+from reproduction import study_data
 
 REPEATED = RepeatedStratifiedKFold(n_splits=5, n_repeats=4, random_state=0)
 METHODS = {
@@ -31,10 +32,10 @@ METHODS = {
     "min-max loss": MinMaxPCA(),
     "at most 5 % more error": FairPCA(max_error_increase=0.05),
     "efficient": FairPCA(),
-    "u-FPCA, cv=10": FairPCA(constraint=None, cv=10, random_state=0),
-    "at most 5 % more error, cv=10": FairPCA(max_error_increase=0.05, cv=10, random_state=0),
-    "efficient, cv=10": FairPCA(cv=10, random_state=0),
-    "efficient, 5 folds 4 times": FairPCA(cv=REPEATED),
+    "u-FPCA, cv=10": FairPCACV(constraint=None),
+    "at most 5 % more error, cv=10": FairPCACV(max_error_increase=0.05),
+    "efficient, cv=10": FairPCACV(),
+    "efficient, 5 folds 4 times": FairPCACV(cv=REPEATED),
 }
 FOR_TABLES = ("u-FPCA", "c-FPCA", "efficient", "efficient, cv=10", "efficient, 5 folds 4 times")
 FOR_IMAGES = ("u-FPCA", "c-FPCA", "min-max loss", "efficient", "efficient, cv=10")
@@ -54,11 +55,11 @@ STUDIES = {
     "TCRED": Study(datasets.load_tcred, (3, 6, 10)),
     "LFW": Study(datasets.load_lfw, (10,), FOR_IMAGES, n_splits=4),
     "RAND health": Study(datasets.load_rand_health, (4, 6, 8)),
-    "COMPAS": Study(datasets.load_compas, (2, 3)),
-    "German credit": Study(datasets.load_german, (2, 5)),
-    "Adult": Study(datasets.load_adult, (2, 5)),
-    "Biodeg": Study(lambda: datasets.load_vu("biodeg"), (3, 10)),
-    "Wine": Study(lambda: datasets.load_vu("wine"), (3, 5)),
+    "COMPAS": Study(study_data.load_compas, (2, 3)),
+    "German credit": Study(study_data.load_german, (2, 5)),
+    "Adult": Study(study_data.load_adult, (2, 5)),
+    "Biodeg": Study(lambda: study_data.load_vu("biodeg"), (3, 10)),
+    "Wine": Study(lambda: study_data.load_vu("wine"), (3, 5)),
 }
 HARMED = 0.2  # percent; less is noise
 

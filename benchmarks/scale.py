@@ -48,7 +48,7 @@ def nothing():
 
 
 def fit_parquet(_, path):
-    return FairPCA(10).fit_files(path, group="group")
+    return FairPCA(10).fit_files(path, sensitive_features="group")
 
 
 def read_and_multiply(_, path):

@@ -35,19 +35,17 @@ html_static_path = ["_static"]
 html_extra_path = ["../src/fairpca/cli/audit.schema.json"]
 html_title = "fairpca"
 html_favicon = "_static/logo.svg"
-html_baseurl = "https://fairpca.github.io/fairpca/"
 html_theme_options = {
     "logo": {
         "text": f"fairpca {version}",
         "image_light": "_static/logo.svg",
         "image_dark": "_static/logo.svg",
     },
-    "github_url": "https://github.com/fairpca/fairpca",
     "show_toc_level": 2,
     "navigation_with_keys": False,
 }
 html_show_sourcelink = False
-html_sidebars = {"getting_started": []}  # a page without siblings
+html_sidebars = {"*": []}  # top-level pages have no siblings to list
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -58,5 +58,5 @@ for tried, R2, disparity in zip(
 fair = pipeline["fairpca"]
 print(fair.status_, fair.group_errors_.round(3), "under PCA", fair.pca_group_errors_.round(3))
 print(group_reconstruction_errors(pipeline, X, race))
-ScoresDisplay.from_estimator(fair, pipeline[0].transform(X), race).plot()
+ScoresDisplay.from_estimator(pipeline, X, race)
 plt.show()

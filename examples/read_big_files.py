@@ -48,7 +48,7 @@ for r in (2, 5, 10):
 # %%
 # The moments also hold the whole frontier between PCA and equal errors.
 
-TradeoffDisplay.from_estimator(fair).plot()
+TradeoffDisplay.from_estimator(fair)
 plt.show()
 
 # %%

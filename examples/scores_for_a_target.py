@@ -25,7 +25,7 @@ X = StandardScaler().fit_transform(people.data[:, 1:])
 # In a pipeline the target arrives by itself. Only the groups have to be named, and only for the
 # fit.
 
-pipeline = make_pipeline(FairPLS(3, notion="demographic_parity"), LogisticRegression())
+pipeline = make_pipeline(FairPLS(3), LogisticRegression())
 pipeline.fit(X, often, fairpls__sensitive_features=race)
 pls = pipeline["fairpls"]
 print(f"mean gap {pls.pls_mean_gap_:.3f} -> {pls.mean_gap_:.1e}")
@@ -52,8 +52,8 @@ for name, outcome in named.items():
 
 # %%
 # The gaps with their intervals. Hiding the means narrows the gap of the selection rates; hiding
-# them among people of the same outcome narrows the gaps of the error rates. ``to_metric_frame``
-# hands the predictions over to fairlearn.
+# them among people of the same outcome narrows the gaps of the error rates. Their ``data``
+# are the predictions, for example for ``fairlearn.metrics.MetricFrame``.
 
 _, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained", sharey=True)
 places = np.arange(len(named))

@@ -10,10 +10,10 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = os.environ.get(_name) or "1"
 
 import pytest
-from helpers.data import make_groups
+from helpers.data import diabetes_by_sex, make_groups
 
 from fairpca import GroupMoments
-from fairpca.datasets import load_diabetes_by_sex, load_tcred
+from fairpca.datasets import load_tcred
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -55,7 +55,7 @@ def diabetes_files(tmp_path_factory):
     from pyarrow import parquet as pq
 
     folder = tmp_path_factory.mktemp("data")
-    bunch = load_diabetes_by_sex(prepare=False)
+    bunch = diabetes_by_sex(prepare=False)
     columns = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
     ids = [f"{i:04d}" for i in range(len(bunch.data))]
     ward = [("north", "south", "east")[i % 3] for i in range(len(ids))]

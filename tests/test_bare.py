@@ -21,7 +21,6 @@ import fairpca
 from fairpca import (
     BlindPCA,
     FairPCA,
-    FairPLS,
     GroupMoments,
     MinMaxPCA,
     SubsetFairPCA,
@@ -31,16 +30,15 @@ from fairpca import (
     load_model,
     metrics,
     plotting,
-    reproduction,
     tradeoff_path,
 )
 from fairpca.__main__ import main
 
 #: Whatever the extras install.
 OPTIONAL = [
-    *("altair", "array_api_strict", "cvxpy", "dask", "distributed", "fairlearn"),
+    *("array_api_strict", "cvxpy", "dask", "distributed", "fairlearn"),
     *("hypothesis", "jinja2"),
-    *("matplotlib", "onnx", "onnxruntime", "pandas", "playwright", "polars", "pooch", "pyarrow"),
+    *("matplotlib", "onnx", "onnxruntime", "pandas", "playwright", "polars", "pyarrow"),
     *("pymoo", "pyspark", "rich", "safetensors", "torch", "typer", "vl_convert"),
 ]
 
@@ -133,8 +131,8 @@ def test_moments_and_path(data):
 
 
 def test_audit(data):
-    result = audit(*data, FairPCA(2), n_points=3, n_folds=2, n_resamples=20)
-    assert result.fair.disparity < result.pca.disparity
+    result = audit(*data, FairPCA(2), n_points=3, n_folds=2)
+    assert result.fit.status == FairPCA(2).fit(data[0], sensitive_features=data[1]).status_
 
 
 def test_bundled_data():
@@ -156,18 +154,12 @@ def test_model_files(fair, tmp_path):
             call(tmp_path / "there.safetensors")
 
 
-@missing("onnx")
-def test_onnx(fair, tmp_path):
-    with pytest.raises(ImportError, match=r'onnx.*pip install "fairpca\[onnx\]"'):
-        fair.to_onnx(tmp_path / "m.onnx")
-
-
 @missing("pyarrow")
 def test_files(fair, tmp_path):
     (tmp_path / "d.csv").write_text("a,g\n1,x\n2,y\n")
     for call in (
-        lambda: GroupMoments.from_files(tmp_path / "d.csv", group="g"),
-        lambda: FairPCA(1).fit_files(tmp_path / "d.csv", group="g"),
+        lambda: GroupMoments.from_files(tmp_path / "d.csv", sensitive_features="g"),
+        lambda: FairPCA(1).fit_files(tmp_path / "d.csv", sensitive_features="g"),
         lambda: fair.transform_files(tmp_path / "d.csv", tmp_path / "s.csv"),
     ):
         with pytest.raises(ImportError, match=r"pyarrow.*pip install .fairpca\[files\]"):
@@ -176,15 +168,8 @@ def test_files(fair, tmp_path):
 
 @missing("matplotlib")
 def test_drawing(data):
-    display = plotting.GroupErrorDisplay.from_data(*data)
     with pytest.raises(ImportError, match=r'matplotlib.*pip install "fairpca\[plot\]"'):
-        display.plot()
-
-
-@missing("matplotlib")
-def test_reproduction(tmp_path):
-    with pytest.raises(ImportError, match=r'matplotlib.*pip install "fairpca\[plot\]"'):
-        reproduction.reproduce(tmp_path, datasets=["lsac"])
+        plotting.GroupErrorDisplay.from_data(*data)
 
 
 @missing("pymoo")
@@ -194,19 +179,9 @@ def test_search_for_subsets():
         SubsetFairPCA(9, solver="spea2").fit(X, sensitive_features=groups)
 
 
-@missing("fairlearn")
-def test_outcomes(data):
-    X, groups = data
-    y = X[:, 0] > X[:, 0].mean()
-    pls = FairPLS(2, notion="equalized_odds").fit(X, y, sensitive_features=groups)
-    result = metrics.classifier_outcomes(pls, X, y, groups, n_boot=2)[0]
-    with pytest.raises(ImportError, match=r"fairlearn.*pip install 'fairpca\[outcomes\]'"):
-        result.to_metric_frame()
-
-
 @missing("jinja2")
 def test_page(data, tmp_path):
-    result = audit(*data, FairPCA(2), n_points=3, n_folds=2, n_resamples=20)
+    result = audit(*data, FairPCA(2), n_points=3, n_folds=2)
     with pytest.raises(ImportError, match=r'pip install "fairpca\[cli\]"'):
         result.to_html(tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
@@ -220,13 +195,6 @@ def test_command(capsys):
     error = capsys.readouterr().err
     assert error.endswith('install it with pip install "fairpca[cli]".\n')
     assert len(error.splitlines()) == 1
-
-
-@missing("pooch")
-def test_data_to_download(monkeypatch):
-    monkeypatch.delenv("FAIRPCA_DATA", raising=False)
-    with pytest.raises(ImportError, match=r'pooch: pip install "fairpca\[data\]"'):
-        datasets.load_tcred()
 
 
 @pytest.mark.skipif(not any(map(installed, OPTIONAL)), reason="nothing optional is installed")

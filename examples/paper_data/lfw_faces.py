@@ -4,13 +4,14 @@ Faces of women and men, rebuilt
 
 The same six faces rebuilt from 20 numbers each, by PCA and by every fair projection, with the error
 of each face; and the components as pictures. Needs the file of LFW; see
-:func:`fairpca.datasets.load_lfw`. ``fairpca reproduce`` draws both figures too.
+:func:`fairpca.datasets.load_lfw`. ``python -m reproduction`` draws both figures too; run
+this example from the root of the repository.
 """
 
 from pathlib import Path
 
 from fairpca.datasets import load_lfw
-from fairpca.reproduction.faces import draw_faces
+from reproduction.faces import draw_faces
 
 for file in draw_faces(load_lfw(), Path("faces")):
     print(file)

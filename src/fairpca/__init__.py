@@ -6,11 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairpca._audit.audit import audit
-    from fairpca._audit.model import ModelAudit
-    from fairpca._audit.result import Audit
+    from fairpca._audit.judge import audit
+    from fairpca._audit.models import audit_model
+    from fairpca._audit.record import Audit, ModelAudit
     from fairpca._estimators.blind_pca import BlindPCA
     from fairpca._estimators.fair_pca import FairPCA
+    from fairpca._estimators.fair_pca_cv import FairPCACV
     from fairpca._estimators.fair_pls import FairPLS
     from fairpca._estimators.minmax_pca import MinMaxPCA
     from fairpca._estimators.robust_fair_pca import RobustFairPCA
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fairpca._estimators.welfare_pca import WelfarePCA
     from fairpca._models.safetensors import load_model
     from fairpca._moments.group_moments import GroupMoments
+    from fairpca._tables import read_table
     from fairpca.exceptions import (
         DualityGapWarning,
         LevellingDownWarning,
@@ -29,22 +31,25 @@ __version__ = "0.1.0.dev0"
 
 # Loaded when first used: `fairpca --help` must not wait a second for scikit-learn.
 _HOMES = {
-    "Audit": "_audit.result",
+    "Audit": "_audit.record",
     "BlindPCA": "_estimators.blind_pca",
     "DualityGapWarning": "exceptions",
     "FairPCA": "_estimators.fair_pca",
+    "FairPCACV": "_estimators.fair_pca_cv",
     "FairPLS": "_estimators.fair_pls",
     "GroupMoments": "_moments.group_moments",
     "LevellingDownWarning": "exceptions",
     "MinMaxPCA": "_estimators.minmax_pca",
-    "ModelAudit": "_audit.model",
+    "ModelAudit": "_audit.record",
     "ParityInfeasibleWarning": "exceptions",
     "RobustFairPCA": "_estimators.robust_fair_pca",
     "SubsetFairPCA": "_estimators.subset_pca",
     "TradeoffPath": "path",
     "WelfarePCA": "_estimators.welfare_pca",
-    "audit": "_audit.audit",
+    "audit": "_audit.judge",
+    "audit_model": "_audit.models",
     "load_model": "_models.safetensors",
+    "read_table": "_tables",
     "tradeoff_path": "path",
 }
 
@@ -53,6 +58,7 @@ __all__ = [
     "BlindPCA",
     "DualityGapWarning",
     "FairPCA",
+    "FairPCACV",
     "FairPLS",
     "GroupMoments",
     "LevellingDownWarning",
@@ -65,7 +71,9 @@ __all__ = [
     "WelfarePCA",
     "__version__",
     "audit",
+    "audit_model",
     "load_model",
+    "read_table",
     "tradeoff_path",
 ]
 
@@ -79,4 +87,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -6,7 +6,6 @@ from sklearn.utils._param_validation import (
     Interval,
     RealNotInt,
     StrOptions,
-    validate_parameter_constraints,
 )
 
-__all__ = ["Interval", "RealNotInt", "StrOptions", "validate_parameter_constraints"]
+__all__ = ["Interval", "RealNotInt", "StrOptions"]

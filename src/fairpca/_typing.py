@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
-Codes: TypeAlias = NDArray[np.intp]  # of groups: which of the sorted labels each row has
+Codes: TypeAlias = NDArray[np.intp]  # for each row, the number of its label among the sorted labels
 Labels: TypeAlias = NDArray[Any]
 
-#: The mean that second moments are taken about.
-Center = Literal["overall", "group"]
+#: The point that second moments are taken about: the mean of all rows, each group's own mean, or
+#: the mean of the group means, in which each group counts once.
+Center = Literal["overall", "group", "balanced"]

@@ -32,7 +32,7 @@ class LevellingDownWarning(UserWarning):
 
 
 class FewRowsWarning(UserWarning):
-    """Few rows decide: who is worse off under PCA, or for whose sake other groups pay."""
+    """The result depends on very few rows."""
 
 
 _OF_FITS = (
@@ -44,7 +44,7 @@ _OF_FITS = (
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn where the user's code called this library."""
+    """Warn at the line of the user's code that called this library."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
@@ -53,7 +53,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Fit without these warnings, where errors, status and gap are reported instead."""
+    """Silence these warnings, for callers that report errors, status and gap themselves."""
     with warnings.catch_warnings():
         for category in _OF_FITS:
             warnings.simplefilter("ignore", category)
@@ -62,7 +62,7 @@ def quietly() -> Iterator[None]:
 
 @contextmanager
 def noted() -> Iterator[list[warnings.WarningMessage]]:
-    """Collect the warnings of a fit, for a place that prints them itself."""
+    """Collect the warnings of a fit, for callers that print them themselves."""
     with warnings.catch_warnings(record=True) as caught:
         for category in _OF_FITS:
             warnings.simplefilter("always", category)

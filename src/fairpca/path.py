@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
+from fairpca._cv.held_out import PCA
+from fairpca._cv.leave_out import LeaveOut, check_folds_of
+from fairpca._cv.split import learn_repeats
+from fairpca._cv.stopping import CrossFit, disparity_interval
 from fairpca._estimators.advice import largest_gap
-from fairpca._estimators.held_out import INTERVAL_LEVEL, CrossFit
-from fairpca._input.checks import check_integer, check_several_groups
-from fairpca._moments.dealing import learn_folds
-from fairpca._moments.folds import Folds, check_folds_of
+from fairpca._input.checks import (
+    check_group_labels,
+    check_integer,
+    check_same_order,
+    check_several_groups,
+)
+from fairpca._input.device import is_dask
+from fairpca._input.labels import encode_few_groups
+from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
-from fairpca._problems.fair import FairProblem
+from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
 from fairpca._solvers import solve
@@ -31,12 +38,12 @@ from fairpca.exceptions import DualityGapWarning, warn
 
 __all__ = ["HeldOutPath", "MarkedPoint", "TradeoffPath", "tradeoff_path"]
 
-_NEGATIVE = -1e-9  # of the largest weight of a group: less than rounding
+_NEGATIVE = -1e-9  # weights of groups between this and zero are rounding
 
 
 @dataclass(frozen=True)
 class MarkedPoint:
-    """Where a method of its own name ends, with the fields of :class:`TradeoffPath`."""
+    """Where a named method ends, with the fields of :class:`TradeoffPath`."""
 
     alpha: float
     reconstruction_error: float
@@ -48,19 +55,9 @@ class MarkedPoint:
 class HeldOutPath:
     """The figures of the points for rows that were not fitted to.
 
-    Each interval, with its ends last, has a level of 95 % for its point alone.
-
-    Attributes
-    ----------
-    reconstruction_error, disparity : ndarray of shape (n_points,)
-    reconstruction_error_interval, disparity_interval : ndarray of shape (n_points, 2)
-    group_errors : ndarray of shape (n_points, k)
-    group_errors_interval : ndarray of shape (n_points, k, 2)
-    changes : ndarray of shape (n_points, k)
-        How much larger each group's error is than under PCA, for the same rows.
-    changes_interval : ndarray of shape (n_points, k, 2)
-    marks : dict of str to MarkedPoint
-        The ends of the methods in ``TradeoffPath.marks``, for these rows.
+    Fields are those of :class:`TradeoffPath`. Each interval, with its ends along the last axis, has
+    a level of 95 % for its point alone. ``changes`` says how much larger each group's error is than
+    under PCA, for the same rows.
     """
 
     reconstruction_error: Array
@@ -73,13 +70,6 @@ class HeldOutPath:
     changes_interval: Array
     marks: dict[str, MarkedPoint]
 
-    def __repr__(self) -> str:
-        D, R, last = self.disparity, self.reconstruction_error, len(self.disparity) - 1
-        return (
-            f"HeldOutPath({last + 1} points, disparity {D[0]:.4g} to {D[last]:.4g}, "
-            f"reconstruction_error {R[0]:.4g} to {R[last]:.4g})"
-        )
-
 
 @dataclass(frozen=True, repr=False)
 class TradeoffPath:
@@ -90,26 +80,21 @@ class TradeoffPath:
 
     Attributes
     ----------
-    alpha : ndarray of shape (n_points,)
-        Weighting at which each point is optimal, falling from 1; NaN for more than two groups.
-    reconstruction_error : ndarray of shape (n_points,)
+    alpha, reconstruction_error, disparity : ndarray of shape (n_points,)
+        The weighting at which each point is optimal, falling from 1 (NaN for more than two groups);
+        overall error; and disparity as in :class:`FairPCA`, evenly spaced.
     group_errors : ndarray of shape (n_points, k)
         In the order of ``groups``.
-    disparity : ndarray of shape (n_points,)
-        Error of the harmed group minus that of the privileged one, or for more than two groups
-        largest minus smallest error; evenly spaced.
     components : ndarray of shape (n_points, n_components, n_features)
         Orthonormal bases of the projections.
-    groups : ndarray of shape (k,)
-    privileged_group, harmed_group : label
-        The groups that PCA treats best and worst.
-    n_components : int
+    groups, privileged_group, harmed_group, n_components
+        As in :class:`FairPCA`.
     parity_reached : bool
         Whether the last point has zero disparity.
     efficient : ndarray of bool, shape (n_points,)
         Whether a point is proven to be efficient: no projection has a smaller error for one group
-        without a larger one for another. The points after these are levelled down, for two groups;
-        for more they may be.
+        without a larger one for another. Later points are levelled down, or may be for more than
+        two groups.
     marks : dict of str to MarkedPoint
         The ends of "PCA", "efficient" (``constraint="pareto"``), "c-FPCA" (``"no_worse"``) and
         "u-FPCA" (None).
@@ -117,9 +102,8 @@ class TradeoffPath:
         How much smaller the overall error of a point could be; of the last point, its disparity if
         that is not zero. Rounding for two groups.
     held_out : HeldOutPath or None
-        With ``cv``: the same for rows that were not fitted to, with intervals. Each fold has its
-        own frontier; two groups are fitted at the weighting of the point, more at the same part
-        of the way.
+        With ``cv``: the same for rows that were not fitted to. Each fold has its own frontier; two
+        groups are fitted at the weighting of the point, more at the same part of the way.
     """
 
     alpha: Array
@@ -137,13 +121,27 @@ class TradeoffPath:
     duality_gap: Array
     held_out: HeldOutPath | None = None
 
+    def to_frame(self) -> Any:
+        """The points as a pandas data frame, a row each; with ``cv`` the held-out figures too."""
+        from pandas import DataFrame
+
+        columns = {name: getattr(self, name) for name in ("alpha", "efficient", "duality_gap")}
+        for source, prefix in ((self, ""), (self.held_out, "held_out_")):
+            if source is None:
+                continue
+            columns[f"{prefix}disparity"] = source.disparity
+            columns[f"{prefix}reconstruction_error"] = source.reconstruction_error
+            for g, label in enumerate(self.groups.tolist()):
+                columns[f"{prefix}group_errors_{label}"] = source.group_errors[:, g]
+        return DataFrame(columns)
+
     def __repr__(self) -> str:
-        from fairpca.report._notebook import path_as_text
+        from fairpca.report import path_as_text
 
         return path_as_text(self)
 
     def _repr_html_(self) -> str:
-        from fairpca.report._notebook import path_as_html
+        from fairpca.report import path_as_html
 
         return path_as_html(self)
 
@@ -155,9 +153,11 @@ def tradeoff_path(
     n_components: int,
     n_points: int = 30,
     sample_weight: Any = None,
+    standardize: bool = False,
     normalize: bool = False,
     min_group_size: int = 1,
     small_groups: SmallGroups = "error",
+    max_groups: int | None = None,
     tol: float = 1e-6,
     cv: Any = None,
     random_state: Any = None,
@@ -174,18 +174,12 @@ def tradeoff_path(
     n_points : int, default=30
         Number of points, at evenly spaced disparities; at least 2.
     sample_weight : array-like of shape (n_samples,), optional
-    normalize : bool, default=False
-        Divide each group's error by its own total variance, as in :class:`FairPCA`.
-    min_group_size : int, default=1
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        What becomes of groups of fewer rows, as in :class:`FairPCA`.
-    tol : float, default=1e-6
-        Largest duality gap that passes without a :class:`~fairpca.exceptions.DualityGapWarning`,
-        as in :class:`FairPCA`.
+    standardize, normalize, min_group_size, small_groups, max_groups, tol
+        As in :class:`FairPCA`.
     cv : int or scikit-learn splitter, optional
-        Judge the points by rows that were not fitted to as well, as in :class:`FairPCA`.
+        Judge the points by rows that were not fitted to as well, as in :class:`FairPCACV`.
     random_state : int, RandomState or None, default=None
-        Deals the rows to the folds.
+        An int gives other folds than None does.
 
     Returns
     -------
@@ -202,13 +196,20 @@ def tradeoff_path(
     >>> path.reconstruction_error.round(3)
     array([0.333, 0.6  , 0.867])
     """
-    moments = _moments(X_or_moments, sensitive_features, sample_weight, cv, random_state)
+    rows = X_or_moments, sensitive_features, sample_weight
+    least = 1 if small_groups == "error" else min_group_size
+    moments, *others = _learnt(*rows, cv, random_state, max_groups, least)
     settled = settle_small_groups(moments, min_group_size, small_groups)
     if cv is not None:
         check_folds_of(settled, cv)
+        settled = settled.with_repeats(others)
+    if standardize:
+        settled = settled.standardized()
     moments, compared = settled.moments, settled.compared
+    check_group_labels(moments.groups[compared], moments.counts[compared], max_groups)
     check_several_groups(moments.groups[compared].tolist(), int(moments.counts.sum()))
     check_integer("n_components", n_components, 1)
+    check_integer("n_points", n_points, 2)
     if n_components > moments.n_features:
         raise ValueError(
             f"n_components={n_components} is more than the {moments.n_features} features; pass an "
@@ -216,14 +217,11 @@ def tradeoff_path(
         )
     if not tol >= 0:
         raise ValueError(f"tol={tol}: pass a number that is not negative.")
-    check_integer("n_points", n_points, 2)
     operand = settled.measured(normalize)
     solutions = _walk(operand, int(n_components), int(n_points), tol)
-    fairest = solutions[-1]
+    fairest, labels = solutions[-1], moments.groups.tolist()
     errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])
-    bases = [fairest.pca.basis, *(s.basis for s in solutions)]
     gaps = np.maximum([0.0, *(s.gap for s in solutions)], 0.0)
-    labels = moments.groups.tolist()
     if any(s.gap > largest_gap(s, operand, tol) for s in solutions):
         warn(
             f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, more "
@@ -231,21 +229,23 @@ def tradeoff_path(
             "accept it.",
             DualityGapWarning,
         )
-    marks, held_out = _marks(operand, solutions, tol), None
+    marks, held_out = _marked_points(operand, solutions, tol), None
     if cv is not None:
         held_out = _held_out_path(settled, operand, solutions, marks, normalize, tol)
+    least_weights = [float(s.weights.min() / np.abs(s.weights).max()) for s in solutions]
     return TradeoffPath(
         alpha=np.array([1.0, *(s.alpha for s in solutions)]),
         reconstruction_error=errors @ operand.shares,
         group_errors=errors,
         disparity=disparity(errors, compared, fairest.harmed, fairest.privileged),
-        components=np.array([basis.T for basis in bases]),
+        components=np.array([fairest.pca.basis.T, *(s.basis.T for s in solutions)]),
         groups=moments.groups,
         privileged_group=labels[fairest.privileged],
         harmed_group=labels[fairest.harmed],
         n_components=int(n_components),
         parity_reached=fairest.status in (Status.PARITY, Status.ALREADY_FAIR),
-        efficient=np.array([True, *(_is_efficient(s.weights) for s in solutions)]),
+        # Efficient: no group's error is rewarded.
+        efficient=np.array([1.0, *least_weights]) >= _NEGATIVE,
         marks=marks,
         duality_gap=gaps,
         held_out=held_out,
@@ -260,82 +260,83 @@ def _held_out_path(
     normalize: bool,
     tol: float,
 ) -> HeldOutPath:
-    """The points after PCA, and PCA, for rows that were not fitted to."""
-    fairest, n, folds = solutions[-1], len(solutions), Folds(settled)
+    """PCA, the points after it and the marks, for rows that were not fitted to.
+
+    Two groups are fitted at the weighting of each point, more at the same part of the way. The
+    efficient end of more groups is on a way of its own.
+    """
+    fairest, n, folds = solutions[-1], len(solutions), LeaveOut(settled)
     two = len(operand.shares) == 2
-    stops = [1 - s.alpha if two else (i + 1) / n for i, s in enumerate(solutions)]
 
     def along(way: FairProblem) -> CrossFit:
         walk = Walk(way, fairest, operand.shares, operand.compared, tol)
         return CrossFit(folds, walk, fairest.basis.shape[1], normalize)
 
     cross_fit = along(FairProblem())
-    held_out = cross_fit.at(stops)
-    at = np.searchsorted(held_out.stops, [0.0, *stops])
-
-    def interval(values: Array, margin: Callable[[float], Array], least: Any = -np.inf) -> Array:
-        wide = margin(INTERVAL_LEVEL)
-        return np.stack([np.maximum(values - wide, least), values + wide], axis=-1)[at]
-
-    errors, changes = held_out.group_errors, held_out.changes
+    stops = [0.0, *(1 - s.alpha if two else (i + 1) / n for i, s in enumerate(solutions))]
+    curve = cross_fit.at(stops)
+    at = np.searchsorted(curve.stops, stops).tolist()
+    points = curve.held_out.projections(at)
+    errors = points.interval(lambda totals: totals.group_errors).clipped(0.0)
+    overall = points.interval(lambda totals: totals.overall).clipped(0.0)
+    changes = points.interval(lambda totals: totals.changes).clipped(-errors.estimate[PCA])
+    disparities = [disparity_interval(points, p, curve.sides) for p in range(len(at))]
+    first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
+    held_out_marks = {}
+    for name, mark in marks.items():
+        fitted, stop = cross_fit, 1 - mark.alpha
+        if name == "efficient" and not two:
+            fitted, stop = along(FairProblem(constraint="pareto")), 1.0
+        elif not two:
+            stop = (first - mark.disparity) / (first - last) if first > last else 0.0
+        curve = fitted.at([stop])
+        i, totals = int(np.searchsorted(curve.stops, stop)), curve.totals
+        R, D = float(totals.overall[i]), float(curve.disparity[i])
+        held_out_marks[name] = MarkedPoint(mark.alpha, R, totals.group_errors[i], D)
     return HeldOutPath(
-        reconstruction_error=held_out.overall[at],
-        reconstruction_error_interval=interval(held_out.overall, held_out.overall_margin, 0.0),
-        group_errors=errors[at],
-        group_errors_interval=interval(errors, held_out.errors_margin, 0.0),
-        disparity=held_out.disparity[at],
-        disparity_interval=interval(held_out.disparity, held_out.disparity_margin),
-        changes=changes[at],
-        changes_interval=interval(changes, held_out.changes_margin, -errors[0]),
-        marks=_held_out_marks(marks, cross_fit, along),
+        reconstruction_error=overall.estimate,
+        reconstruction_error_interval=overall.ends,
+        group_errors=errors.estimate,
+        group_errors_interval=errors.ends,
+        disparity=np.array([float(interval.estimate) for interval in disparities]),
+        disparity_interval=np.array([interval.ends for interval in disparities]),
+        changes=changes.estimate,
+        changes_interval=changes.ends,
+        marks=held_out_marks,
     )
 
 
-def _held_out_marks(
-    marks: dict[str, MarkedPoint], cross_fit: CrossFit, along: Callable[[FairProblem], CrossFit]
-) -> dict[str, MarkedPoint]:
-    """The marked points for rows that were not fitted to.
-
-    Two groups are fitted at the weighting of the mark, more at the same part of the way. The
-    efficient end of more groups is on a way of its own.
-    """
-    first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
-    found = {}
-    for name, mark in marks.items():
-        fitted, stop = cross_fit, 1 - mark.alpha
-        if name == "efficient" and len(mark.group_errors) > 2:
-            fitted, stop = along(FairProblem(constraint="pareto")), 1.0
-        elif len(mark.group_errors) > 2:
-            stop = (first - mark.disparity) / (first - last) if first > last else 0.0
-        held_out = fitted.at([stop])
-        i = int(np.searchsorted(held_out.stops, stop))
-        R, D = float(held_out.overall[i]), float(held_out.disparity[i])
-        found[name] = MarkedPoint(mark.alpha, R, held_out.group_errors[i], D)
-    return found
-
-
-def _moments(
-    X: Any, sensitive_features: Any, sample_weight: Any, cv: Any, random_state: Any
-) -> GroupMoments | ImplicitMoments:
+def _learnt(
+    X: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    cv: Any,
+    random_state: Any,
+    max_groups: int | None,
+    min_group_size: int,
+) -> list[Any]:
+    """The moments; with a splitter that repeats itself, those of each repeat."""
     if isinstance(X, GroupMoments):
-        return X
+        return [X]
     if sensitive_features is None:
         raise TypeError(
             "sensitive_features is missing: pass tradeoff_path(X, sensitive_features=groups, ...) "
             "with one group label per row, or GroupMoments instead of X."
         )
-    if cv is not None:
-        rng = check_random_state(random_state)
-        return learn_folds(X, sensitive_features, sample_weight, cv, rng)
-    return learn(X, sensitive_features, sample_weight)
+    check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
+    if not is_dask(X):
+        X = as_rows(X)
+        sensitive_features = encode_few_groups(
+            sensitive_features, X.n_rows, max_groups, min_group_size
+        )
+    if cv is None:
+        return [learn(X, sensitive_features, sample_weight)]
+    return [*learn_repeats(X, sensitive_features, sample_weight, cv, random_state)]
 
 
-def _is_efficient(weights: Array) -> bool:
-    """Whether no group's error is rewarded."""
-    return bool(weights.min() >= _NEGATIVE * np.abs(weights).max())
-
-
-def _marks(operand: Operand, solutions: Sequence[Solution], tol: float) -> dict[str, MarkedPoint]:
+def _marked_points(
+    operand: Operand, solutions: Sequence[Solution], tol: float
+) -> dict[str, MarkedPoint]:
     """The methods between PCA and the fairest projection, which is u-FPCA."""
     fairest, rank = solutions[-1], solutions[-1].basis.shape[1]
     start = replace(solutions[max(len(solutions) - 2, 0)], alpha=fairest.alpha)
@@ -344,32 +345,25 @@ def _marks(operand: Operand, solutions: Sequence[Solution], tol: float) -> dict[
         "c-FPCA": solve(FairProblem(constraint="no_worse"), operand, rank, tol, start),
         "u-FPCA": fairest,
     }
-    points = {"PCA": (1.0, fairest.pca.errors)}
-    points |= {name: (solution.alpha, solution.errors) for name, solution in ends.items()}
+    points = {"PCA": (1.0, fairest.pca.errors)} | {n: (s.alpha, s.errors) for n, s in ends.items()}
     sides = operand.compared, fairest.harmed, fairest.privileged
     return {
-        name: MarkedPoint(
-            alpha, float(operand.shares @ errors), errors, float(disparity(errors, *sides))
-        )
-        for name, (alpha, errors) in points.items()
+        name: MarkedPoint(alpha, float(operand.shares @ R), R, float(disparity(R, *sides)))
+        for name, (alpha, R) in points.items()
     }
 
 
 def _walk(operand: Operand, rank: int, n_points: int, tol: float) -> list[Solution]:
     """The solutions after PCA at evenly spaced disparities, the fairest one last."""
-    fairest = solve(FairProblem(), operand, rank, tol, several=True)
+    fairest = solve(FairProblem(), operand, rank, tol)
     ends = np.array([fairest.pca.errors, fairest.errors])
     first, last = disparity(ends, operand.compared, fairest.harmed, fairest.privileged)
-    solutions, start, guess = [], fairest, nan
-    before = 1.0
+    solutions, start, guess, before = [], fairest, nan, 1.0
     for target in np.linspace(first, last, n_points)[1:-1].tolist():
         problem = FairProblem(max_disparity=max(target, 0.0))
         start = solve(problem, operand, rank, tol, replace(start, alpha=guess))
         solutions.append(start)
-        guess, before = _next_alpha(before, start.alpha), start.alpha
+        # Evenly spaced disparities are nearly so in 1 / alpha.
+        guess = 1 / (2 / start.alpha - 1 / before) if start.alpha > 0 else nan
+        before = start.alpha
     return [*solutions, fairest]
-
-
-def _next_alpha(before: float, here: float) -> float:
-    """Alpha one point further on: evenly spaced disparities are nearly so in ``1 / alpha``."""
-    return 1 / (2 / here - 1 / before) if here > 0 else nan

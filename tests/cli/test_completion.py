@@ -11,7 +11,7 @@ pytest.importorskip("typer", reason="the command needs the cli extra")
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("fairpca re", {"report", "reproduce"}),
+        ("fairpca re", {"report"}),
         ("fairpca report --model-c", {"--model-card"}),
         ("fairpca fit --constraint ", {"pareto", "no_worse", "none"}),
     ],

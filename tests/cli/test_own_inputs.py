@@ -75,7 +75,7 @@ def test_report_tells_two_names_of_one_file(folder):
 
 def test_the_library_does_not_replace_its_input(folder):
     before = (folder / "hard.csv").read_bytes()
-    fair = fairpca.FairPCA(1).fit_files(folder / "in", group="sex")
+    fair = fairpca.FairPCA(1).fit_files(folder / "in", sensitive_features="sex")
     for out in (folder / "hard.csv", folder / "in" / "scores.csv"):
         with pytest.raises(ValueError, match="read"):
             fair.transform_files(folder / "in", out)

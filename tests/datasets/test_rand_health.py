@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-
 import numpy as np
-import pytest
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA
-from fairpca.datasets import _pack_rand_health as pack
 from fairpca.datasets import load_rand_health
-from fairpca.datasets._rand_health import RAND_HEALTH
 from fairpca.metrics import group_reconstruction_errors
 
 
@@ -23,11 +17,10 @@ def test_table():
     assert bunch.data.dtype == np.float64
     assert np.sum(bunch.sensitive_features == "black") == 1086
     assert bunch.groups.tolist() == ["black", "others"]
-    assert bunch.feature_names == list(pack.COLUMNS)[:-1]
+    assert len(bunch.feature_names) == 14
     np.testing.assert_allclose(bunch.data.std(axis=0, ddof=1), 1)
     assert "public domain" in raw.description
     assert "standardised" not in raw.description
-    assert RAND_HEALTH.stat().st_size < 70_000
 
 
 def test_columns_hold_what_they_say():
@@ -42,31 +35,6 @@ def test_columns_hold_what_they_say():
     assert column["age"][column["child"] == 1].max() < 18.1
     sizes = np.exp(column["log_family_size"])
     np.testing.assert_allclose(sizes, np.rint(sizes), rtol=0.005)
-
-
-def test_first_years_of_people_whose_race_is_known():
-    year = dict.fromkeys((column.source for column in pack.COLUMNS.values()), "1.26")
-    years = [
-        {**year, "zper": "a", "black": "1", "linc": "9.528776"},
-        {**year, "zper": "a", "black": "1", "linc": "3"},  # a later year
-        {**year, "zper": "b", "black": ".5106383"},  # imputed
-        {**year, "zper": "c", "black": "0", "educdec": ""},  # missing
-        {**year, "zper": "d", "black": "0", "xage": "12.0"},
-    ]
-    rows = [dict(zip(pack.COLUMNS, row, strict=True)) for row in pack.first_years(years)]
-    assert [row["black"] for row in rows] == ["1", "0"]
-    assert [row["log_income"] for row in rows] == ["9.53", "1.26"]
-    assert [row["age"] for row in rows] == ["1.3", "12"]
-
-
-def test_script_makes_the_bundled_table_again(tmp_path):
-    if importlib.util.find_spec("statsmodels") is None:
-        pytest.skip("statsmodels is not installed: it holds the source")
-    pack.pack_rand_health(tmp_path / "again.csv.gz")
-    # zlib's versions compress differently.
-    assert gzip.decompress((tmp_path / "again.csv.gz").read_bytes()) == gzip.decompress(
-        RAND_HEALTH.read_bytes()
-    )
 
 
 def test_black_participants_gain_on_rows_held_out():

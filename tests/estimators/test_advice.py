@@ -8,10 +8,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fairpca import BlindPCA, FairPCA, MinMaxPCA, WelfarePCA
+from fairpca import BlindPCA, FairPCA, FairPCACV, MinMaxPCA, WelfarePCA
 from fairpca._estimators.advice import warn_of_held_out
-from fairpca._problems.fair import FairProblem
-from fairpca.exceptions import FewRowsWarning, LevellingDownWarning, noted, quietly
+from fairpca._problems.problems import FairProblem
+from fairpca.exceptions import (
+    DualityGapWarning,
+    FewRowsWarning,
+    LevellingDownWarning,
+    noted,
+    quietly,
+)
 
 
 @cache
@@ -37,7 +43,7 @@ def said_by(model, X, groups):
     "model",
     [
         FairPCA(4),
-        FairPCA(4, cv=5, random_state=0),
+        FairPCACV(4, cv=5),
         FairPCA(4, normalize=True),
         MinMaxPCA(4),
         WelfarePCA(4),
@@ -106,3 +112,38 @@ def test_a_price_that_was_limited_already_is_to_be_smaller(given, advice):
     with pytest.warns(LevellingDownWarning) as caught:
         warn_of_held_out(problem, np.array([0.5, 0.0]), pca_errors, 0.0)
     assert str(caught[0].message).endswith(advice)
+
+
+def test_groups_of_one_row_each_are_named():
+    rng = np.random.default_rng(1)
+    X, groups = rng.normal(size=(12, 6)), [f"person {i}" for i in range(12)]
+    said = said_by(FairPCA(2, tol=1), X, groups)
+    assert len(said) == 1
+    assert "has only 1 row and steers the projection" in said[0]
+    assert "that of another group rises" in said[0]
+
+
+def test_levelling_down_names_who_is_worse_off_and_by_how_much():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(200, 3)), np.where(np.arange(200) % 2 == 0, "wide", "narrow")
+    X[groups == "wide"] *= 4
+    fair = FairPCA(1, constraint=None)
+    with noted() as caught:
+        fair.fit(X, sensitive_features=groups)
+    (said,) = [str(w.message) for w in caught if w.category is LevellingDownWarning]
+    changes = 100 * (fair.group_errors_ / fair.pca_group_errors_ - 1)
+    assert changes.min() > 0
+    for label, change in zip(fair.groups_, changes, strict=True):
+        assert f"{str(label)!r} by {change:.3g} %" in said
+
+
+def test_a_gap_is_said_as_tol_is_meant():
+    """Relative first, so that it can be compared with tol."""
+    rng = np.random.default_rng(7)
+    X = 10 * rng.normal(size=(120, 5)) @ rng.normal(size=(5, 5))
+    model = MinMaxPCA(1)
+    with noted() as caught:
+        model.fit(X, sensitive_features=np.arange(120) % 6)
+    (said,) = [str(w.message) for w in caught if w.category is DualityGapWarning]
+    assert f"by up to {100 * model.duality_gap_ / model.group_losses_.max():.3g} %" in said
+    assert f"duality_gap_ = {model.duality_gap_:.3g}" in said

@@ -101,10 +101,10 @@ def test_a_budget_that_pca_keeps_to_is_pca():
     np.testing.assert_allclose(np.abs(blind.components_), np.abs(PCA(2).fit(X).components_))
 
 
-@pytest.mark.parametrize("covariances", [3, 0.5])
+@pytest.mark.parametrize("covariances", [{"hide_covariances": 3}, {"keep_covariances": 0.5}])
 def test_covariances_of_two_groups_by_their_difference(covariances):
     X, groups, _ = people((90, 60))
-    blind = BlindPCA(2, covariances=covariances).fit(X, sensitive_features=groups)
+    blind = BlindPCA(2, **covariances).fit(X, sensitive_features=groups)
     A, B = X[groups == "g0"], X[groups == "g1"]
     N = null_space((A.mean(axis=0) - B.mean(axis=0))[None])
     values, vectors = np.linalg.eigh(N.T @ (np.cov(A.T, bias=True) - np.cov(B.T, bias=True)) @ N)
@@ -123,7 +123,7 @@ def test_covariances_of_more_groups_differ_less():
         return max(np.linalg.norm(a - b, 2) for a in own for b in own)
 
     plain = BlindPCA(2).fit(X, sensitive_features=groups)
-    more = BlindPCA(2, covariances=4).fit(X, sensitive_features=groups)
+    more = BlindPCA(2, hide_covariances=4).fit(X, sensitive_features=groups)
     assert apart(more) < 0.5 * apart(plain)
     assert more.hidden_directions_.shape == (2 + 4, 8)
 
@@ -157,7 +157,7 @@ def ways_in(X, groups, y, folder):
     yield "blocks", in_blocks
     path = folder / "people.csv"
     frame.assign(group=groups, y=y).to_csv(path, index=False, float_format="%.17g")
-    yield "files", lambda blind: blind.fit_files(path, group="group", target="y")
+    yield "files", lambda blind: blind.fit_files(path, sensitive_features="group", target="y")
     weighted = np.vstack([X, X[:50]]), np.r_[y, y[:50]], np.r_[groups, groups[:50]]
     weights = np.r_[np.full(50, 0.25), np.ones(len(X) - 50), np.full(50, 0.75)]
     yield (
@@ -205,12 +205,12 @@ def test_very_many_features(params, monkeypatch):
     blind = BlindPCA(2, **params).fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(blind.components_, expected.components_, atol=1e-5)
     assert blind.mean_gap_ == pytest.approx(expected.mean_gap_, abs=1e-9)
-    with pytest.raises(ValueError, match="covariances=1 would need matrices with 40 rows"):
-        BlindPCA(2, covariances=1).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match="would need matrices with 40 rows"):
+        BlindPCA(2, hide_covariances=1).fit(X, sensitive_features=groups)
     monkeypatch.undo()
     wide = np.random.default_rng(0).normal(size=(6, 300_000)).astype(np.float32)
-    with pytest.raises(ValueError, match="covariances=1 would need matrices with 300000 rows"):
-        BlindPCA(2, covariances=1).fit(wide, sensitive_features=list("aaabbb"))
+    with pytest.raises(ValueError, match="would need matrices with 300000 rows"):
+        BlindPCA(2, hide_covariances=1).fit(wide, sensitive_features=list("aaabbb"))
 
 
 def test_a_large_offset_and_another_basis_change_nothing():
@@ -282,7 +282,7 @@ ODDS = {"notion": "equalized_odds"}
 BAD = [
     ({"n_components": 7}, {}, r"7 is too many: of n_features = 8 .* takes 2 and leaves 6"),
     ({"n_components": 5, **ODDS}, {}, r"takes 4 and leaves 4; pass n_components=4 or less"),
-    ({"n_components": 2, "covariances": 5}, {}, r"takes 7 and leaves 1.*a smaller one than 5"),
+    ({"n_components": 2, "hide_covariances": 5}, {}, r"takes 7 and leaves 1.*below 5"),
     (ODDS, {"y": lambda y: np.arange(len(y)) % 30}, r"many different whole numbers \(0, 1, 2, 3, "),
     ({"n_components": 0.99}, {}, r"cannot be reached.*group 'g\d' keeps 0"),
     (
@@ -290,8 +290,9 @@ BAD = [
         {},
         r"7 components has a mean gap of .*max_mean_gap=0.001; pass n_components=6 or less",
     ),
-    ({"covariances": 0}, {}, "covariances.*Got 0 instead"),
-    ({"covariances": 1.5}, {}, "covariances.*Got 1.5 instead"),
+    ({"hide_covariances": -1}, {}, "hide_covariances.*Got -1 instead"),
+    ({"keep_covariances": 1.5}, {}, "keep_covariances.*Got 1.5 instead"),
+    ({"hide_covariances": 2, "keep_covariances": 0.5}, {}, "pass one of them"),
     ({"max_mean_gap": -1.0}, {}, "max_mean_gap.*Got -1.0 instead"),
     ({"notion": "parity"}, {}, "notion.*Got 'parity' instead"),
     ({"fair": True}, {}, "fair.*Got True instead"),
@@ -357,7 +358,9 @@ def in_every_way(estimator, X, y, groups, folder):
     frame.to_csv(folder / "people.csv", index=False)
     frame.to_parquet(folder / "people.parquet")
     for name in ("people.csv", "people.parquet"):
-        yield partial(clone(estimator).fit_files, folder / name, group="group", target="y")
+        yield partial(
+            clone(estimator).fit_files, folder / name, sensitive_features="group", target="y"
+        )
     da = pytest.importorskip("dask.array", reason="needs the dask extra")
     chunks, outcomes = da.from_array(X, chunks=(110, 8)), da.from_array(y, chunks=110)
     yield lambda: clone(estimator).fit(chunks, outcomes, sensitive_features=groups)
@@ -365,7 +368,7 @@ def in_every_way(estimator, X, y, groups, folder):
 
 NONSENSE = {
     "one class": "one class only",
-    "missing": "missing label",
+    "missing": "missing (label|value)",
     "fractions": "not classes, such as",
     "counts": "many different whole numbers",
     "no such cell": "no row of group 'g1' has the outcome 'yes'",
@@ -383,7 +386,12 @@ def test_every_way_in_refuses_a_y_that_is_no_class(kind, estimator, tmp_path):
 
 @pytest.mark.parametrize(
     "estimator",
-    [BlindPCA(2, **ODDS), BlindPCA(2, covariances=2), FairPLS(2, **ODDS), FairPLS(3)],
+    [
+        BlindPCA(2, **ODDS),
+        BlindPCA(2, hide_covariances=2),
+        FairPLS(2, **ODDS),
+        FairPLS(3, notion=None),
+    ],
     ids=str,
 )
 def test_singular_covariances(estimator):

@@ -1,15 +1,15 @@
-"""FairPCA(cv=...): the stop is chosen by errors of rows that were not fitted to."""
+"""FairPCACV: the stop is chosen by errors of rows that were not fitted to."""
 
 from __future__ import annotations
 
 import pickle
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from helpers.data import make_groups
 from scipy.sparse import csr_array
+from scipy.stats import t
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.model_selection import (
@@ -22,11 +22,11 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import FairPCA, FairPCACV, GroupMoments, tradeoff_path
+from fairpca._cv.held_out import HeldOut
+from fairpca._cv.stopping import Curve, Sides, choose
 from fairpca._estimators.advice import warn_of_held_out
-from fairpca._estimators.held_out import HeldOutErrors
-from fairpca._estimators.stopping import kindest
-from fairpca._problems.fair import FairProblem
+from fairpca._problems.problems import FairProblem
 from fairpca.datasets import load_rand_health
 from fairpca.exceptions import LevellingDownWarning, ParityInfeasibleWarning
 
@@ -68,7 +68,7 @@ def held_out_by_hand(X, g, test_fold, r, alpha):
 def test_held_out_errors_are_those_of_refits(helped):
     X, g = helped
     test_fold = np.arange(len(X)) % FOLDS
-    fair = FairPCA(2, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
+    fair = FairPCACV(2, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
     assert fair.status_ == "stopped by cross-validation"
     assert 0 < fair.stop_ <= 1
     ours, pca = held_out_by_hand(X, g, test_fold, 2, fair.alpha_)
@@ -82,7 +82,7 @@ def test_held_out_errors_are_those_of_refits(helped):
 
 def test_the_projection_is_that_of_all_rows_at_the_stop(helped):
     X, g = helped
-    fair = FairPCA(2, cv=FOLDS, random_state=0).fit(X, sensitive_features=g)
+    fair = FairPCACV(2, cv=FOLDS).fit(X, sensitive_features=g)
     fixed = FairPCA(2, alpha=fair.alpha_).fit(X, sensitive_features=g)
     np.testing.assert_allclose(fair.components_, fixed.components_, atol=1e-9)
     assert fair.duality_gap_ < 1e-9
@@ -91,7 +91,7 @@ def test_the_projection_is_that_of_all_rows_at_the_stop(helped):
 
 def test_intervals_hold_the_estimates_and_say_who_gains(helped):
     X, g = helped
-    fair = FairPCA(2, cv=10, random_state=0).fit(X, sensitive_features=g)
+    fair = FairPCACV(2, cv=10).fit(X, sensitive_features=g)
     low, high = fair.held_out_changes_interval_.T
     assert (low < fair.held_out_changes_).all()
     assert (fair.held_out_changes_ < high).all()
@@ -103,17 +103,21 @@ def test_intervals_hold_the_estimates_and_say_who_gains(helped):
 
 @pytest.mark.parametrize("k", [2, 12])
 def test_groups_that_are_alike_rarely_differ_beyond_chance(k):
-    errors = np.random.default_rng(0).normal(10, 1, (10, 2000, k))  # a data set at each stop
-    pca = SimpleNamespace(harmed=0, privileged=1)
-    walk = SimpleNamespace(compared=np.full(k, True), pca=pca)
-    independent = HeldOutErrors(np.arange(2000.0), errors, np.ones((10, k)), 0.0, walk)
-    beyond = np.abs(independent.disparity) > independent.disparity_margin(0.95)
-    assert 0.035 < beyond.mean() < 0.065
+    """Of 2000 data sets, each a projection; without overlap the t-test is exact for two groups."""
+    errors = np.random.default_rng(0).normal(10, 1, (10, 2000, k))
+    independent = HeldOut(errors, np.ones((10, k)), np.ones((10, k)), odds=0.0)
+    if k == 2:
+        interval = independent.interval(lambda t: t.group_errors[:, 0] - t.group_errors[:, 1])
+        beyond = (interval.low > 0) | (interval.high < 0)
+        assert 0.035 < beyond.mean() < 0.065
+    else:
+        low = [independent.spread_interval(p, np.full(k, True)).low for p in range(500)]
+        assert np.mean(np.array(low) > 0) < 0.05
 
 
 def test_where_nobody_gains_beyond_chance_it_is_pca(alike):
     X, g = alike
-    fair = FairPCA(3, cv=10, random_state=0).fit(X, sensitive_features=g)
+    fair = FairPCACV(3, cv=10).fit(X, sensitive_features=g)
     assert fair.stop_ == 0
     assert fair.status_ == "no gain on held-out rows: PCA"
     assert fair.alpha_ == 1
@@ -125,48 +129,88 @@ def test_where_nobody_gains_beyond_chance_it_is_pca(alike):
 @pytest.mark.parametrize(
     ("spreads", "disparity", "expected"),
     [
-        ((0.05, 0.7), 1.0, 2),  # the gain at the second stop is likely, that at the first certain
-        ((0.05, 2.5), 1.0, 1),
+        ((0.05, 0.4), 1.0, 2),  # the gain at the second stop is larger, and beyond chance
+        ((0.05, 0.5), 1.0, 1),  # it is larger, but within one and a half standard errors
         ((1.0, 1.0), 1.0, 0),  # neither gain is certain
-        ((0.05, 0.7), 0.05, 1),  # the second stop lies beyond parity
+        ((0.05, 0.4), 0.05, 1),  # the second stop lies beyond parity
     ],
 )
-def test_whether_to_leave_pca_and_where_to_stop_are_two_questions(spreads, disparity, expected):
+def test_the_gain_at_the_stop_that_is_chosen_must_be_beyond_chance(spreads, disparity, expected):
     """Group 0 gains 0.1 at the first stop and 0.3 at the second, with so much spread over folds."""
     folds = np.linspace(-1, 1, 10) / np.linspace(-1, 1, 10).std(ddof=1)
     errors = np.full((10, 3, 2), 5.0)
     errors[:, :, 1] -= disparity
     for stop, (gain, spread) in enumerate(zip((0.1, 0.3), spreads, strict=True), 1):
         errors[:, stop, 0] += spread * folds - gain
-    pca = SimpleNamespace(harmed=0, privileged=1)
-    walk = SimpleNamespace(compared=np.array([True, True]), pca=pca)
-    held_out = HeldOutErrors(np.array([0, 0.5, 1]), errors, np.ones((10, 2)), 1 / 9, walk)
-    assert kindest(held_out) == expected
+    held_out = HeldOut(errors, np.ones((10, 2)), np.ones((10, 2)), odds=1 / 9)
+    sides = Sides(np.array([True, True]), harmed=0, privileged=1)
+    curve = Curve(np.array([0, 0.5, 1]), held_out, sides)
+    assert choose(curve, FairProblem(constraint="pareto")) == expected
+
+
+def test_each_fold_is_judged_at_the_stop_that_the_other_folds_choose():
+    errors = np.random.default_rng(0).normal(10, 1, (4, 3, 2))
+    repeats = np.array([0, 0, 1, 1])
+    held_out = HeldOut(errors, np.ones((4, 2)), np.ones((4, 2)), 1.0, repeats)
+
+    def choose_best(some):
+        return 1 + int(some.totals.group_errors[1:, 0].argmin())
+
+    chosen = [1 + int(errors[other, 1:, 0].argmin()) for other in (1, 0, 3, 2)]
+    judged = held_out.rechosen(choose_best)
+    np.testing.assert_array_equal(judged.errors[:, 1], errors[np.arange(4), chosen])
+    np.testing.assert_array_equal(judged.errors[:, 0], errors[:, 0])
+    np.testing.assert_array_equal(held_out.rechosen(lambda _: 0).errors[:, 1], errors[:, 0])
+
+
+def test_intervals_are_those_of_the_corrected_t_test():
+    rng = np.random.default_rng(0)
+    errors, weights = rng.gamma(3, 1, (10, 2, 3)), np.full((10, 3), 4.0)
+    held_out = HeldOut(errors, weights, 2 * weights, odds=1 / 9)
+    changes = (errors[:, 1] - errors[:, 0]) / 4.0
+    error = changes.std(axis=0, ddof=1) * np.sqrt(1 / 10 + 1 / 9)
+    interval = held_out.interval(lambda totals: totals.changes[1])
+    np.testing.assert_allclose(interval.estimate, changes.mean(axis=0))
+    np.testing.assert_allclose(interval.high - interval.estimate, t.ppf(0.975, 9) * error)
+    both = held_out.interval(lambda totals: totals.changes[1], comparisons=2)
+    np.testing.assert_allclose(both.estimate - both.low, t.ppf(0.9875, 9) * error)
+    ratio = held_out.interval(lambda totals: totals.ratios, log=True)
+    others = errors.sum(axis=(0, 2)) - errors.sum(axis=0)[:, 0]
+    np.testing.assert_allclose(ratio.estimate[:, 0], errors.sum(axis=0)[:, 0] / 40 / (others / 80))
+    np.testing.assert_allclose(ratio.high / ratio.estimate, ratio.estimate / ratio.low)
+    np.testing.assert_allclose(
+        held_out.relative().totals.group_errors, held_out.totals.group_errors / 2
+    )
 
 
 def test_held_out_parity_without_a_constraint(helped):
     X, g = helped
-    fair = FairPCA(2, constraint=None, cv=10, random_state=0).fit(X, sensitive_features=g)
-    pca = abs(np.subtract(*fair.held_out_pca_group_errors_))
-    assert abs(fair.held_out_disparity_) < 0.02 * pca
+    test_fold = np.arange(len(X)) % FOLDS
+    fair = FairPCACV(2, constraint=None, cv=PredefinedSplit(test_fold))
+    fair.fit(X, sensitive_features=g)
+    ours, pca = held_out_by_hand(X, g, test_fold, 2, fair.alpha_)
+    assert abs(np.subtract(*ours)) < 0.02 * abs(np.subtract(*pca))
+    assert fair.held_out_disparity_interval_[0] < 0 < fair.held_out_disparity_interval_[1]
 
 
 def test_the_default_does_not_go_past_parity():
     """Where the groups have changed sides, the group that PCA harms is not the worst-off one."""
     people = load_rand_health()
-    fair = FairPCA(8, cv=10, random_state=0)
-    fair.fit(people.data, sensitive_features=people.sensitive_features)
+    X, g = np.asarray(people.data), np.asarray(people.sensitive_features)
+    test_fold = np.arange(len(X)) % 10
+    fair = FairPCACV(8, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
     assert fair.status_ == "stopped by cross-validation"
-    assert abs(fair.held_out_disparity_) <= 0.01 * np.ptp(fair.held_out_pca_group_errors_)
+    ours, pca = held_out_by_hand(X, g, test_fold, 8, fair.alpha_)
+    assert abs(np.subtract(*ours)) <= 0.01 * abs(np.subtract(*pca))
 
 
 def test_a_budget_is_used_to_be_fair(helped):
     X, g = helped
-    best = FairPCA(2, cv=FOLDS, random_state=0).fit(X, sensitive_features=g)
+    best = FairPCACV(2, cv=FOLDS).fit(X, sensitive_features=g)
     price = best.held_out_reconstruction_error_ / (
         best.held_out_pca_group_errors_ @ best.group_sizes_ / len(X)
     )
-    allowed = FairPCA(2, cv=FOLDS, random_state=0, max_error_increase=0.5 * (price - 1))
+    allowed = FairPCACV(2, cv=FOLDS, max_error_increase=0.5 * (price - 1))
     allowed.fit(X, sensitive_features=g)
     assert 0 < allowed.stop_ < best.stop_
     spent = allowed.held_out_reconstruction_error_ / best.held_out_reconstruction_error_ * price - 1
@@ -175,20 +219,23 @@ def test_a_budget_is_used_to_be_fair(helped):
 
 def test_budgets_are_kept_on_held_out_rows(helped):
     X, g = helped
-    pca = FairPCA(2, cv=10, random_state=0, max_error_increase=0.0).fit(X, sensitive_features=g)
+    test_fold = np.arange(len(X)) % 10
+    cv = PredefinedSplit(test_fold)
+    pca = FairPCACV(2, cv=cv, max_error_increase=0.0).fit(X, sensitive_features=g)
     assert pca.stop_ == 0
     shares = pca.group_sizes_ / len(X)
     R, D = shares @ pca.held_out_pca_group_errors_, pca.held_out_disparity_
-    little = FairPCA(2, cv=10, random_state=0, max_error_increase=0.01)
-    little.fit(X, sensitive_features=g)
-    assert R < little.held_out_reconstruction_error_ <= 1.01 * R
-    half = FairPCA(2, cv=10, random_state=0, max_disparity=D / 2).fit(X, sensitive_features=g)
-    assert 0.45 * D < half.held_out_disparity_ <= 0.5 * D
+    little = FairPCACV(2, cv=cv, max_error_increase=0.01).fit(X, sensitive_features=g)
+    ours, _ = held_out_by_hand(X, g, test_fold, 2, little.alpha_)
+    assert R < shares @ ours <= 1.01 * R
+    half = FairPCACV(2, cv=cv, max_disparity=D / 2).fit(X, sensitive_features=g)
+    ours, _ = held_out_by_hand(X, g, test_fold, 2, half.alpha_)
+    assert 0.45 * D < ours[1] - ours[0] <= 0.5 * D
 
 
 def test_no_worse_caps_held_out_errors(two_groups):
     X, g = two_groups
-    model = FairPCA(2, constraint="no_worse", cv=5, random_state=0)
+    model = FairPCACV(2, constraint="no_worse", cv=5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LevellingDownWarning)
         model.fit(X, sensitive_features=g)
@@ -199,11 +246,11 @@ def test_warnings_speak_of_held_out_rows(helped):
     X, g = helped
     larger = X * np.where(g == "b", 9.0, 1.0)[:, None]
     with pytest.warns(ParityInfeasibleWarning, match="on held-out rows the disparity"):
-        FairPCA(2, cv=5, max_disparity=0.1, random_state=0).fit(larger, sensitive_features=g)
+        FairPCACV(2, cv=5, max_disparity=0.1, random_state=0).fit(larger, sensitive_features=g)
     best_for_both = np.where(g[:, None] == "b", [2.3, 2.0, 1.0], [2.0, 1.0, 0.7])
     levelled = np.random.default_rng(0).normal(size=(len(g), 3)) * best_for_both
     with pytest.warns(LevellingDownWarning, match="on held-out rows no group is better off"):
-        FairPCA(1, cv=5, constraint=None, random_state=0).fit(levelled, sensitive_features=g)
+        FairPCACV(1, cv=5, constraint=None, random_state=0).fit(levelled, sensitive_features=g)
 
 
 def test_a_capped_fit_that_only_costs_warns():
@@ -211,11 +258,11 @@ def test_a_capped_fit_that_only_costs_warns():
     g = np.repeat(["a", "b"], [450, 150])
     spreads = np.where(g[:, None] == "b", [2.3, 2.0, 1.0], [2.0, 1.0, 0.7])
     X = np.random.default_rng(0).normal(size=(600, 3)) * spreads
-    capped = FairPCA(1, cv=5, constraint="no_worse", random_state=0)
+    capped = FairPCACV(1, cv=5, constraint="no_worse", random_state=2)
     with pytest.warns(LevellingDownWarning, match="by more than 0.2 %"):
         capped.fit(X, sensitive_features=g)
-    paid, gained = capped.held_out_changes_
-    assert paid > 0.3 > 1e-5 > -gained >= 0
+    assert capped.stop_ > 0
+    assert capped.held_out_changes_[0] > 0.1
 
 
 @pytest.mark.parametrize(("gain", "paid", "warned"), [(1e-3, 0.5, True), (3e-3, 0.5, False)])
@@ -231,13 +278,13 @@ def test_a_gain_next_to_nothing_is_none(gain, paid, warned):
 def test_repeats_and_weights(helped):
     X, g = helped
     repeated = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
-    fair = FairPCA(2, cv=repeated).fit(X, sensitive_features=g)
+    fair = FairPCACV(2, cv=repeated).fit(X, sensitive_features=g)
     assert fair.group_sizes_.sum() == len(X)
     assert fair.n_eigensolves_ > 6
-    once = FairPCA(2, cv=PredefinedSplit(np.arange(len(X)) % 3))
+    once = FairPCACV(2, cv=PredefinedSplit(np.arange(len(X)) % 3))
     w = np.where(np.arange(len(X)) < 100, 2.0, 1.0)
     doubled = np.r_[np.arange(len(X)), np.arange(100)]
-    twice = FairPCA(2, cv=PredefinedSplit(doubled % 3))
+    twice = FairPCACV(2, cv=PredefinedSplit(doubled % 3))
     once.fit(X, sensitive_features=g, sample_weight=w)
     twice.fit(X[doubled], sensitive_features=g[doubled])
     np.testing.assert_allclose(once.held_out_group_errors_, twice.held_out_group_errors_)
@@ -248,7 +295,7 @@ def test_normalize_gives_shares_of_variance(helped):
     X, g = helped
     test_fold = np.arange(len(X)) % FOLDS
     cv = PredefinedSplit(test_fold)
-    fair = FairPCA(2, normalize=True, cv=cv).fit(X, sensitive_features=g)
+    fair = FairPCACV(2, normalize=True, cv=cv).fit(X, sensitive_features=g)
     distances = np.empty(len(X))
     for fold in range(FOLDS):
         test = test_fold == fold
@@ -261,7 +308,7 @@ def test_normalize_gives_shares_of_variance(helped):
 
 def test_fraction_of_components(helped):
     X, g = helped
-    fair = FairPCA(0.8, cv=5, random_state=0).fit(X, sensitive_features=g)
+    fair = FairPCACV(0.8, cv=5).fit(X, sensitive_features=g)
     assert (fair.group_explained_variance_ratio_ >= 0.8).all()
 
 
@@ -269,10 +316,10 @@ def test_fraction_of_components(helped):
 def test_names_of_groups_and_rotations_do_not_matter(helped, swap):
     X, g = helped
     cv = PredefinedSplit(np.arange(len(X)) % FOLDS)
-    fair = FairPCA(2, cv=cv).fit(X, sensitive_features=g)
+    fair = FairPCACV(2, cv=cv).fit(X, sensitive_features=g)
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
     names = np.where(g == "a", "z", "b") if swap else g
-    other = FairPCA(2, cv=cv).fit(X @ Q + 100, sensitive_features=names)
+    other = FairPCACV(2, cv=cv).fit(X @ Q + 100, sensitive_features=names)
     order = [1, 0] if swap else [0, 1]
     np.testing.assert_allclose(
         other.held_out_group_errors_[order], fair.held_out_group_errors_, rtol=1e-8
@@ -280,20 +327,51 @@ def test_names_of_groups_and_rotations_do_not_matter(helped, swap):
     assert other.alpha_ == pytest.approx(fair.alpha_)
 
 
-def test_streams_agree_with_each_other(helped, tmp_path):
+def test_the_same_in_memory_and_in_blocks(helped):
     X, g = helped
-    blocks = FairPCA(2, cv=FOLDS, random_state=0)
+    fitted = FairPCACV(2, cv=FOLDS, random_state=3).fit(X, sensitive_features=g)
+    moments = GroupMoments()
     for start in range(0, len(X), 70):
         rows = slice(start, start + 70)
-        blocks.partial_fit(X[rows], sensitive_features=g[rows])
-    moments = GroupMoments.from_data(
-        X, g, folds=FOLDS, fold_seed=blocks._fold_options()["fold_seed"]
-    )
-    fitted = FairPCA(2, cv=FOLDS).fit_moments(moments)
+        moments.update(X[rows], g[rows], folds=FOLDS, fold_seed=3)
+    blocks = FairPCACV(2, cv=FOLDS).fit_moments(moments)
     np.testing.assert_allclose(blocks.held_out_changes_, fitted.held_out_changes_, rtol=1e-8)
     np.testing.assert_allclose(blocks.components_, fitted.components_, atol=1e-8)
-    again = FairPCA(2, cv=FOLDS).fit_moments(blocks.moments_)
+    again = FairPCACV(2, cv=FOLDS).fit_moments(fitted.moments_)
     np.testing.assert_allclose(again.held_out_changes_, fitted.held_out_changes_, rtol=1e-8)
+
+
+def test_standardised_without_the_fold(helped):
+    X, g = helped
+    X = X * [1, 10, 100, 1, 1, 1e3] + 5
+    test_fold = np.arange(len(X)) % FOLDS
+    cv = PredefinedSplit(test_fold)
+    fair = FairPCACV(2, cv=cv, standardize=True).fit(X, sensitive_features=g)
+    errors = np.empty(len(X))
+    for fold in range(FOLDS):
+        test = test_fold == fold
+        pca = make_pipeline(StandardScaler(), PCA(2)).fit(X[~test])
+        Z = pca[0].transform(X[test])
+        errors[test] = ((Z - pca[1].inverse_transform(pca[1].transform(Z))) ** 2).sum(1)
+    expected = [errors[g == label].mean() for label in fair.groups_]
+    np.testing.assert_allclose(fair.held_out_pca_group_errors_, expected, rtol=1e-9)
+    path = tradeoff_path(X / X.std(0), g, n_components=2, n_points=3, cv=cv)
+    assert not np.allclose(path.held_out.group_errors[0], expected, rtol=1e-6)
+    few = FairPCACV(2, cv=cv, standardize=True).fit(
+        np.hstack([X, np.random.default_rng(0).normal(size=(600, 3))]), sensitive_features=g
+    )
+    assert few.scale_.shape == (9,)
+
+
+def test_sorted_rows_do_no_harm(helped):
+    X, g = helped
+    order = np.argsort(X[:, 0])
+    shuffled, in_order = (
+        FairPCACV(2).fit(X[rows], sensitive_features=g[rows]) for rows in (slice(None), order)
+    )
+    np.testing.assert_allclose(
+        in_order.held_out_group_errors_, shuffled.held_out_group_errors_, rtol=0.02
+    )
 
 
 def test_files_in_batches_of_any_size(helped, tmp_path):
@@ -309,7 +387,7 @@ def test_files_in_batches_of_any_size(helped, tmp_path):
         path = tmp_path / f"{size}" / "people.parquet"
         path.parent.mkdir()
         pq.write_table(table, path, row_group_size=size)
-        fits.append(FairPCA(2, cv=FOLDS, random_state=0).fit_files(path, group="sex"))
+        fits.append(FairPCACV(2, cv=FOLDS).fit_files(path, sensitive_features="sex"))
     one, many = fits
     assert one.held_out_changes_.any()
     np.testing.assert_allclose(one.held_out_changes_, many.held_out_changes_, rtol=1e-8)
@@ -323,16 +401,19 @@ def test_crossed_columns_of_files(helped, tmp_path):
     path = tmp_path / "people.csv"
     lines = [f"{','.join(map(str, x))},{s},x" for x, s in zip(X, g, strict=True)]
     path.write_text("\n".join(["a,b,c,d,e,f,sex,race", *lines]))
-    moments = GroupMoments.from_files(path, group=["sex", "race"], folds=4)
-    plain = GroupMoments.from_files(path, group=["sex", "race"])
-    assert moments.without_folds().groups.tolist() == plain.groups.tolist()
-    assert {label.fold for label in moments.groups.tolist()} == {0, 1, 2, 3}
+    moments = GroupMoments.from_files(path, sensitive_features=["sex", "race"], folds=4)
+    plain = GroupMoments.from_files(path, sensitive_features=["sex", "race"])
+    assert moments.groups.tolist() == plain.groups.tolist()
+    assert moments.n_folds == 4
+    in_memory = FairPCACV(2, cv=4).fit(X, sensitive_features=g)
+    from_files = FairPCACV(2, cv=4).fit_moments(moments)
+    np.testing.assert_allclose(from_files.held_out_changes_, in_memory.held_out_changes_, rtol=1e-8)
 
 
 def test_dask(helped):
     da = pytest.importorskip("dask.array")
     X, g = helped
-    fit = FairPCA(2, cv=FOLDS, random_state=0).fit
+    fit = FairPCACV(2, cv=FOLDS).fit
     fair = fit(da.from_array(X, chunks=(200, 6)), sensitive_features=da.from_array(g, chunks=200))
     assert fair.status_ == "stopped by cross-validation"
     assert fair.group_sizes_.sum() == len(X)
@@ -343,12 +424,12 @@ def test_dask(helped):
 
 def test_sparse_rows_clones_pipelines_and_pickles(helped):
     X, g = helped
-    model = FairPCA(2, cv=StratifiedKFold(4, shuffle=True, random_state=0))
+    model = FairPCACV(2, cv=StratifiedKFold(4, shuffle=True, random_state=0))
     dense = clone(model).fit(X, sensitive_features=g)
     sparse = clone(model).fit(csr_array(X), sensitive_features=g)
     np.testing.assert_allclose(sparse.held_out_changes_, dense.held_out_changes_, rtol=1e-8)
-    pipeline = make_pipeline(StandardScaler(), FairPCA(2, cv=4, random_state=0))
-    pipeline.fit(X, fairpca__sensitive_features=g)
+    pipeline = make_pipeline(StandardScaler(), FairPCACV(2, cv=4))
+    pipeline.fit(X, fairpcacv__sensitive_features=g)
     assert pipeline[-1].status_ == "stopped by cross-validation"
     back = pickle.loads(pickle.dumps(dense))
     np.testing.assert_array_equal(back.held_out_changes_interval_, dense.held_out_changes_interval_)
@@ -357,7 +438,7 @@ def test_sparse_rows_clones_pipelines_and_pickles(helped):
 def test_random_state(helped):
     X, g = helped
     first, same, other = (
-        FairPCA(2, cv=FOLDS, random_state=s).fit(X, sensitive_features=g) for s in (0, 0, 1)
+        FairPCACV(2, cv=FOLDS, random_state=s).fit(X, sensitive_features=g) for s in (0, 0, 1)
     )
     np.testing.assert_array_equal(first.held_out_group_errors_, same.held_out_group_errors_)
     assert not np.allclose(first.held_out_group_errors_, other.held_out_group_errors_)
@@ -367,9 +448,9 @@ def test_model_files_keep_what_was_held_out(helped, tmp_path):
     pytest.importorskip("safetensors")
     X, g = helped
     for cv in (FOLDS, StratifiedKFold(3)):
-        fair = FairPCA(2, cv=cv, random_state=0).fit(X, sensitive_features=g)
+        fair = FairPCACV(2, cv=cv, random_state=0).fit(X, sensitive_features=g)
         fair.save(tmp_path / "model.safetensors")
-        back = FairPCA.load(tmp_path / "model.safetensors")
+        back = FairPCACV.load(tmp_path / "model.safetensors")
         np.testing.assert_array_equal(
             back.held_out_changes_interval_, fair.held_out_changes_interval_
         )
@@ -380,43 +461,45 @@ def test_model_files_keep_what_was_held_out(helped, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({"cv": 1}, "The 'cv' parameter of FairPCA must be an int in the range"),
-        ({"cv": "ten"}, "The 'cv' parameter of FairPCA must be"),
-        ({"cv": 5, "alpha": 0.7}, "pass one of them"),
-        ({"cv": 5, "solver": "golden"}, "pass one of them"),
+        ({"cv": 1}, "The 'cv' parameter of FairPCACV must be an int in the range"),
+        ({"cv": "ten"}, "The 'cv' parameter of FairPCACV must be"),
+        ({"cv": None}, r"cv=None has no folds .* use FairPCA\(2\)"),
         ({"cv": 200}, r"cv=200 is more than the 150 rows of group 'b'"),
     ],
 )
 def test_refused(helped, parameters, match):
     X, g = helped
     with pytest.raises(ValueError, match=match):
-        FairPCA(2, **parameters).fit(X, sensitive_features=g)
+        FairPCACV(2, **parameters).fit(X, sensitive_features=g)
 
 
 def test_refused_sources(helped, monkeypatch):
     X, g = helped
     with pytest.raises(ValueError, match="needs the moments of folds"):
-        FairPCA(2, cv=5).fit_moments(GroupMoments.from_data(X, g))
+        FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g))
     with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
-        FairPCA(2, cv=5).fit_moments(GroupMoments.from_data(X, g, folds=7))
+        FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g, folds=7))
     with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
-        FairPCA(2, cv=10).fit_moments(GroupMoments.from_data(X, g, folds=7))
-    with pytest.raises(ValueError, match="pass a number of folds"):
-        FairPCA(2, cv=StratifiedKFold(3)).partial_fit(X, sensitive_features=g)
+        FairPCACV(2, cv=10).fit_moments(GroupMoments.from_data(X, g, folds=7))
+    with pytest.raises(ValueError, match="needs all rows at once"):
+        FairPCACV(2, cv=StratifiedKFold(3)).fit_files("people.csv", sensitive_features="sex")
+    assert not hasattr(FairPCACV(2), "partial_fit")
+    with pytest.raises(AttributeError, match="partial_fit"):
+        FairPCACV(2).partial_fit(X, sensitive_features=g)
     with pytest.raises(ValueError, match="fits to all rows it does not leave out"):
-        FairPCA(2, cv=ShuffleSplit(2, train_size=0.5, test_size=0.2)).fit(X, sensitive_features=g)
+        FairPCACV(2, cv=ShuffleSplit(2, train_size=0.5, test_size=0.2)).fit(X, sensitive_features=g)
     twice = [(np.arange(10, 600), np.append(np.arange(9), 0))] * 2  # row 0; row 9 is nowhere
     with pytest.raises(ValueError, match="must be one or the other, and once") as error:
-        FairPCA(2, cv=twice).fit(X, sensitive_features=g)
+        FairPCACV(2, cv=twice).fit(X, sensitive_features=g)
     assert len(str(error.value)) < 400
     sorted_by_group = np.argsort(g, kind="stable")
     with pytest.raises(ValueError, match="group 'b' has 150 rows, and one fold holds all of them"):
-        FairPCA(2, cv=KFold(2)).fit(X[sorted_by_group], sensitive_features=g[sorted_by_group])
+        FairPCACV(2, cv=KFold(2)).fit(X[sorted_by_group], sensitive_features=g[sorted_by_group])
     with pytest.raises(ValueError, match="NaN"):
-        FairPCA(2, cv=5).fit(np.where(X > 3, np.nan, X), sensitive_features=g)
+        FairPCACV(2, cv=5).fit(np.where(X > 3, np.nan, X), sensitive_features=g)
     monkeypatch.setattr("fairpca._moments.learn._GRAMS_UP_TO", 3)
     with pytest.raises(ValueError, match="for up to 3 features"):
-        FairPCA(2, cv=5).fit(X, sensitive_features=g)
+        FairPCACV(2, cv=5).fit(X, sensitive_features=g)
 
 
 def test_moments_with_folds_fit_without_cv(helped):
@@ -430,14 +513,14 @@ def test_moments_with_folds_fit_without_cv(helped):
 def test_a_group_may_be_missing_from_a_fold():
     X, g = make_groups((90, 12))
     folds = np.where(g == "g1", np.arange(len(g)) % 2, np.arange(len(g)) % 4)
-    fair = FairPCA(2, cv=4).fit_moments(GroupMoments.from_data(X, g, folds=folds))
+    fair = FairPCACV(2, cv=4).fit_moments(GroupMoments.from_data(X, g, folds=folds))
     assert np.isfinite(fair.held_out_changes_interval_).all()
 
 
 def test_three_groups():
     X, g = make_groups((160, 120, 60), d=5, alike=0.5)
     test_fold = np.arange(len(X)) % 3
-    fair = FairPCA(2, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
+    fair = FairPCACV(2, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
     worst = fair.held_out_pca_group_errors_.argmax()
     assert fair.stop_ > 0
     assert fair.held_out_changes_interval_.shape == (3, 2)
@@ -459,7 +542,7 @@ def held_out_pca(X, g, test_fold, label):
 
 def test_small_groups_that_are_ignored_need_no_folds():
     X, g = make_groups((160, 120, 3), d=5)
-    fair = FairPCA(2, cv=5, min_group_size=10, small_groups="ignore", random_state=0)
+    fair = FairPCACV(2, cv=5, min_group_size=10, small_groups="ignore", random_state=0)
     fair.fit(X, sensitive_features=g)
     assert fair.small_groups_ == ["g2"]
     assert np.isfinite(fair.held_out_changes_).all()

@@ -51,7 +51,7 @@ def same_span(A, B):
 )
 def test_plain_pls_spans_what_scikit_learn_finds(kind, r):
     X, groups, y = people(kind)
-    pls = FairPLS(r).fit(X, y, sensitive_features=groups)
+    pls = FairPLS(r, notion=None).fit(X, y, sensitive_features=groups)
     other = PLSRegression(r, scale=False, tol=1e-12, max_iter=5000).fit(X, indicators(y))
     assert same_span(pls.components_, other.x_rotations_.T)
     r2 = LinearRegression().fit(pls.transform(X), indicators(y))
@@ -133,7 +133,7 @@ def test_a_budget_that_plain_pls_keeps_to():
 def test_a_budget_leaves_more_components_than_hiding():
     X, groups = make_groups((80, 60, 50, 40), d=4)
     y = X[:, 0] + X[:, 1] > 0
-    plain = FairPLS(3).fit(X, y, sensitive_features=groups)
+    plain = FairPLS(3, notion=None).fit(X, y, sensitive_features=groups)
     for share in (1.01, 0.9):
         limit = share * plain.mean_gap_
         fair = FairPLS(3, notion="demographic_parity", max_mean_gap=limit)
@@ -152,7 +152,7 @@ def test_the_first_direction_keeps_the_most_covariance_that_its_gap_allows():
     means = np.array([X[groups == g].mean(axis=0) - X.mean(axis=0) for g in np.unique(groups)])
     B = (means.T * [np.mean(groups == g) for g in np.unique(groups)]) @ means
     s = (X - X.mean(axis=0)).T @ (y - y.mean())
-    limit = 0.2 * FairPLS(1).fit(X, y, sensitive_features=groups).mean_gap_
+    limit = 0.2 * FairPLS(1, notion=None).fit(X, y, sensitive_features=groups).mean_gap_
     pls = FairPLS(1, notion="demographic_parity", max_mean_gap=limit)
     w = pls.fit(X, y, sensitive_features=groups).components_[0]
     allowed = w @ B @ w * (1 + 1e-9)
@@ -183,7 +183,7 @@ def test_a_target_that_is_used_up_leaves_the_directions_of_largest_variance():
     X, groups = make_groups((90, 60), d=4)
     X = X - X.mean(axis=0)
     X = X @ np.linalg.inv(np.linalg.cholesky(np.cov(X.T, bias=True)).T) * [1, 2, 3, 4]
-    pls = FairPLS(2).fit(X, X[:, 0] + 0.5, sensitive_features=groups)
+    pls = FairPLS(2, notion=None).fit(X, X[:, 0] + 0.5, sensitive_features=groups)
     np.testing.assert_allclose(np.abs(pls.components_), np.eye(4)[[3, 0]], atol=1e-6)
     assert pls.target_r2_ == pytest.approx(1)
 
@@ -204,7 +204,7 @@ def test_features_that_tell_nothing_are_named():
     X, y = np.column_stack([signs, signs[:, 0] * 2]), signs.prod(axis=1) > 0
     groups = np.repeat(["a", "b"], [12, 28])
     with pytest.warns(UserWarning, match="the features tell nothing about y"):
-        FairPLS(1).fit(X, y, sensitive_features=groups)
+        FairPLS(1, notion=None).fit(X, y, sensitive_features=groups)
 
 
 def ways_in(X, groups, y, folder, numbers):
@@ -243,8 +243,8 @@ def ways_in(X, groups, y, folder, numbers):
     yield "blocks", in_blocks
     path = folder / "people.csv"
     frame.assign(group=groups, y=y).to_csv(path, index=False, float_format="%.17g")
-    yield "files", lambda pls: pls.fit_files(path, group="group", target="y")
-    named = {"group": "group", "target": "y", "columns": NAMES}
+    yield "files", lambda pls: pls.fit_files(path, sensitive_features="group", target="y")
+    named = {"sensitive_features": "group", "target": "y", "features": NAMES}
     yield "columns", lambda pls: pls.fit_files(path, **named)
     if numbers:
         joint = GroupMoments.from_data(np.column_stack([y, X]), groups)
@@ -271,21 +271,23 @@ def test_every_way_in_gives_the_same(kind, tmp_path):
 def test_dask(kind):
     da = pytest.importorskip("dask.array", reason="needs the dask extra")
     X, groups, y = people(kind)
-    expected = FairPLS(2).fit(X, y, sensitive_features=groups)
+    expected = FairPLS(2, notion=None).fit(X, y, sensitive_features=groups)
     outcomes = y if kind == "two" else da.from_array(y, chunks=64)
     for given in (y, outcomes):
-        pls = FairPLS(2).fit(da.from_array(X, chunks=(50, 8)), given, sensitive_features=groups)
+        pls = FairPLS(2, notion=None).fit(
+            da.from_array(X, chunks=(50, 8)), given, sensitive_features=groups
+        )
         np.testing.assert_allclose(pls.components_, expected.components_, atol=1e-8)
 
 
 def test_several_numbers_count_alike():
     X, groups, y = people("numbers")
     Y = np.column_stack([y, X[:, 5] + y])
-    pls = FairPLS(2).fit(X, Y, sensitive_features=groups)
-    scaled = FairPLS(2).fit(X, Y * [1.0, 1e3], sensitive_features=groups)
+    pls = FairPLS(2, notion=None).fit(X, Y, sensitive_features=groups)
+    scaled = FairPLS(2, notion=None).fit(X, Y * [1.0, 1e3], sensitive_features=groups)
     np.testing.assert_allclose(pls.components_, scaled.components_, atol=1e-9)
     covariance = (X - X.mean(axis=0)).T @ (Y / Y.std(axis=0))
-    first = FairPLS(1).fit(X, Y, sensitive_features=groups).components_[0]
+    first = FairPLS(1, notion=None).fit(X, Y, sensitive_features=groups).components_[0]
     best = np.linalg.svd(covariance)[0][:, 0]
     assert abs(first @ best) == pytest.approx(1)
 
@@ -297,7 +299,7 @@ def test_classes_with_very_many_features(monkeypatch):
     pls = FairPLS(2, notion="equalized_odds").fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(pls.components_, expected.components_, atol=1e-7)
     with pytest.raises(ValueError, match="with 8 features a target must be classes"):
-        FairPLS(2).fit(X, X[:, 0], sensitive_features=groups)
+        FairPLS(2, notion=None).fit(X, X[:, 0], sensitive_features=groups)
 
 
 def test_y_arrives_by_itself_in_a_pipeline():
@@ -305,7 +307,7 @@ def test_y_arrives_by_itself_in_a_pipeline():
     pipeline = make_pipeline(FairPLS(2, notion="equalized_odds"), LogisticRegression())
     pipeline.fit(X, y, fairpls__sensitive_features=groups)
     assert pipeline.score(X, y) > 0.6
-    scores = FairPLS(2).fit_transform(X, y, sensitive_features=groups)
+    scores = FairPLS(2, notion=None).fit_transform(X, y, sensitive_features=groups)
     assert scores.shape == (220, 2)
 
 
@@ -335,7 +337,7 @@ def test_models_come_back(tmp_path):
 
 
 BAD = [
-    ({"max_mean_gap": 1.0}, None, r"notion=None does not say among whom"),
+    ({"notion": None, "max_mean_gap": 1.0}, None, r"notion=None does not say among whom"),
     ({"notion": "equalized_odds", "target_type": "numbers"}, None, "has no classes"),
     ({"notion": "equalized_odds"}, lambda y: np.linspace(0, 1, len(y)), "not classes, such as"),
     ({}, lambda y: None, r"requires y to be passed"),
@@ -367,39 +369,43 @@ def test_refusals(params, change, message):
 def test_whole_numbers_are_never_taken_for_classes_unasked(tmp_path):
     X, groups, y = people("numbers")
     counts = np.round(5 * y).astype(int)
-    expected = FairPLS(2).fit(X, counts + 1e-9, sensitive_features=groups)
+    expected = FairPLS(2, notion=None).fit(X, counts + 1e-9, sensitive_features=groups)
     frame = pd.DataFrame(X, columns=NAMES).assign(group=groups, visits=counts)
     frame.to_csv(tmp_path / "people.csv", index=False, float_format="%.17g")
     cells = GroupMoments.from_data(X, groups, target=counts)
     for fit in (
-        lambda pls: pls.fit_files(tmp_path / "people.csv", group="group", target="visits"),
+        lambda pls: pls.fit_files(
+            tmp_path / "people.csv", sensitive_features="group", target="visits"
+        ),
         lambda pls: pls.partial_fit(X, counts, sensitive_features=groups).transform(X),
         lambda pls: pls.fit_moments(cells),
     ):
         with pytest.raises(ValueError, match=r"different whole numbers .* target_type='numbers'"):
-            fit(FairPLS(2))
-    numbers = FairPLS(2, target_type="numbers")
-    numbers.fit_files(tmp_path / "people.csv", group="group", target="visits")
+            fit(FairPLS(2, notion=None))
+    numbers = FairPLS(2, notion=None, target_type="numbers")
+    numbers.fit_files(tmp_path / "people.csv", sensitive_features="group", target="visits")
     np.testing.assert_allclose(numbers.components_, expected.components_, atol=1e-6)
-    classes = FairPLS(2, target_type="classes").fit(X, counts, sensitive_features=groups)
+    classes = FairPLS(2, notion=None, target_type="classes").fit(
+        X, counts, sensitive_features=groups
+    )
     assert classes.classes_ == sorted(set(counts.tolist()))
 
 
 def test_forgotten_groups_name_y_too():
     X, _, y = people()
     with pytest.raises(TypeError, match=r"FairPLS\(...\).fit\(X, y, sensitive_features=groups\)"):
-        FairPLS(2).fit(X, y)
+        FairPLS(2, notion=None).fit(X, y)
 
 
 def test_blocks_that_contradict_each_other():
     X, groups, y = people("numbers")
-    pls = FairPLS(2).partial_fit(X, (y > 0).astype(int), sensitive_features=groups)
+    pls = FairPLS(2, notion=None).partial_fit(X, (y > 0).astype(int), sensitive_features=groups)
     with pytest.raises(ValueError, match=r"FairPLS\(target_type='numbers'\)"):
         pls.partial_fit(X, y, sensitive_features=groups)
-    numbers = FairPLS(2).partial_fit(X, y, sensitive_features=groups)
+    numbers = FairPLS(2, notion=None).partial_fit(X, y, sensitive_features=groups)
     numbers.partial_fit(X, np.round(y), sensitive_features=groups)
     assert numbers.classes_ is None
     with pytest.raises(ValueError, match=r"fit_moments\(moments, target=-1\)"):
-        FairPLS(2).fit_moments(GroupMoments.from_data(X, groups))
+        FairPLS(2, notion=None).fit_moments(GroupMoments.from_data(X, groups))
     with pytest.raises(ValueError, match="'z' is not a column"):
-        FairPLS(2).fit_moments(GroupMoments.from_data(X, groups), target="z")
+        FairPLS(2, notion=None).fit_moments(GroupMoments.from_data(X, groups), target="z")

@@ -22,7 +22,7 @@ from fairpca import (
     tradeoff_path,
 )
 from fairpca._moments import learn as learning
-from fairpca._problems.fair import FairProblem
+from fairpca._problems.problems import FairProblem
 from fairpca._solvers.eigenspaces import choose as _eigensolver
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst

@@ -1,4 +1,4 @@
-"""Rows in blocks: fitted when results are asked for."""
+"""Rows in blocks: each call fits to all rows seen so far."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from helpers.data import make_groups
 from sklearn.base import clone
 
-from fairpca import FairPCA, ParityInfeasibleWarning
+from fairpca import FairPCA, ParityInfeasibleWarning, RobustFairPCA
 
 
 def test_partial_fit_is_fit(two_groups):
@@ -29,24 +29,44 @@ def test_partial_fit_is_fit(two_groups):
     assert more.group_sizes_.tolist() == [90, 60]
 
 
-def test_partial_fit_solves_when_asked(two_groups, monkeypatch):
+def test_each_call_gives_a_projection(two_groups):
     X, groups = two_groups
-    solves = []
-    original = FairPCA._solve_rank
-    monkeypatch.setattr(FairPCA, "_solve_rank", lambda *args: solves.append(1) or original(*args))
     fair = FairPCA(2)
-    for _ in range(5):
-        fair.partial_fit(X, sensitive_features=groups)
-    assert not solves
-    fair.transform(X)
-    assert fair.status_
-    assert len(solves) == 1
-    one_group = FairPCA(2).partial_fit(X, sensitive_features=["a"] * len(X))
+    for n in (50, 100, 150):
+        fair.partial_fit(X[n - 50 : n], sensitive_features=groups[n - 50 : n])
+        whole = FairPCA(2).fit(X[:n], sensitive_features=groups[:n])
+        np.testing.assert_allclose(vars(fair)["components_"], whole.components_, atol=1e-9)
+
+
+def test_rows_that_allow_no_fit_yet(two_groups):
+    X, _ = two_groups
+    fair = FairPCA(2).partial_fit(X, sensitive_features=["a"] * len(X))
+    assert not hasattr(fair, "components_")
     with pytest.raises(ValueError, match="one group only"):
-        one_group.transform(X)
-    assert not hasattr(one_group, "components_")
+        fair.transform(X)
+    fair.partial_fit(X[:1], sensitive_features=["b"])
+    assert fair.group_sizes_.tolist() == [len(X), 1]
+    few = FairPCA(5)
+    for i in range(4):
+        few.partial_fit(X[i : i + 1], sensitive_features=[i % 2])
+        with pytest.raises(ValueError, match=r"one group only|n_components=5"):
+            few.transform(X)
+    assert few.partial_fit(X[4:6], sensitive_features=[0, 1]).components_.shape == (5, 6)
     assert not hasattr(FairPCA(2), "components_")
-    assert not hasattr(fair, "no_such_attribute_")
+
+
+def test_results_that_no_longer_hold_are_gone(two_groups):
+    """A third group that the estimator cannot compare leaves no results of the first two."""
+    X, groups = two_groups
+    robust = RobustFairPCA(2).partial_fit(X, sensitive_features=groups)
+    robust.partial_fit(X, sensitive_features=["other"] * len(X))
+    assert not hasattr(robust, "components_")
+    with pytest.raises(ValueError, match="compares two groups"):
+        robust.transform(X)
+    three = np.array([f"{label}{i % 2}" for i, label in enumerate(groups)])
+    fair = FairPCA(2).fit(X, sensitive_features=three)
+    assert hasattr(fair, "error_gap_")
+    assert not hasattr(fair.fit(X, sensitive_features=groups), "error_gap_")
 
 
 def test_copies_are_fitted_alone():
@@ -62,20 +82,12 @@ def test_a_warning_as_error_after_partial_fit_loses_no_moments():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(200, 3)), np.arange(200) % 2 == 0
     X[groups] *= 4
-    fair = FairPCA(1, constraint=None).partial_fit(X, sensitive_features=groups)
+    fair = FairPCA(1, constraint=None)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ParityInfeasibleWarning)
         with pytest.raises(ParityInfeasibleWarning):
-            _ = fair.components_
-    fair.partial_fit(X, sensitive_features=groups)
+            fair.partial_fit(X, sensitive_features=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fair.partial_fit(X, sensitive_features=groups)
     assert fair.moments_.counts.sum() == 400
-
-
-def test_only_results_are_computed_on_demand(two_groups):
-    X, groups = two_groups
-    fair = FairPCA(2).partial_fit(X, sensitive_features=groups)
-    fair.note_ = "mine"
-    assert not hasattr(fair, "classes_")
-    assert "components_" not in vars(fair)
-    assert fair.status_ == "parity reached"
-    assert fair.partial_fit(X, sensitive_features=groups).note_ == "mine"

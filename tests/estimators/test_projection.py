@@ -20,7 +20,6 @@ from fairpca import (
     WelfarePCA,
     load_model,
 )
-from fairpca._models.pipeline import ModelPipeline
 from fairpca.metrics import group_reconstruction_errors
 
 X, GROUPS = make_groups()
@@ -113,18 +112,6 @@ def test_whitening_reaches_every_way_out(tmp_path):
     for rows in np.array_split(np.arange(len(X)), 3):
         streamed.partial_fit(frame.iloc[rows], sensitive_features=GROUPS[rows])
     np.testing.assert_allclose(streamed.transform(frame), scores, atol=1e-9)
-
-
-@pytest.mark.parametrize("standardize", [False, True])
-def test_onnx_whitens(standardize, tmp_path):
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
-    scale = X.std(axis=0) if standardize else np.ones(6)
-    model = fitted(rows=X / scale, whiten=True)
-    model = ModelPipeline.of(model, scale) if standardize else model
-    model.to_onnx(tmp_path / "model.onnx")
-    (scores,) = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"X": X})
-    np.testing.assert_allclose(scores, model.transform(X))
 
 
 def test_whiten_must_be_a_yes_or_no():

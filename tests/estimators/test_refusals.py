@@ -39,7 +39,12 @@ def test_masked_weights_are_refused():
 
 @pytest.mark.parametrize(
     "estimator",
-    [FairPCA(2), BlindPCA(2, max_mean_gap=1.0), BlindPCA(2, covariances=1), FairPLS(2)],
+    [
+        FairPCA(2),
+        BlindPCA(2, max_mean_gap=1.0),
+        BlindPCA(2, hide_covariances=1),
+        FairPLS(2, notion=None),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize(("scale", "size"), [(1e90, "large"), (1e-90, "small")])
@@ -57,7 +62,7 @@ def test_very_large_and_very_small_numbers(two_groups, scale):
     for make in (
         lambda unit: FairPCA(2, constraint="no_worse"),
         lambda unit: BlindPCA(2, max_mean_gap=0.01 * unit),
-        lambda unit: BlindPCA(2, covariances=1),
+        lambda unit: BlindPCA(2, hide_covariances=1),
         lambda unit: FairPLS(2, notion="demographic_parity", max_mean_gap=0.01 * unit),
     ):
         usual = make(1.0).fit(X, y, sensitive_features=groups)
@@ -172,7 +177,7 @@ def test_features_drowned_by_another_are_called_so():
 
 @pytest.mark.parametrize(
     "estimator",
-    [BlindPCA(1, covariances=True), BlindPCA(1, max_mean_gap=True), FairPCA(True),
+    [BlindPCA(1, hide_covariances=True), BlindPCA(1, max_mean_gap=True), FairPCA(True),
      FairPCA(1, alpha=False), FairPLS(1, min_group_size=True)],
     ids=repr,
 )  # fmt: skip

@@ -63,13 +63,6 @@ def test_common_checks(estimator, check):
     pass_check(estimator, check)
 
 
-def golden_takes_no_cv(estimator):
-    """These checks set ``cv`` on every estimator that has it."""
-    checks = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
-    golden = getattr(estimator, "solver", None) == "golden"
-    return dict.fromkeys(checks, "golden section takes no cv") if golden else {}
-
-
 @pytest.mark.slow
 @parametrize_with_checks(
     [
@@ -79,7 +72,6 @@ def golden_takes_no_cv(estimator):
         SuppliedWelfare(1),
         SuppliedRobust(1),
     ],
-    expected_failed_checks=golden_takes_no_cv,
 )
 def test_common_checks_of_other_configurations(estimator, check):
     pass_check(estimator, check)

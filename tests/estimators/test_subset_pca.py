@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from helpers.data import diabetes_by_sex
 from helpers.estimators import GroupsFromRows
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -13,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairpca import FairPCA, SubsetFairPCA
 from fairpca._moments import learn as learning
-from fairpca.datasets import load_diabetes_by_sex
 from fairpca.metrics import fairness_measure, group_reconstruction_errors
 
 
@@ -34,7 +34,7 @@ def test_common_checks_of_other_configurations(estimator, check):
 
 @pytest.fixture(scope="module")
 def diabetes():
-    bunch = load_diabetes_by_sex()
+    bunch = diabetes_by_sex()
     return bunch.data, bunch.sensitive_features
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.utils import Bunch
 
 
 def make_groups(n=(90, 60), d=6, seed=0, alike=0.0):
@@ -44,4 +46,22 @@ def assert_same(left, right, rtol=1e-12):
     np.testing.assert_allclose(left.means, right.means, rtol=rtol, atol=rtol * scale**0.5)
     np.testing.assert_allclose(
         left.second_moments(), right.second_moments(), rtol=rtol, atol=rtol * scale
+    )
+
+
+def diabetes_by_sex(prepare=True):
+    """scikit-learn's diabetes data: 442 patients, nine columns, women and men, the progression."""
+    source = load_diabetes(scaled=False)
+    names = list(source.feature_names)
+    sex = names.index("sex")
+    data = np.delete(source.data, sex, axis=1)
+    if prepare:
+        data = (data - data.mean(axis=0)) / data.std(axis=0, ddof=1)
+    groups = np.where(source.data[:, sex] == 1, "female", "male")
+    return Bunch(
+        data=data,
+        sensitive_features=groups,
+        feature_names=names[:sex] + names[sex + 1 :],
+        groups=np.unique(groups),
+        target=source.target,
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairpca._moments.operand import Operand
-from fairpca._problems.fair import FairProblem
+from fairpca._problems.problems import FairProblem
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread

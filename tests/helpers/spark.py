@@ -24,7 +24,7 @@ def require_spark():
 
 
 @contextmanager
-def spark_session(**settings):
+def spark_session(master="local[2]", **settings):
     """A local session with two workers; ``settings`` are those under ``spark.sql``."""
     from pyspark.sql import SparkSession
 
@@ -32,7 +32,7 @@ def spark_session(**settings):
         warnings.simplefilter("ignore")
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
         for name, value in settings.items():
             builder = builder.config(f"spark.sql.{name}", value)
         spark = builder.getOrCreate()

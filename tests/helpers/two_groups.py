@@ -7,7 +7,7 @@ from helpers.data import make_groups
 
 from fairpca import GroupMoments
 from fairpca._moments.operand import Operand
-from fairpca._problems.fair import FairProblem
+from fairpca._problems.problems import FairProblem
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 

@@ -15,8 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, GroupMoments, MinMaxPCA, load_model
-from fairpca._models.pipeline import ModelPipeline
+from fairpca import FairPCA, MinMaxPCA, load_model
 from fairpca.metrics import (
     fairness_measure,
     group_reconstruction_errors,
@@ -61,9 +60,8 @@ def test_pipelines_are_judged_by_their_projection(two_groups, last):
 def test_loaded_models_of_standardised_columns(two_groups, tmp_path):
     pytest.importorskip("safetensors")
     X, groups = two_groups
-    moments, scale = GroupMoments.from_data(X, groups).standardize()
-    fair = FairPCA(2).fit_moments(moments)
-    ModelPipeline.of(fair, scale).save(tmp_path / "m.safetensors")
+    fair = FairPCA(2, standardize=True).fit(X, sensitive_features=groups)
+    fair.save(tmp_path / "m.safetensors")
     errors = group_reconstruction_errors(load_model(tmp_path / "m.safetensors"), X, groups)
     assert list(errors.values()) == pytest.approx(fair.group_errors_, rel=1e-9)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairpca._moments.complement import Complement
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import Complement, Operand
 
 
 @pytest.mark.parametrize("kind", ["random", "first axes", "last axes", "none", "all"])

@@ -20,7 +20,8 @@ from fairpca import (
 )
 from fairpca._estimators import advice
 from fairpca._input.rows import FrameRows, as_rows
-from fairpca._moments import few_rows, learn, memory, products
+from fairpca._moments import few_rows, learn, memory
+from fairpca._moments import implicit as implicit_moments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._solvers.eigenspaces import choose as _eigensolver
 
@@ -61,9 +62,9 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("center", ["overall", "group"])
 def test_products_and_traces(center, kind, weighted, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(products, "_ENTRIES_PER_BLOCK", 64 * D)
-    monkeypatch.setattr(products, "_SLICE_COLUMNS", D // 3)
-    monkeypatch.setattr(products, "_ENTRIES_PER_SLICE", 2)
+    monkeypatch.setattr(implicit_moments, "_ENTRIES_PER_BLOCK", 64 * D)
+    monkeypatch.setattr(implicit_moments, "_SLICE_COLUMNS", D // 3)
+    monkeypatch.setattr(implicit_moments, "_ENTRIES_PER_SLICE", 2)
     X, groups = data
     weights = np.arange(len(X)) % 4 * 0.5 if weighted else None
     expected = GroupMoments.from_data(X, groups, weights)
@@ -335,4 +336,14 @@ def test_frames_are_made_arrays_once(data, monkeypatch):
     block = FrameRows.block
     monkeypatch.setattr(FrameRows, "block", lambda *a: blocks.append(a) or block(*a))
     FairPCA(3).fit(pd.DataFrame(data[0]).add_prefix("c"), sensitive_features=data[1])
-    assert len(blocks) == 1
+    assert len(blocks) == 2  # and the first rows, to look for a column that tells the groups
+
+
+@pytest.mark.parametrize("center", ["overall", "group", "balanced"])
+def test_every_centre_is_that_of_the_matrices(center):
+    X, groups = make_groups(n=(30, 20, 10), d=6)
+    compared = np.array([True, False, True])
+    ours = ImplicitMoments(as_rows(X), groups).operand(center, compared)
+    theirs = GroupMoments.from_data(X, groups).operand(center, compared)
+    np.testing.assert_allclose(ours.products(np.eye(6)), theirs.matrices, atol=1e-12)
+    np.testing.assert_allclose(ours.traces, theirs.traces)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import NamedTuple
+
 import numpy as np
 import pytest
+from helpers.data import diabetes_by_sex
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA
-from fairpca.datasets import load_diabetes_by_sex, make_two_groups
+from fairpca import BlindPCA, FairPCA, FairPCACV, FairPLS, load_model
+from fairpca.datasets import make_two_groups
 from fairpca.plotting import (
-    BiplotDisplay,
+    ChangesDisplay,
     GroupErrorDisplay,
     GroupScreeDisplay,
     LoadingsDisplay,
@@ -23,9 +30,18 @@ matplotlib = pytest.importorskip("matplotlib", reason="drawing needs the plot ex
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
-DIABETES = load_diabetes_by_sex()
+DIABETES = diabetes_by_sex()
 X, SEX = DIABETES.data, DIABETES.sensitive_features
 FAIR = FairPCA(3).fit(X, sensitive_features=SEX)
+
+
+class GroupChange(NamedTuple):
+    """The fields of an audit's group that are drawn."""
+
+    name: str
+    n: int
+    change_estimate: float
+    change: tuple[float, float, float] | None
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +51,7 @@ def close_figures():
 
 
 def test_tradeoff_starts_at_pca_and_marks_the_fit():
-    display = TradeoffDisplay.from_estimator(FAIR).plot()
+    display = TradeoffDisplay.from_estimator(FAIR)
     line = display.ax_.lines[0].get_xydata()
     assert line[0] == pytest.approx(
         [np.diff(FAIR.pca_group_errors_)[0], FAIR.pca_reconstruction_error_]
@@ -46,35 +62,61 @@ def test_tradeoff_starts_at_pca_and_marks_the_fit():
     assert "male" in display.ax_.get_xlabel()
 
 
+@pytest.mark.parametrize("sides", [2, 3])
+def test_pca_is_on_the_left_of_the_frontier(sides):
+    groups = np.arange(len(X)) % sides if sides > 2 else SEX
+    display = TradeoffDisplay.from_data(X, groups, n_components=3, n_points=5)
+    first, *_, last = display.ax_.transData.transform(display.ax_.lines[0].get_xydata())
+    assert first[0] < last[0]
+    display.plot(display.ax_)
+    again = display.ax_.transData.transform(display.ax_.lines[0].get_xydata())
+    assert again[0][0] < again[-1][0]
+
+
 def test_several_groups():
     ward = np.array(["north", "south", "east"])[np.arange(len(X)) % 3]
     fair = FairPCA(3, normalize=True, min_group_size=72, small_groups="merge")
     fair.fit(X, sensitive_features=np.column_stack([SEX, ward]))
     assert "rest" in fair.groups_
-    display = TradeoffDisplay.from_estimator(fair, n_points=4).plot()
+    display = TradeoffDisplay.from_estimator(fair, n_points=4)
     assert display.ax_.lines[0].get_xydata()[0] == pytest.approx(
         [np.ptp(fair.pca_group_errors_), fair.pca_reconstruction_error_]
     )
     assert "largest minus smallest" in display.ax_.get_xlabel()
-    display = GroupErrorDisplay.from_estimator(fair, ranks=[3]).plot()
+    display = GroupErrorDisplay.from_estimator(fair, ranks=[3])
     assert display.groups == fair.groups_.tolist()
-    assert display.curve.fair[0] == pytest.approx(fair.group_errors_)
-    assert LoadingsDisplay.from_estimator(fair).plot().loadings["PCA"].shape == (3, X.shape[1])
+    assert display.fair[0] == pytest.approx(fair.group_errors_)
+    assert display.pca[0] == pytest.approx(fair.pca_group_errors_)
+    assert LoadingsDisplay.from_estimator(fair).loadings["PCA"].shape == (3, X.shape[1])
     fair.set_params(small_groups="ignore").fit(X, sensitive_features=np.column_stack([SEX, ward]))
     with pytest.raises(ValueError, match="the frontier compares all groups"):
         TradeoffDisplay.from_estimator(fair)
 
 
-def test_tradeoff_from_data_draws_on_given_axes():
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda ax: TradeoffDisplay.from_estimator(FAIR, n_points=3, ax=ax),
+        lambda ax: TradeoffDisplay.from_data(X, SEX, n_components=3, n_points=3, ax=ax),
+        lambda ax: GroupErrorDisplay.from_estimator(FAIR, ranks=[2], ax=ax),
+        lambda ax: GroupErrorDisplay.from_data(X, SEX, ranks=[2], ax=ax),
+        lambda ax: GroupScreeDisplay.from_estimator(FAIR, ranks=[2], ax=ax),
+        lambda ax: LoadingsDisplay.from_estimator(FAIR, ax=ax),
+        lambda ax: ScoresDisplay.from_estimator(FAIR, X, SEX, ax=ax),
+    ],
+)
+def test_making_a_display_draws_it_once(draw):
+    display = draw(None)
+    assert len(plt.get_fignums()) == 1
+    assert display.ax_.lines
     _, ax = plt.subplots()
-    made = make_two_groups(random_state=0)
-    display = TradeoffDisplay.from_data(made.data, made.sensitive_features, n_components=1)
-    assert display.plot(ax=ax).ax_ is ax
+    assert draw(ax).ax_ is ax
+    assert len(plt.get_fignums()) == 2
 
 
 def test_group_errors_of_pca_are_scikit_learns():
-    display = GroupErrorDisplay.from_data(X, SEX, ranks=[2, 5]).plot()
-    for r, errors in zip((2, 5), display.curve.pca, strict=True):
+    display = GroupErrorDisplay.from_data(X, SEX, ranks=[2, 5])
+    for r, errors in zip((2, 5), display.pca, strict=True):
         pca = PCA(r).fit(X)
         squares = ((X - pca.inverse_transform(pca.transform(X))) ** 2).sum(axis=1)
         assert errors == pytest.approx([squares[g == SEX].mean() for g in ("female", "male")])
@@ -83,11 +125,35 @@ def test_group_errors_of_pca_are_scikit_learns():
 
 def test_group_errors_from_estimator_use_its_settings():
     display = GroupErrorDisplay.from_estimator(FAIR, ranks=[3])
-    assert display.curve.fair[0] == pytest.approx(FAIR.group_errors_)
+    assert display.fair[0] == pytest.approx(FAIR.group_errors_)
+    for ranks in ([0], [10], [1.5], []):
+        with pytest.raises(ValueError, match="pass integers from 1 to 9"):
+            GroupErrorDisplay.from_estimator(FAIR, ranks=ranks)
+
+
+def test_standardising_estimators_are_drawn_in_their_units():
+    raw = X * np.arange(1, 10) + 5.0
+    fair = FairPCA(3, standardize=True).fit(raw, sensitive_features=SEX)
+    scaled = FairPCA(3).fit(StandardScaler().fit_transform(raw), sensitive_features=SEX)
+    ours, theirs = (GroupErrorDisplay.from_estimator(model) for model in (fair, scaled))
+    assert ours.fair == pytest.approx(theirs.fair)
+    assert ours.pca == pytest.approx(theirs.pca)
+    ours, theirs = (TradeoffDisplay.from_estimator(model).path for model in (fair, scaled))
+    assert ours.disparity == pytest.approx(theirs.disparity, abs=1e-9)
+    ours, theirs = (LoadingsDisplay.from_estimator(model).loadings for model in (fair, scaled))
+    assert ours["PCA"] == pytest.approx(theirs["PCA"])
+
+
+def test_ranks_end_where_the_estimator_has_no_room():
+    y = X[:, 0] > 0
+    for blind in (BlindPCA(2), BlindPCA(2, notion="equalized_odds"), FairPLS(2)):
+        display = GroupErrorDisplay.from_estimator(blind.fit(X, y, sensitive_features=SEX))
+        assert display.fair[1] == pytest.approx(blind.group_errors_)
+        assert len(display.n_components) == len(display.pca) <= 9
 
 
 def test_scree_holds_the_shares_that_each_fit_reports():
-    display = GroupScreeDisplay.from_data(X, SEX).plot()
+    display = GroupScreeDisplay.from_data(X, SEX)
     assert display.n_components.tolist() == list(range(1, 10))
     assert display.fair[2] == pytest.approx(FAIR.group_explained_variance_ratio_)
     squares, pca = ((X - X.mean(axis=0)) ** 2).sum(axis=1), PCA(4).fit(X)
@@ -99,31 +165,35 @@ def test_scree_holds_the_shares_that_each_fit_reports():
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-def test_scree_marks_the_share_asked_for_and_finds_its_rank(normalize):
+def test_scree_marks_the_share_asked_for(normalize):
     fair = FairPCA(0.8, normalize=normalize).fit(X, sensitive_features=SEX)
-    display = GroupScreeDisplay.from_estimator(fair).plot()
-    assert display.least_rank(0.8) == fair.n_components_
+    display = GroupScreeDisplay.from_estimator(fair)
+    enough = np.flatnonzero((display.fair >= 0.8 - 1e-12).all(axis=1))
+    assert display.n_components[enough[0]] == fair.n_components_
     assert display.ax_.lines[-1].get_ydata() == pytest.approx([0.8, 0.8])
     shares = display.fair[fair.n_components_ - 1]
     assert shares == pytest.approx(fair.group_explained_variance_ratio_)
-    assert display.least_rank(0.8, method="pca") >= PCA(0.8).fit(X).n_components_
-    assert display.least_rank(1.1) is None
-    with pytest.raises(ValueError, match="pass 'fair' or 'pca'"):
-        display.least_rank(0.8, method="PCA")
 
 
-def test_ranks_of_a_fit_that_was_chosen_by_folds():
-    fair = FairPCA(3, cv=3, random_state=0).fit(X, sensitive_features=SEX)
-    curve = GroupErrorDisplay.from_estimator(fair, ranks=[3]).curve
-    assert curve.fair[0] == pytest.approx(fair.group_errors_)
+@pytest.mark.parametrize(
+    "cv", [3, StratifiedKFold(3), RepeatedStratifiedKFold(n_splits=3, n_repeats=2)]
+)
+def test_displays_of_a_fit_that_was_chosen_by_folds(cv):
+    fair = FairPCACV(3, cv=cv).fit(X, sensitive_features=SEX)
+    display = GroupErrorDisplay.from_estimator(fair, ranks=[2, 3])
+    assert display.fair[1] == pytest.approx(fair.group_errors_)
     assert GroupScreeDisplay.from_data(X, SEX, estimator=fair, ranks=[2]).fair.shape == (1, 2)
+    path = TradeoffDisplay.from_estimator(fair, n_points=3).path
+    assert path.reconstruction_error[0] == pytest.approx(fair.pca_reconstruction_error_)
+    assert list(LoadingsDisplay.from_estimator(fair).loadings) == ["fair PCA", "PCA"]
 
 
 def test_loadings_agree_in_sign_and_show_the_largest():
-    display = LoadingsDisplay.from_estimator(FAIR, feature_names=DIABETES.feature_names)
+    display = LoadingsDisplay.from_estimator(
+        FAIR, feature_names=DIABETES.feature_names, component=1, n_features=4
+    )
     overlap = (display.loadings["PCA"] * display.loadings["fair PCA"]).sum(axis=1)
     assert (overlap >= 0).all()
-    display.plot(component=1, n_features=4)
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert len(labels) == 4
     weights = np.max([np.abs(v[1]) for v in display.loadings.values()], axis=0)
@@ -140,46 +210,61 @@ def test_small_groups_are_not_hidden_under_large_ones():
 
 
 def test_scores_of_any_projection():
-    display = ScoresDisplay.from_estimator(PCA(3).fit(X), X, SEX).plot(components=(0, 2))
+    display = ScoresDisplay.from_estimator(PCA(3).fit(X), X, SEX, components=(0, 2))
     drawn = display.ax_.lines[0].get_xydata()
     assert drawn == pytest.approx(PCA(3).fit_transform(X)[SEX == "female"][:, [0, 2]])
     with pytest.raises(ValueError, match="the projection has 3"):
         display.plot(components=(0, 3))
 
 
-@pytest.mark.parametrize("projection", [FairPCA(3), PCA(3), PCA(3, whiten=True)])
-def test_biplot_reconstructs_what_arrives_at_the_projection(projection):
-    pipeline = make_pipeline(StandardScaler(), projection)
-    groups = {"fairpca__sensitive_features": SEX} if isinstance(projection, FairPCA) else {}
-    pipeline.fit(X, **groups)
-    display = BiplotDisplay.from_estimator(pipeline, X, SEX)
-    Z = pipeline[0].transform(X)
-    again = Z.mean(axis=0) + display.scores @ display.loadings
-    assert again == pytest.approx(pipeline[1].inverse_transform(pipeline[1].transform(Z)))
-    assert display.feature_names == [f"x{j}" for j in range(9)]
+# --- pipelines, models from files, and what cannot be drawn -------------------------------------
 
 
-def test_biplot_draws_the_longest_arrows_and_names_apart():
-    names = DIABETES.feature_names
-    display = BiplotDisplay.from_estimator(FAIR, X, SEX, feature_names=names)
-    display.plot(components=(0, 2), n_features=9)
-    figure = display.ax_.figure
-    figure.canvas.draw()
-    texts = [text for text in display.ax_.texts if text.get_text()]
-    assert sorted(text.get_text() for text in texts) == sorted(names)
-    weights = FAIR.components_[[0, 2]].T
-    for text in texts:  # all stretched by one factor
-        j = names.index(text.get_text())
-        assert np.cross(np.append(text.xy, 0), np.append(weights[j], 0)) == pytest.approx(0)
-        assert np.dot(text.xy, weights[j]) > 0
-    boxes = [text.get_window_extent() for text in texts]
-    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
-    display.plot(n_features=2)
-    drawn = {text.get_text() for text in display.ax_.texts} - {""}
-    longest = np.argsort(-np.linalg.norm(FAIR.components_[:2], axis=0))[:2]
-    assert drawn == {names[j] for j in longest}
-    with pytest.raises(ValueError, match="1 feature names for 9 features"):
-        BiplotDisplay.from_estimator(FAIR, X, SEX, feature_names=["a"])
+def test_pipelines_are_drawn_as_their_projection():
+    pipeline = make_pipeline(StandardScaler(), FairPCA(3), LogisticRegression())
+    pipeline.fit(X, X[:, 0] > 0, fairpca__sensitive_features=SEX)
+    fair = pipeline["fairpca"]
+    assert TradeoffDisplay.from_estimator(pipeline, n_points=3).chosen == (
+        fair.disparity_,
+        fair.reconstruction_error_,
+    )
+    errors = GroupErrorDisplay.from_estimator(pipeline, ranks=[3])
+    assert errors.fair[0] == pytest.approx(fair.group_errors_)
+    assert LoadingsDisplay.from_estimator(pipeline).loadings["fair PCA"] == pytest.approx(
+        fair.components_
+    )
+    scores = ScoresDisplay.from_estimator(pipeline, X, SEX).scores
+    assert scores == pytest.approx(pipeline[:2].transform(X))
+
+
+def test_loadings_of_projections_without_moments(tmp_path):
+    pytest.importorskip("safetensors")
+    FAIR.save(tmp_path / "m.safetensors")
+    loaded = load_model(tmp_path / "m.safetensors")
+    assert list(LoadingsDisplay.from_estimator(loaded).loadings) == ["fair PCA"]
+    assert list(LoadingsDisplay.from_estimator(PCA(2).fit(X)).loadings) == ["PCA"]
+    for display in (TradeoffDisplay, GroupErrorDisplay, GroupScreeDisplay):
+        with pytest.raises(ValueError, match=r"holds no moments: it was loaded.*Use from_data"):
+            display.from_estimator(loaded)
+
+
+@pytest.mark.parametrize("display", [TradeoffDisplay, GroupErrorDisplay, LoadingsDisplay])
+@pytest.mark.parametrize("estimator", [FairPCA(2), make_pipeline(StandardScaler(), FairPCA(2))])
+def test_estimators_that_are_not_fitted(display, estimator):
+    with pytest.raises(NotFittedError, match=r"is not fitted; pass .*\.fit\("):
+        display.from_estimator(estimator)
+
+
+def test_what_knows_no_groups_is_refused_with_the_way_out():
+    for model in (PCA(2).fit(X), make_pipeline(StandardScaler(), PCA(2)).fit(X)):
+        with pytest.raises(TypeError, match="PCA knows no groups; use from_data"):
+            TradeoffDisplay.from_estimator(model)
+    with pytest.raises(TypeError, match=r"no step of the pipeline \(StandardScaler\)"):
+        LoadingsDisplay.from_estimator(make_pipeline(StandardScaler()).fit(X))
+    with pytest.raises(TypeError, match="StandardScaler has no components_"):
+        LoadingsDisplay.from_estimator(StandardScaler().fit(X))
+    with pytest.raises(NotFittedError, match="is not fitted"):
+        ScoresDisplay.from_estimator(PCA(2), X, SEX)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +278,7 @@ def test_biplot_draws_the_longest_arrows_and_names_apart():
     ],
 )
 def test_what_is_not_there_cannot_be_drawn(draw, message):
-    display = LoadingsDisplay.from_estimator(FAIR)
+    display = LoadingsDisplay({"PCA": FAIR.components_}, DIABETES.feature_names)
     with pytest.raises(ValueError, match=message):
         draw(display)
     assert not plt.get_fignums()
@@ -204,10 +289,10 @@ def test_every_name_is_shown_as_it_is():
     groups = np.array(names)[(SEX == "male").astype(int)]
     display = ScoresDisplay(X[:, :2], groups).plot()
     fair = FairPCA(2).fit(X, sensitive_features=groups)
-    curve = GroupErrorDisplay.from_estimator(fair, ranks=[2]).plot()
+    curve = GroupErrorDisplay.from_estimator(fair, ranks=[2])
     features = [f"_{j} ${{$" for j in range(9)]
-    loadings = LoadingsDisplay.from_estimator(fair, feature_names=features).plot()
-    frontier = TradeoffDisplay.from_estimator(fair, n_points=3).plot()
+    loadings = LoadingsDisplay.from_estimator(fair, feature_names=features)
+    frontier = TradeoffDisplay.from_estimator(fair, n_points=3)
     for drawn in (display, curve, loadings, frontier):
         drawn.ax_.figure.canvas.draw()
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
@@ -215,6 +300,31 @@ def test_every_name_is_shown_as_it_is():
     assert len(curve.ax_.get_legend().get_texts()) == 4
 
 
-def test_estimator_without_moments_is_refused_with_the_way_out():
-    with pytest.raises(ValueError, match="from_data"):
-        TradeoffDisplay.from_estimator(FairPCA(2))
+def test_tradeoff_of_data():
+    made = make_two_groups(random_state=0)
+    display = TradeoffDisplay.from_data(made.data, made.sensitive_features, n_components=1)
+    assert display.chosen is None
+
+
+def test_changes_are_drawn_with_their_intervals():
+    groups = [
+        GroupChange("older", 480, -0.19, (-0.19, -0.26, -0.12)),
+        GroupChange("_few $", 12, 0.4, None),
+        GroupChange("younger", 4011, 0.09, (0.09, 0.05, 0.13)),
+    ]
+    display = ChangesDisplay.from_audit(SimpleNamespace(groups=groups))
+    display.ax_.figure.canvas.draw()
+    assert display.changes.tolist() == [-0.19, 0.4, 0.09]
+    assert np.isnan(display.intervals[1]).all()
+    drawn = [line.get_xydata().tolist() for line in display.ax_.lines[1:]]
+    assert sorted(len(points) for points in drawn) == [1, 1, 1, 2, 2]
+    assert [[-26.0, 0.0], [-12.0, 0.0]] in [np.round(points, 9).tolist() for points in drawn]
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert [label.strip() for label in labels] == [
+        "older (480)",
+        r"_few \$ (12)",
+        "younger (4,011)",
+    ]
+    said = [text.get_text() for text in display.ax_.texts]
+    assert "too few rows" in said[1]
+    assert display.ax_.yaxis_inverted()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import Bunch
 
-from fairpca.reproduction.faces import draw_faces
+from reproduction.faces import draw_faces
 
 
 def made_faces():

@@ -6,17 +6,17 @@ import csv
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.command import fails, run
 from helpers.marks import needs_data
 from sklearn.utils import Bunch
 
-from fairpca import FairPCA, reproduction
+import reproduction
+from fairpca import FairPCA
 from fairpca.datasets import make_two_groups
-from fairpca.exceptions import quietly
-from fairpca.reproduction import (
+from reproduction import (
     METHODS,
     Result,
     check_claims,
@@ -26,9 +26,11 @@ from fairpca.reproduction import (
     reproduce,
     run_jobs,
 )
-from fairpca.reproduction.experiments import DATASETS, Dataset
-from fairpca.reproduction.results import ResultFiles
-from fairpca.reproduction.tables import timing
+from reproduction.__main__ import main
+from reproduction.experiments import DATASETS, Dataset
+from reproduction.results import ResultFiles
+from reproduction.tables import timing
+from reproduction.tools import quietly
 
 # file, dataset, the group that its column A stands for, numbers of components compared
 REFERENCES = [
@@ -193,7 +195,7 @@ def test_figures_are_the_same_every_time(tiny, tmp_path):
 
 
 def test_every_method_shown_has_its_own_colour_and_marker():
-    from fairpca.reproduction.drawing import LOOKS
+    from reproduction.drawing import LOOKS
 
     shown = {name for name, method in METHODS.items() if method.shown}
     assert set(LOOKS) == shown
@@ -336,29 +338,35 @@ def test_claims_on_tcred(tmp_path):
 
 
 @pytest.mark.slow
-def test_command_runs_and_resumes(tiny, tmp_path):
-    options = ["--dataset", "tiny", "--method", "pca", "--method", "c-fpca", "--out", "here"]
+def test_command_runs_and_resumes(tiny, tmp_path, capsys):
+    folder = tmp_path / "here"
+    words = ["--dataset", "tiny", "--method", "pca", "--method", "c-fpca", "--out", str(folder)]
     for _ in range(2):
-        assert "files written to here" in run("reproduce", *options, cwd=tmp_path).stdout
+        assert main(words) == 0
+        assert f"files written to {folder}" in capsys.readouterr().out
     assert tiny == [False, True]
-    assert (tmp_path / "here" / "figures" / "groups_tiny_balanced.svg").exists()
+    assert (folder / "figures" / "groups_tiny_balanced.svg").exists()
 
 
-def test_command_refuses_before_computing(tmp_path):
-    line = fails("reproduce", "--dataset", "adult", "--out", "new", cwd=tmp_path)
-    assert "dataset 'adult' not known: choose from tcred, lfw" in line
+def test_command_refuses_before_computing(tmp_path, capsys):
+    assert main(["--dataset", "adult", "--out", str(tmp_path / "new")]) == 2
+    assert "dataset 'adult' not known: choose from tcred, lfw" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
-    line = fails("reproduce", "--dataset", "lsac", "--out", "file", cwd=tmp_path)
-    assert "folder 'file' cannot be written" in line
+    assert main(["--dataset", "lsac", "--out", str(tmp_path / "file")]) == 2
+    assert "file' cannot be written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_command_names_the_data_file_that_was_altered(tmp_path, monkeypatch):
+def test_command_names_the_data_file_that_was_altered(tmp_path, monkeypatch, capsys):
     (tmp_path / "lsac.csv").write_text("1,2,3")
-    (tmp_path / "out").mkdir()
     monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path))
-    line = fails("reproduce", "--dataset", "lsac", "--method", "pca", "--out", "out", cwd=tmp_path)
-    assert "lsac.csv" in line
+    assert main(["--dataset", "lsac", "--method", "pca", "--out", str(tmp_path / "out")]) == 2
+    assert "lsac.csv" in capsys.readouterr().err
 
 
-def test_public_names():
-    assert set(reproduction.__all__) <= set(dir(reproduction))
+def test_only_public_names_of_the_package_are_used():
+    root = Path(reproduction.__file__).parent
+    modules = "".join(path.read_text("utf-8") for path in root.rglob("*.py"))
+    imported = re.findall(r"^\s*(?:from|import) (fairpca[\w.]*)(?: import (.*))?$", modules, re.M)
+    assert len(imported) > 10
+    assert not [line for line in imported if re.search(r"\b_(?!_)", " ".join(line))]

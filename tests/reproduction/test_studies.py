@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.command import fails, run
 from helpers.marks import needs_data
 
-from fairpca import datasets
-from fairpca._progress import silent
-from fairpca.datasets import _studies
-from fairpca.reproduction import STUDIES, reproduce_study
-from fairpca.reproduction.studies.comparison import Figure, agreement, printed
-from fairpca.reproduction.studies.hiding import mmd2_of
+from fairpca.datasets import load_tcred
+from reproduction import STUDIES, reproduce_study, study_data
+from reproduction.__main__ import main
+from reproduction.studies.comparison import Figure, agreement, printed
+from reproduction.studies.hiding import mmd2_of
+from reproduction.study_files import STUDY_FILES, digest_of_content
+from reproduction.tools import silent
 
 
 def figure(published, ours, tolerance=1e-6):
@@ -101,7 +101,7 @@ def test_the_streaming_study():
 
 @needs_data
 def test_the_published_iteration_and_the_optimum():
-    figures, claims = STUDIES["samadi2018"].run(datasets.load_tcred(), silent)
+    figures, claims = STUDIES["samadi2018"].run(load_tcred(), silent)
     assert claims[0].finding == "holds"
     by_rank = {}
     for found in figures:
@@ -111,18 +111,19 @@ def test_the_published_iteration_and_the_optimum():
     )
 
 
-def test_without_data_a_message_and_nothing_else(tmp_path, monkeypatch):
-    (tmp_path / "empty").mkdir()
-    monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path / "empty"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    said = fails("reproduce", "--study", "tantipongpipat2019", "--out", "out", cwd=tmp_path)
+def test_without_data_a_message_and_nothing_else(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path))
+    assert main(["--study", "tantipongpipat2019", "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
     assert "credit.csv.gz is not at hand" in said
     assert "github.com/SDPforAll" in said
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_names_the_studies(tmp_path):
-    result = run("reproduce", "--study", "list", cwd=tmp_path)
-    assert [line.split()[0] for line in result.stdout.splitlines()] == ["pelegrina2022", *STUDIES]
+def test_the_command_names_the_studies(capsys):
+    assert main(["--study", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["pelegrina2022", *STUDIES]
 
 
 @pytest.mark.parametrize(
@@ -133,19 +134,21 @@ def test_the_command_names_the_studies(tmp_path):
         (["--study", "vu2022", "--dataset", "tcred"], "Leave them out"),
     ],
 )
-def test_wrong_use_of_the_command(options, message, tmp_path):
-    assert message in fails("reproduce", *options, "--out", "out", cwd=tmp_path)
+def test_wrong_use_of_the_command(options, message, tmp_path, capsys):
+    assert main([*options, "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 @needs_data
 @pytest.mark.parametrize(
     ("load", "shape", "groups"),
     [
-        (datasets.load_compas, (1727, 11), ["caucasian", "others"]),
-        (datasets.load_german, (700, 57), ["25 and older", "under 25"]),
-        (datasets.load_adult, (1582, 97), ["female", "male"]),
-        (lambda: datasets.load_vu("wine"), (6497, 11), ["0", "1"]),
-        (datasets.load_credit, (30000, 23), ["high school", "higher", "other"]),
+        (study_data.load_compas, (1727, 11), ["caucasian", "others"]),
+        (study_data.load_german, (700, 57), ["25 and older", "under 25"]),
+        (study_data.load_adult, (1582, 97), ["female", "male"]),
+        (lambda: study_data.load_vu("wine"), (6497, 11), ["0", "1"]),
+        (study_data.load_credit, (30000, 23), ["high school", "higher", "other"]),
     ],
 )
 def test_loaders(load, shape, groups):
@@ -167,13 +170,13 @@ def test_packed_splits_are_recognised_by_their_content(tmp_path, monkeypatch):
             np.savetxt(tmp_path / f"{part}_{i}.csv", rows, delimiter=",")
     folder = tmp_path / "studies" / "lee2022"
     folder.mkdir(parents=True)
-    packed = datasets.pack_splits(tmp_path, folder / "compas.npz")
+    packed = study_data.pack_splits(tmp_path, folder / "compas.npz")
     with pytest.raises(ValueError, match="sha256"):
-        datasets.load_compas(data_home=tmp_path)
-    digest = datasets._files.digest_of_members(packed)
-    known = replace(_studies.STUDY_FILES["compas"], members_sha256=digest)
-    monkeypatch.setitem(_studies.STUDY_FILES, "compas", known)
-    loaded = datasets.load_compas(split=3, data_home=tmp_path)
+        study_data.load_compas(data_home=tmp_path)
+    digest = digest_of_content(packed)
+    known = replace(STUDY_FILES["compas"], content_sha256=digest)
+    monkeypatch.setitem(STUDY_FILES, "compas", known)
+    loaded = study_data.load_compas(split=3, data_home=tmp_path)
     assert loaded.data.shape == (6, 3)
     assert loaded.sensitive_features.tolist() == ["others"] * 3 + ["caucasian"] * 3
 
@@ -181,10 +184,10 @@ def test_packed_splits_are_recognised_by_their_content(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: datasets.load_compas(split=10),
-        lambda: datasets.load_german(version=2021),
-        lambda: datasets.load_credit(by="sex"),
-        lambda: datasets.load_vu("adult"),
+        lambda: study_data.load_compas(split=10),
+        lambda: study_data.load_german(version=2021),
+        lambda: study_data.load_credit(by="sex"),
+        lambda: study_data.load_vu("adult"),
     ],
 )
 def test_unknown_parts_are_refused(call):

@@ -65,5 +65,7 @@ def check_pca(fair, moments, within):
     least = values[: len(values) - r].sum()
     within("error of PCA", abs(fair.pca_reconstruction_error_ - least) / scale, 1e-9)
     errors = dict(zip(fair.groups_.tolist(), fair.pca_group_errors_, strict=True))
-    assert errors[fair.harmed_group_] == max(errors.values())
-    assert errors[fair.privileged_group_] == min(errors.values())
+    # Of groups that are equal to rounding, the order of the labels decides.
+    below = max(errors.values()) - errors[fair.harmed_group_]
+    above = errors[fair.privileged_group_] - min(errors.values())
+    within("harmed or privileged group is another one", max(below, above) / scale, 1e-12)

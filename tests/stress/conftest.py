@@ -9,7 +9,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from fairpca._solvers.eigenspaces import nearby
+from fairpca._solvers.eigenspaces import root_prediction
 from fairpca._solvers.two_groups import root
 
 SEED = int(os.environ.get("FAIRPCA_STRESS_SEED", "0"))
@@ -33,7 +33,7 @@ def corrections(request, monkeypatch):
     problem = getattr(request.node, "callspec", None)
     if problem is not None and problem.params.get("rng", 0) % 2:
         monkeypatch.setattr(root, "_MANY_FEATURES", 2)
-        monkeypatch.setattr(nearby, "_PART", 2)
+        monkeypatch.setattr(root_prediction, "_DECOMPOSED_TOGETHER", 2)
 
 
 @pytest.fixture

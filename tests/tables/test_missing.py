@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers.command import fails, run
 
-from fairpca.report import read_table
+from fairpca import read_table
+from fairpca._tables.files import TableError
+from fairpca._tables.prepare import prepare
 
 N = 60
 
@@ -20,105 +21,103 @@ def people(tmp_path):
         weeks = f"{rng.normal():.4f}" if i % 10 == 0 else ""
         lines.append(f"{rng.normal():.4f},{age},{weeks},{rng.normal():.4f},{g}")
     (tmp_path / "people.csv").write_text("\n".join(lines))
-    return tmp_path
+    return tmp_path / "people.csv"
 
 
 def test_columns_are_named_and_the_advice_is_harmless(people):
-    line = fails("audit", "people.csv", "-g", "g", cwd=people)
-    assert "in 'weeks' (54), 'age' (20); mostly empty: 'weeks'; leave columns out" in line
-    assert "--drop weeks (in Python drop=['weeks'])" in line
-    assert "--impute median" in line
-    assert "--drop-missing" not in line  # most rows would go
-    line = fails("audit", "people.csv", "-g", "g", "--drop", "weeks", cwd=people)
-    assert "--drop-missing (in Python drop_missing=True)" in line
+    with pytest.raises(TableError) as caught:
+        read_table(people, "g")
+    error = caught.value
+    assert error.problem == "missing"
+    assert error.facts["missing"] == {"weeks": 54, "age": 20}
+    assert error.facts["mostly_empty"] == ["weeks"]
+    assert error.facts["n_incomplete"] == 56
+    assert "line 2 of" not in error.fact  # the first row is complete
+    assert "line 3 of" in error.fact
+    assert "drop=['weeks']" in error.advice
+    assert "drop_missing" not in error.advice  # most rows would go
+    with pytest.raises(TableError, match=r"leave out these 20 rows, drop_missing=True"):
+        read_table(people, "g", drop="weeks")
 
 
-def test_a_group_column_is_not_left_out(people):
-    (people / "labels.csv").write_text("x,y,g\n1,2,a\n2,1,b\n3,2,a\n3,1,b\n5,2,\n")
-    line = fails("audit", "labels.csv", "-g", "g", cwd=people)
-    assert "in 'g' (1); choose another column, or complete this one, or leave these rows" in line
-    assert run("audit", "labels.csv", "-g", "g", "--drop-missing", cwd=people).stdout
-    fit = ["fit", "labels.csv", "-g", "g", "--drop-missing", "-r", "1", "-o", "m.safetensors"]
-    run(*fit, cwd=people)
-    line = fails("audit", "--model", "m.safetensors", "labels.csv", cwd=people)
-    assert "in 'g' (1); choose another column" in line
+def test_more_than_half_of_the_rows_are_never_dropped(people):
+    with pytest.raises(TableError, match=r"more than half|every row of 'c'") as caught:
+        read_table(people, "g", drop_missing=True)
+    assert caught.value.facts["n_incomplete"] == 56
 
 
-def test_more_than_half_of_the_rows_go_only_if_told_to(people):
-    line = fails("audit", "people.csv", "-g", "g", "--drop-missing", cwd=people)
-    assert "less than half of the rows would be left: 56 of 60 rows" in line
-    assert "--drop weeks" in line
-    assert "--drop-most (in Python drop_most=True)" in line
-    told = ["--drop-missing", "--drop-most"]
-    done = run("audit", "people.csv", "-g", "g", *told, cwd=people)
-    assert "left out, missing values: 56 of 60 rows" in done.stdout
-    table = read_table(str(people / "people.csv"), ["g"], drop_missing=True, drop_most=True)
-    assert table.data.num_rows == 4
+def test_a_whole_group_is_never_dropped(people):
+    with pytest.raises(TableError, match="every row of 'c' would be left out") as caught:
+        read_table(people, "g", drop="weeks", drop_missing=True)
+    assert caught.value.facts["lost"] == ["c"]
 
 
-def test_groups_that_are_lost_are_named(people):
-    options = ["-g", "g", "--drop", "weeks", "--drop-missing"]
-    done = run("audit", "people.csv", *options, cwd=people)
-    assert "left out, missing values: 20 of 60 rows" in done.stdout
-    assert "groups lost with them: c" in done.stdout
-    kept = [line for line in (people / "people.csv").read_text().splitlines() if ",b" not in line]
-    (people / "two.csv").write_text("\n".join(kept))
-    line = fails("audit", "two.csv", *options, "--drop-most", cwd=people)
-    assert (
-        "all complete rows of two.csv are in one group, 'a'; every row of 'c' has a missing "
-        in line
-    )
-    assert "in 'age' (20): leave columns out with --drop age" in line
+def test_dropped_rows_are_counted_by_group(people):
+    text = people.read_text().replace(",b", ",a").replace(",c", ",b").splitlines()
+    people.write_text("\n".join([*text, "1,2,3,4,b", "1,2,,4,b"]))
+    table = read_table(people, "g", drop="weeks", drop_missing=True)
+    assert table.record.n_rows == N + 2
+    assert table.record.n_dropped == 20
+    assert table.record.dropped_by_group == {"b": 20}
+    assert table.record.missing == {"age": 20}
+    assert table.data.num_rows == 42
 
 
-def test_no_row_left_names_the_columns(people):
-    (people / "none.csv").write_text("x,y,g\n1,,a\n,2,b\n3,,a\n")
-    line = fails("audit", "none.csv", "-g", "g", "--drop-missing", "--drop-most", cwd=people)
-    assert "no row would be left: 3 of 3 rows of none.csv have missing values, in 'y' (2)" in line
+def test_a_row_without_a_group_can_be_a_group(tmp_path):
+    (tmp_path / "d.csv").write_text("x,y,g\n1,2,a\n2,1,b\n3,2,a\n3,1,b\n5,2,\n")
+    with pytest.raises(TableError, match=r"in 'g' \(1\).*missing_group='not recorded'"):
+        read_table(tmp_path / "d.csv", "g")
+    table = read_table(tmp_path / "d.csv", "g", missing_group="not recorded")
+    assert table.sensitive_features.tolist() == ["a", "b", "a", "b", "not recorded"]
+    assert read_table(tmp_path / "d.csv", "g", drop_missing=True).data.num_rows == 4
 
 
-def test_a_group_of_one_row_is_mentioned(people):
-    rows = "\n".join(f"{i % 7},{i % 5},{'ab'[i % 2]}" for i in range(20))
-    (people / "one.csv").write_text(f"x,y,g\n{rows}\n3,4,single\n")
-    done = run("audit", "one.csv", "-g", "g", cwd=people)
-    assert "groups of one row: single (--min-group-size)" in done.stdout
+def test_values_that_mean_a_missing_one_spare_the_groups(tmp_path):
+    (tmp_path / "d.csv").write_text("x,y,g\n1,2,a\nother,1,other\n3,-9,a\n3,1,other\n-9.0,2,a\n")
+    table = read_table(tmp_path / "d.csv", "g", missing_values=["other", "-9"], keep_missing=True)
+    assert table.sensitive_features.tolist() == ["a", "other", "a", "other", "a"]
+    x, y = (table.data[name].to_numpy() for name in "xy")
+    np.testing.assert_array_equal(x, [1, np.nan, 3, 3, np.nan])
+    np.testing.assert_array_equal(y, [2, 1, np.nan, 1, 2])
 
 
-def test_groups_are_split_like_other_lists(people):
-    rows = "\n".join(f"{i % 7},{i % 5},{'ab'[i % 2]},{'xy'[i % 3 == 0]}" for i in range(30))
-    (people / "two.csv").write_text(f"u,v,g,h\n{rows}\n")
-    once, twice = (
-        run("audit", "two.csv", *groups, "--json", "-", cwd=people).stdout
-        for groups in (["-g", "g,h"], ["-g", "g", "-g", "h"])
-    )
-    assert once == twice
-    assert "a & x" in once
+def test_medians_are_those_of_all_rows(people):
+    table = read_table(people, "g", impute="median")
+    kept = read_table(people, "g", keep_missing=True)
+    for name in table.feature_names:
+        raw = kept.data[name].to_numpy()
+        filled = np.where(np.isnan(raw), np.nanmedian(raw), raw)
+        np.testing.assert_allclose(table.data[name].to_numpy(), filled, rtol=1e-12)
+    assert table.record.filled == {"age": 20, "weeks": 54}
+    assert table.record.filled_shares["c"] > table.record.filled_shares["a"]
 
 
-def test_advice_to_leave_columns_out_names_the_worst_or_is_not_given(tmp_path):
+def test_a_column_without_values_is_no_feature(tmp_path):
+    (tmp_path / "d.csv").write_text("x,empty,g\n1,,a\n2,,b\n4,,a\n")
+    table = read_table(tmp_path / "d.csv", "g")
+    assert table.record.left_out == {"empty": "empty"}
+    with pytest.raises(TableError, match="no value of 'empty'"):
+        read_table(tmp_path / "d.csv", "g", features=["x", "empty"], impute="median")
+
+
+def test_folds_are_counted_before_rows_are_dropped(tmp_path):
+    from fairpca import GroupMoments
+    from fairpca._input.folds import FoldRule
+
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 8)).round(3).astype(object)
-    for j in range(4):
-        X[: j + 1, j] = ""
-
-    def write(name):
-        rows = "\n".join(",".join([*map(str, x), "ab"[i % 2]]) for i, x in enumerate(X))
-        (tmp_path / name).write_text(",".join([*(f"x{j}" for j in range(8)), "g"]) + f"\n{rows}\n")
-
-    write("few.csv")
-    line = fails("audit", "few.csv", "-g", "g", cwd=tmp_path)
-    assert "in 'x3' (4), 'x2' (3), 'x1' (2), 'x0' (1); " in line  # one more name is not hidden
-    assert "--drop x3,x2,x1,x0 (in" in line
-    for j in range(4, 8):
-        X[:j, j] = ""
-    write("many.csv")
-    line = fails("audit", "many.csv", "-g", "g", cwd=tmp_path)
-    assert "in 'x7' (7), 'x6' (6), 'x5' (5) and others; fill in numbers with --impute" in line
-    X[:50, 2:] = ""  # now most of them are empty, and none is left out of the advice
-    X[1::2, 7] = ""
-    write("most.csv")
-    told = ["--drop-missing", "--drop-most"]
-    line = fails("audit", "most.csv", "-g", "g", *told, cwd=tmp_path)
-    assert "every row of 'b' has a missing value" in line
-    assert "--drop x7,x2,x3,x4,x5,x6 (in" in line
-    run("audit", "most.csv", "-g", "g", "--drop", "x7,x2,x3,x4,x5,x6", told[0], cwd=tmp_path)
+    X, g = rng.normal(size=(200, 2)).round(6), rng.choice(["a", "b"], 200)
+    gone = rng.random(200) < 0.2
+    lines = [f"{'' if k else x},{y},{h}" for (x, y), h, k in zip(X, g, gone, strict=True)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,y,g", *lines]))
+    folds = FoldRule(4).folds_of((g == "b").astype(int), np.zeros(2, int))
+    expected = GroupMoments.from_data(X[~gone], g[~gone], folds=folds[~gone])
+    found = GroupMoments.from_files(
+        tmp_path / "d.csv", sensitive_features="g", folds=4, drop_missing=True
+    )
+    prepared = prepare(tmp_path / "d.csv", sensitive_features="g", folds=FoldRule(4),
+                       drop_missing=True)  # fmt: skip
+    for moments in (found, prepared.moments):
+        for fold in range(4):
+            for mine, theirs in zip(moments._split(fold), expected._split(fold), strict=True):
+                np.testing.assert_array_equal(mine.counts, theirs.counts)
+                np.testing.assert_allclose(mine.means, theirs.means, rtol=1e-10)

@@ -1,18 +1,14 @@
-"""Python and the command read tables by one set of rules."""
-
-import json
+"""Every way to read a table follows one set of rules."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.command import fails, run
 
-from fairpca import GroupMoments
-from fairpca._tables import text_reader
-from fairpca.report import read_table
-
-pytest.importorskip("typer", reason="the command line needs the cli extra")
+from fairpca import GroupMoments, read_table
+from fairpca._tables import read
+from fairpca._tables.files import TableError
+from fairpca._tables.prepare import prepare
 
 
 def rows_of(labels, n=12):
@@ -20,9 +16,8 @@ def rows_of(labels, n=12):
     return [f"{rng.normal():.3f},{rng.normal():.3f},{labels[i % 3]}" for i in range(n)]
 
 
-def groups_of_command(*arguments, cwd):
-    numbers = json.loads(run("audit", *arguments, "--json", "-", cwd=cwd).stdout)
-    return dict(zip(numbers["groups"], numbers["group_sizes"], strict=True))
+def sizes_of(moments):
+    return dict(zip(moments.groups.tolist(), moments.counts.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("labels", [["01", "1", "2"], ["1.0", "1", "true"], ["1e1", "10", "x"]])
@@ -31,11 +26,10 @@ def test_labels_in_text_are_text(labels, ending, tmp_path):
     text = "\n".join(["a,b,g", *rows_of(labels)])
     path = tmp_path / f"d.{ending}"
     path.write_text(text if ending == "csv" else text.replace(",", "\t"))
-    moments = GroupMoments.from_files(path, group="g")
-    sizes = dict(zip(moments.groups.tolist(), moments.counts.tolist(), strict=True))
+    sizes = sizes_of(GroupMoments.from_files(path, sensitive_features="g"))
     assert sizes == dict.fromkeys(sorted(labels), 4)
-    assert groups_of_command(path, "-g", "g", cwd=tmp_path) == sizes
-    assert set(read_table(str(path), ["g"]).sensitive_features) == set(labels)
+    assert sizes_of(prepare(path, sensitive_features="g").moments) == sizes
+    assert set(read_table(path, "g").sensitive_features) == set(labels)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +37,7 @@ def test_labels_in_text_are_text(labels, ending, tmp_path):
     [
         ([2, 10, 3], ["10", "2", "3"]),
         ([True, False, True], ["False", "True"]),
-        ([0.5, 1.0, 2.0], ["0.5", "1.0", "2.0"]),
+        ([0.5, 1.0, 2.0], ["0.5", "1", "2"]),
         (["x", "01", "1"], ["01", "1", "x"]),
     ],
 )
@@ -51,9 +45,9 @@ def test_labels_with_types_keep_them_and_are_shown_as_text(labels, texts, tmp_pa
     rng = np.random.default_rng(0)
     table = {"a": rng.normal(size=12), "b": rng.normal(size=12), "g": labels * 4}
     pq.write_table(pa.table(table), tmp_path / "d.parquet")
-    moments = GroupMoments.from_files(tmp_path / "d.parquet", group="g")
+    moments = GroupMoments.from_files(tmp_path / "d.parquet", sensitive_features="g")
     assert moments.groups.tolist() == sorted(set(labels))
-    shown = groups_of_command("d.parquet", "-g", "g", cwd=tmp_path)
+    shown = sizes_of(prepare(tmp_path / "d.parquet", sensitive_features="g").moments)
     assert list(shown) == texts
     assert sorted(shown.values()) == sorted(moments.counts.tolist())
 
@@ -63,24 +57,12 @@ def test_crossed_labels_have_the_same_names(tmp_path):
     table = {"a": rng.normal(size=24), "b": rng.normal(size=24)}
     table |= {"year": [2020, 2021, 2021] * 8, "sex": ["f", "m"] * 12}
     pq.write_table(pa.table(table), tmp_path / "d.parquet")
-    moments = GroupMoments.from_files(
-        tmp_path / "d.parquet", group=["sex", "year"], columns=["a", "b"]
-    )
-    sizes = dict(zip(moments.groups.tolist(), moments.counts.tolist(), strict=True))
-    groups = ["-g", "sex", "-g", "year"]
-    assert groups_of_command("d.parquet", *groups, cwd=tmp_path) == sizes
-    assert "f & year=2020" in sizes
-    one = groups_of_command("d.parquet", *groups, "--positive", "f & year=2020", cwd=tmp_path)
-    assert one == {"f & year=2020": 4, "not f & year=2020": 20}
-
-
-def test_text_and_numbers_are_not_mixed(tmp_path):
-    (tmp_path / "b.csv").write_text("\n".join(["a,b,g", *rows_of(["1", "2", "3"])]))
-    pq.write_table(pa.table({"a": [1.0], "b": [2.0], "g": [1]}), tmp_path / "a.parquet")
-    paths = [tmp_path / "a.parquet", tmp_path / "b.csv"]
-    with pytest.raises(ValueError, match=r"'g' is int64 in .*a\.parquet but string in .*b\.csv"):
-        GroupMoments.from_files(paths, group="g")
-    assert "'g' is int64 in" in fails("audit", *paths, "-g", "g", cwd=tmp_path)
+    names = {"sensitive_features": ["sex", "year"], "features": ["a", "b"]}
+    moments = GroupMoments.from_files(tmp_path / "d.parquet", **names)
+    assert sizes_of(prepare(tmp_path / "d.parquet", **names).moments) == sizes_of(moments)
+    assert "f & year=2020" in sizes_of(moments)
+    bunch = read_table(tmp_path / "d.parquet", **names)
+    assert set(bunch.sensitive_features) == set(moments.groups)
 
 
 def test_columns_without_values_are_no_features(tmp_path):
@@ -89,50 +71,112 @@ def test_columns_without_values_are_no_features(tmp_path):
     columns = {"a": np.arange(6.0) ** 2, "empty": pa.nulls(6), "g": ["x", "y"] * 3}
     pq.write_table(pa.table(columns), tmp_path / "d.parquet")
     for name, features in (("d.csv", ["a", "b", "c"]), ("d.parquet", ["a"])):
-        moments = GroupMoments.from_files(tmp_path / name, group="g")
-        assert moments.feature_names == features
-        done = run("audit", name, "-g", "g", cwd=tmp_path)
-        assert "left out, not numbers: empty" in done.stdout
-        with pytest.raises(ValueError, match="missing value in column 'empty'"):
-            GroupMoments.from_files(tmp_path / name, group="g", columns=["a", "empty"])
+        path = tmp_path / name
+        assert GroupMoments.from_files(path, sensitive_features="g").feature_names == features
+        assert read_table(path, "g").record.left_out == {"empty": "empty"}
+        with pytest.raises(TableError, match="missing values, in 'empty'"):
+            GroupMoments.from_files(path, sensitive_features="g", features=["a", "empty"])
 
 
 def test_a_later_file_tells_the_type_of_an_empty_column(tmp_path):
     for name, values in (("a", pa.nulls(4)), ("b", pa.array([1.0, 2.0, 4.0, 3.0]))):
         table = pa.table({"x": values, "y": [1.0, 5.0, 2.0, 2.0], "g": ["u", "v", "v", "u"]})
         pq.write_table(table, tmp_path / f"{name}.parquet")
-    moments = GroupMoments.from_files(tmp_path, group="g", drop_missing=True)
+    moments = GroupMoments.from_files(tmp_path, sensitive_features="g", drop_missing=True)
     assert moments.feature_names == ["x", "y"]
     assert moments.n_dropped == 4
 
 
 def test_text_named_as_a_feature_is_refused_with_its_line(tmp_path):
     (tmp_path / "d.csv").write_text("a,ward,g\n1,north,x\n2,south,y\n")
-    message = "line 2 of {} has 'north' in column 'ward', which is not a number"
-    with pytest.raises(ValueError, match=message.format(r".*d\.csv")):
-        GroupMoments.from_files(tmp_path / "d.csv", group="g", columns=["a", "ward"])
-    line = fails("audit", "d.csv", "-g", "g", "--columns", "a,ward", cwd=tmp_path)
-    assert message.format("d.csv") in line
-    assert "--encode" in line
-
-
-def test_a_group_named_twice_is_refused(tmp_path):
-    (tmp_path / "d.csv").write_text("\n".join(["a,b,g", *rows_of("xyz")]))
-    with pytest.raises(ValueError, match=r"group \(--group\) has 'g' twice"):
-        GroupMoments.from_files(tmp_path / "d.csv", group=["g", "g"])
+    message = r"line 2 of .*d\.csv has 'north' in column 'ward'"
+    for reading in (GroupMoments.from_files, read_table):
+        with pytest.raises(TableError, match=message):
+            reading(tmp_path / "d.csv", sensitive_features="g", features=["a", "ward"])
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
         ("a,g\n1,x\n 2.5 ,y\ntrue,y\n", "line 4 of .* has 'true' in column 'a'"),
-        ("a,g\n1,x\n2,y\n3,y,4\nq,y\n", "line 4 of .* has 3 values"),
-        ("a,f,g\n" + "1,true,x\n" * 99 + "2,maybe,y\n", "line 101 of .* 'maybe' .* true or false"),
+        ("a,g\n1,x\n2,y\n3,y,4\nq,y\n", "line 4 of .* has more than 2 values"),
+        ("a,f,g\n" + "1,true,x\n" * 99 + "2,maybe,y\n", "line 101 of .* 'maybe' in column 'f'"),
     ],
 )
 def test_the_first_wrong_line_is_named(content, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_reader, "_HEAD_BYTES", 400)  # that tell the types
+    monkeypatch.setattr(read, "_HEAD_ROWS", 2)
     (tmp_path / "d.csv").write_text(content)
     columns = content.split("\n")[0].split(",")[:-1]
-    with pytest.raises(ValueError, match=expected):
-        GroupMoments.from_files(tmp_path / "d.csv", group="g", columns=columns)
+    with pytest.raises(TableError, match=expected):
+        GroupMoments.from_files(tmp_path / "d.csv", sensitive_features="g", features=columns)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_text_becomes_columns_of_zeros_and_ones(kind, tmp_path):
+    columns = {
+        "x": [1.0, 2.0, 4.0, 8.0],
+        "smoker": ["no", "yes", "yes", "no"],
+        "city": ["u", "v", "w", "v"],
+        "g": ["a", "b", "b", "a"],
+    }
+    path = tmp_path / f"d.{kind}"
+    if kind == "csv":
+        lines = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+        path.write_text("\n".join([",".join(columns), *lines]))
+    else:
+        pq.write_table(pa.table(columns), path)
+    assert read_table(path, "g").record.left_out == {"smoker": "text", "city": "text"}
+    table = read_table(path, "g", encode=True)
+    assert table.feature_names == ["x", "smoker=yes", "city=u", "city=v", "city=w"]
+    assert table.data["smoker=yes"].to_pylist() == [0, 1, 1, 0]
+    assert table.data["city=v"].to_pylist() == [0, 1, 0, 1]
+
+
+def test_dictionary_encoded_numbers_are_features(tmp_path):
+    values = pa.array([1.5, 2.5, 1.5, 4.0])
+    table = pa.table({"x": values.dictionary_encode(), "y": values, "g": ["a", "b", "a", "b"]})
+    with pa.ipc.new_file(str(tmp_path / "d.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    pq.write_table(table, tmp_path / "d.parquet")
+    for name in ("d.arrow", "d.parquet"):
+        found = read_table(tmp_path / name, "g")
+        assert found.data.to_pydict() == {"x": values.to_pylist(), "y": values.to_pylist()}
+
+
+def test_what_is_suspicious_is_recorded(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 400
+    columns = {
+        "weight": np.where(rng.random(n) < 0.02, -999.0, rng.normal(70, 10, n).round(1)),
+        "steps": np.where(np.arange(n) == 7, 999999.375, rng.uniform(0, 55, n).round(2)),
+        "rich": np.exp(rng.normal(size=n) * 2),  # a long tail is no code
+        "flag": (np.arange(n) == 3) * 1.0,
+        "same": np.full(n, 3.5),
+        "sex": rng.choice(["female", " FEMALE", "male"], n),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "d.parquet")
+    record = read_table(tmp_path / "d.parquet", "sex").record
+    codes = {(s.column, s.value): s.n_rows for s in record.sentinels}
+    n_codes = int((columns["weight"] == -999).sum())
+    assert codes == {("weight", -999.0): n_codes, ("steps", 999999.375): 1}
+    assert record.near_constant == {"flag": 1}
+    assert record.constant == ["same"]
+    assert record.twin_labels == [(" FEMALE", "female")]
+
+
+def test_weights_count_as_rows_that_stand_there_several_times(tmp_path):
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(30, 2)), rng.integers(1, 4, 30)
+    g = np.array(["a", "b", "a"] * 10)
+    table = pa.table({"x": X[:, 0], "y": X[:, 1], "w": w, "g": g})
+    pq.write_table(table, tmp_path / "d.parquet")
+    names = {"sensitive_features": "g", "sample_weight": "w"}
+    expected = GroupMoments.from_data(np.repeat(X, w, axis=0), np.repeat(g, w))
+    for moments in (
+        GroupMoments.from_files(tmp_path / "d.parquet", **names),
+        prepare(tmp_path / "d.parquet", **names).moments,
+    ):
+        assert moments.feature_names == ["x", "y"]
+        np.testing.assert_allclose(moments.means, expected.means, rtol=1e-12)
+        np.testing.assert_allclose(moments.second_moments(), expected.second_moments(), rtol=1e-10)
+    np.testing.assert_array_equal(read_table(tmp_path / "d.parquet", **names).sample_weight, w)

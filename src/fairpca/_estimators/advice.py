@@ -1,22 +1,25 @@
-"""What a user must not overlook about a fit, as warnings."""
+"""Warnings about a fit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from fairpca._input.rows import Rows, group_columns
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import TINY, Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._problems.fair import PLAIN_PCA, FairProblem
-from fairpca._problems.pls import PLSProblem
+from fairpca._moments.tolerances import arithmetic_noise
+from fairpca._problems.problems import PLAIN_PCA, FairProblem, PLSProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import APPROXIMATE, Status
 from fairpca._solvers import Problem
-from fairpca._solvers.eigenspaces.dense import rounding_of
 from fairpca._typing import Array
 from fairpca.exceptions import (
     DualityGapWarning,
@@ -26,23 +29,38 @@ from fairpca.exceptions import (
     warn,
 )
 
-FEW_ROWS = 30  # below, a group that decides the result is worth a warning
-_PAID = 0.05  # of a group's error under PCA: more is a price worth a warning
-_LITTLE = 1e-3  # of the largest variance: shares of smaller errors say nothing
-_LOST_DIGITS = 1e9  # the ratio of spreads that leaves errors six digits
-_DROWNED = 10  # times rounding: variances that are smaller are lost in it
-_NOISE = 64  # times rounding: no smaller gap can be proven
-_NO_CHANGE = 1e-9  # of the largest error
-_NEXT_TO_NOTHING = 2e-3  # of a group's held-out error: a smaller gain is none
-_UNRELATED = 1e-12  # of the target's variance: no more than rounding explains
-_ROUNDED = 1e-13  # of the largest trace: what rounding can make of errors
-_GAP_WORTH_A_WARNING = 1e-2  # of the overall error; only very many features can leave one
+FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
+_PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
+_LITTLE = 1e-3  # Errors below this share of the largest variance are not compared as shares.
+_LOST_DIGITS = 1e9  # Between-group over within-group variance that leaves errors six digits.
+_DROWNED = 10  # Variances below this many times the rounding are lost in it.
+_NOISE = 64  # No gap below this many times the rounding can be proven.
+_NO_CHANGE = 1e-9  # Changes below this share of the largest error are rounding.
+_NEXT_TO_NOTHING = 2e-3  # Gains below this share of a held-out error do not count.
+_UNRELATED = 1e-12  # Shares of the target's variance below this are rounding.
+_ROUNDED = 1e-13  # Errors are known up to this share of the largest trace.
+_GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
+
+
+def warn_of_group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -> None:
+    """Warn that a column of a data frame is the group itself."""
+    for name in group_columns(rows, codes, k):
+        warn(
+            f"column {name!r} of X tells the group of every row, so that the components may "
+            f"describe the group itself; leave it out, for example X.drop(columns={name!r}).",
+            UserWarning,
+        )
 
 
 def warn_of_result(
-    problem: Problem, solution: Solution, measured: Operand, disparity: float, tol: float
+    problem: Problem,
+    solution: Solution,
+    measured: Operand,
+    disparity: float,
+    tol: float,
+    labels: Sequence[Any],
 ) -> None:
-    """Say that parity is out of reach, or that the projection is not proven to be the best."""
+    """Warn that parity is out of reach, or that the projection is not proven to be the best."""
     r, gap = solution.basis.shape[1], solution.gap
     onto = f"onto {r} component{'s' if r > 1 else ''}"
     if solution.status is Status.INFEASIBLE:
@@ -51,7 +69,7 @@ def warn_of_result(
             f"least possible, {disparity:.6g}. Pass more components.",
             ParityInfeasibleWarning,
         )
-    R, rounding = float(measured.shares @ solution.errors), rounding_of(measured.n_features)
+    R, rounding = float(measured.shares @ solution.errors), arithmetic_noise(measured.n_features)
     implicit = measured.compact.matrices is None
     if implicit and len(measured.shares) == 2:
         if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
@@ -65,9 +83,11 @@ def warn_of_result(
         why = "for more than two groups the bound is not always attained"
         if len(measured.shares) == 2:
             why = "nearly equal eigenvalues of the harmed group leave this much to rounding"
+        scale = gap_scale(solution, measured)
         warn(
-            f"the projection {onto} may be up to duality_gap_ = {gap:.3g} worse "
-            f"than the best one, which is more than tol = {tol:g} allows: {why}. "
+            f"the projection {onto} may be worse than the best one by up to "
+            f"{100 * gap / max(scale, TINY):.3g} % (duality_gap_ = {gap:.3g} of {scale:.6g}), and "
+            f"tol = {tol:g} allows {100 * tol:.3g} %: {why}. "
             "Another n_components may close the gap; a larger tol accepts it.",
             DualityGapWarning,
         )
@@ -75,26 +95,33 @@ def warn_of_result(
         _warn_of_pca(problem, solution, measured)
     by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)  # by held-out errors
     if isinstance(problem, FairProblem) and problem.alpha is None and not by_folds:
-        _warn_of_people(problem, solution, measured, disparity)
+        _warn_of_people(problem, solution, measured, disparity, labels)
 
 
 def largest_gap(solution: Solution, measured: Operand, tol: float) -> float:
-    """The gap that passes without a warning.
-
-    Relative to what is minimised. A disparity may vanish, so that its gap is compared with the
-    overall error. Two groups are solved to rounding, which depends on the largest variance, as
-    does welfare.
-    """
-    largest = float(measured.traces.max())
+    """The gap that passes without a warning."""
+    allowed = tol * gap_scale(solution, measured)
     if len(measured.shares) == 2 or solution.objective == "welfare":
-        return tol * largest
-    error = float(measured.shares @ solution.errors)
-    scale = error if solution.objective == "disparity" else abs(solution.value)
-    return max(tol * scale, _NOISE * rounding_of(measured.n_features) * largest)
+        return allowed
+    noise = _NOISE * arithmetic_noise(measured.n_features) * float(measured.traces.max())
+    return max(allowed, noise)
+
+
+def gap_scale(solution: Solution, measured: Operand) -> float:
+    """What ``tol`` is relative to: the quantity that is minimised.
+
+    A disparity may vanish, so its gap is compared with the overall error. Two groups are solved to
+    rounding, which depends on the largest variance; so does welfare.
+    """
+    if len(measured.shares) == 2 or solution.objective == "welfare":
+        return float(measured.traces.max())
+    if solution.objective == "disparity":
+        return float(measured.shares @ solution.errors)
+    return abs(solution.value)
 
 
 def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) -> None:
-    """Say that PCA is not known well enough for what rests on it."""
+    """Warn that PCA itself has not converged well enough to compare with."""
     R = float(measured.shares @ solution.pca.errors)
     unknown, budget = R - solution.pca.bound, R * problem.max_error_increase
     apart = float(solution.pca.errors[solution.harmed] - solution.pca.errors[solution.privileged])
@@ -116,26 +143,25 @@ def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) ->
 
 
 def _warn_of_people(
-    problem: FairProblem, solution: Solution, measured: Operand, disparity: float
+    problem: FairProblem,
+    solution: Solution,
+    measured: Operand,
+    disparity: float,
+    labels: Sequence[Any],
 ) -> None:
-    """Say that nobody gains, or that only levelling down would give the disparity asked for."""
+    """Warn that nobody gains, or that only levelling down would give the disparity asked for."""
     negligible = max(
         _NO_CHANGE * float(solution.pca.errors.max()), _ROUNDED * float(measured.traces.max())
     )
     changes = solution.errors - solution.pca.errors
     if changes.max() > negligible and changes.min() >= -negligible:
-        before, after = (
-            errors[changes.argmax()] for errors in (solution.pca.errors, solution.errors)
-        )
-        paid = f"its error rises from {max(before, 0.0):.4g} to {after:.4g}"
+        paid = _who_pays(labels, solution.pca.errors, changes, negligible)
         if problem.constraint == "pareto":
-            message = (
-                f"the worst-off group gains next to nothing, and another pays for it: {paid}. "
-            )
-            message += _cheaper(problem)
+            message = f"the worst-off group, {labels[solution.harmed]!r}, gains next to nothing, "
+            message += f"and others pay for it: {paid}. {_cheaper(problem)}"
         else:
-            message = "no group is better off than under PCA, and one is worse off "
-            message += f"({paid}): the groups were made more alike by making them worse. "
+            message = f"no group is better off than under PCA, and {paid}: the groups were made "
+            message += "more alike by making them worse. "
             message += 'constraint="pareto", the default, stops before that.'
         warn(message, LevellingDownWarning)
     over = disparity - problem.max_disparity
@@ -149,8 +175,21 @@ def _warn_of_people(
         )
 
 
+def _who_pays(labels: Sequence[Any], before: Array, changes: Array, negligible: float) -> str:
+    """The groups whose error rises, and by how much, the most expensive first."""
+    order = [g for g in np.argsort(-changes).tolist() if changes[g] > negligible]
+    named = [
+        f"{labels[g]!r}"
+        + (f" by {100 * changes[g] / before[g]:.3g} %" if before[g] > negligible else "")
+        + f" (from {max(float(before[g]), 0.0):.4g} to {float(before[g] + changes[g]):.4g})"
+        for g in order[:3]
+    ]
+    more = f" and {len(order) - 3} more" if len(order) > 3 else ""
+    return f"the error rises of {', '.join(named)}{more}"
+
+
 def _cheaper(problem: FairProblem) -> str:
-    """What limits the price that a group pays."""
+    """Advice that limits the price a group pays."""
     if isfinite(problem.max_error_increase):
         return "Pass a smaller max_error_increase, or alpha=1 in its place, which is PCA."
     return "Pass max_error_increase to limit the price."
@@ -159,7 +198,7 @@ def _cheaper(problem: FairProblem) -> str:
 def warn_of_few_rows(
     problem: Problem, solution: Solution, settled: SettledGroups, measured: Operand
 ) -> None:
-    """Say that larger groups pay for the sake of a group of few rows."""
+    """Warn that other groups pay for the sake of a group of few rows."""
     if isinstance(problem, PLSProblem) or problem == PLAIN_PCA:  # for no group's sake
         return
     harmed, counts = solution.harmed, settled.moments.counts
@@ -168,7 +207,8 @@ def warn_of_few_rows(
         return
     least = max(_LITTLE * float(measured.traces.max()), TINY)
     changes = (solution.errors - before) / np.maximum(before, least)
-    paid = float(changes[~few].max(initial=0.0))
+    nobody_larger = bool(few.all()) and counts[harmed] == 1
+    paid = float(changes[~few | nobody_larger].max(initial=0.0))
     if changes[harmed] >= 0 or paid <= _PAID:
         return
     n, compared = counts[harmed], settled.compared
@@ -177,18 +217,19 @@ def warn_of_few_rows(
         step = f"Pass min_group_size={FEW_ROWS} with small_groups={merged}'ignore' to leave it out."
     else:
         step = "Collect more rows of it before you rely on the result."
+    other = "another" if nobody_larger else "a larger"
     warn(
         f"{settled.moments.groups.tolist()[harmed]!r} has only {n} row{'s' if n > 1 else ''} and "
-        f"steers the projection: its error falls by {-100 * changes[harmed]:.3g} %, and that of a "
-        f"larger group rises by up to {100 * paid:.3g} %. {step}",
+        f"steers the projection: its error falls by {-100 * changes[harmed]:.3g} %, and that of "
+        f"{other} group rises by up to {100 * paid:.3g} %. {step}",
         FewRowsWarning,
     )
 
 
 def warn_of_held_out(problem: FairProblem, changes: Array, pca_errors: Array, D: float) -> None:
-    """Say that on held-out rows nobody gains, or that the disparity is too large.
+    """Warn that on held-out rows nobody gains, or that the disparity is too large.
 
-    ``changes`` are those of the groups compared, ``pca_errors`` what they start from.
+    ``changes`` and ``pca_errors`` are those of the groups that are compared.
     """
     negligible = _NO_CHANGE * float(pca_errors.max())
     hardly = np.maximum(_NEXT_TO_NOTHING * pca_errors, negligible)
@@ -213,13 +254,13 @@ def warn_of_held_out(problem: FairProblem, changes: Array, pca_errors: Array, D:
 
 
 def warn_of_target(r2: float, plain_r2: float) -> None:
-    """Say that scores made for a target tell nothing about it; both are shares of its variance."""
+    """Warn that the scores explain nothing of the target; both are shares of its variance."""
     if r2 > _UNRELATED:
         return
     none = "the scores explain none of its variance (target_r2_ is rounding)"
     if plain_r2 > _UNRELATED:
         message = (
-            f"nothing is left to predict y from: {none}, where those of plain PLS explain "
+            f"nothing is left to predict y from: {none}, while those of plain PLS explain "
             f"{plain_r2:.3g}. What the features tell about y is what tells the groups apart; y may "
             "be the group itself. Pass another y, or allow a gap, for example max_mean_gap=0.1."
         )
@@ -229,7 +270,7 @@ def warn_of_target(r2: float, plain_r2: float) -> None:
 
 
 def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:
-    """Say that some of the data are lost in the rounding of float64."""
+    """Warn that some of the data are lost in the rounding of float64."""
     about_means, of_means = moments.variances()
     within, between = float(about_means.sum()), float(of_means.sum())
     if between > _LOST_DIGITS * within > 0:
@@ -243,12 +284,11 @@ def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:
     variances = about_means + of_means
     total, largest = float(variances.sum()), int(variances.argmax())
     others = float(variances[:largest].sum() + variances[largest + 1 :].sum())
-    if 0 < others < _DROWNED * rounding_of(len(variances)) * total:
+    if 0 < others < _DROWNED * arithmetic_noise(len(variances)) * total:
         names = moments.feature_names
         warn(
             f"feature {names[largest] if names else largest!r} varies so much more (variance "
             f"{variances[largest]:.3g}) than all others together ({others:.3g}) that these are "
-            "lost in the rounding of float64. Standardise the features first, for example with "
-            "StandardScaler, or leave this one out.",
+            "lost in the rounding of float64. Pass standardize=True, or leave this one out.",
             RuntimeWarning,
         )

@@ -1,40 +1,48 @@
 """Fitting, shared by the estimators: learn the moments, solve the problem, publish the result.
 
-A subclass says what its problem is (:meth:`FairProjection._problem`). ``partial_fit`` only learns;
-the solve waits until a result is asked for, so a thousand blocks cost a thousand accumulations and
-one solve. The results are the annotated attributes that end in an underscore; asking for one after
-``partial_fit``, with ``hasattr`` too, runs the solve.
+A subclass says what its problem is (:meth:`FairProjection._problem`). The parts of the package that
+fit many times to the same moments (the audit, the plots) call :meth:`FairProjection._settle`, which
+gives the groups to compare, and :meth:`FairProjection._fit_settled`.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from copy import copy
-from dataclasses import replace
-from inspect import get_annotations, signature
-from itertools import chain
-from numbers import Integral
+from functools import partial
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._estimators.advice import warn_of_data, warn_of_few_rows, warn_of_result
-from fairpca._estimators.results import fitted_attributes
+from fairpca._estimators.advice import (
+    warn_of_data,
+    warn_of_few_rows,
+    warn_of_group_columns,
+    warn_of_result,
+)
 from fairpca._estimators.streaming import StreamedProjection
-from fairpca._input.checks import check_several_groups, forgotten_groups
+from fairpca._input.checks import (
+    check_group_labels,
+    check_same_order,
+    check_several_groups,
+    forgotten_groups,
+    refuse_keywords,
+)
 from fairpca._input.device import is_dask
+from fairpca._input.labels import encode_few_groups
+from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import TINY, Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
-from fairpca._problems.solution import Solution
-from fairpca._sklearn import Interval, RealNotInt, validate_parameter_constraints
+from fairpca._problems.solution import Solution, disparity
+from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import Problem, solve
-from fairpca._solvers.rank import least_rank
-from fairpca._threads import single_threaded_blas
+from fairpca._solvers.rank import solve_fewest_components
 from fairpca._typing import Array, Labels
 
 Learnt = GroupMoments | ImplicitMoments
@@ -52,55 +60,34 @@ class FairProjection(StreamedProjection):
             Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
+        "standardize": ["boolean"],
         "normalize": ["boolean"],
         "whiten": ["boolean"],
+        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "small_groups": [StrOptions({"error", "merge", "ignore"})],
+        "max_groups": [Interval(Integral, 2, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
-    # Parameters; the last three stand in for those that an estimator of two groups lacks:
+    moments_: GroupMoments
+    feature_names_in_: Labels
+    # Parameters; the last four stand in for those that an estimator of two groups lacks.
     n_components: int | float | None
+    standardize: bool
     normalize: bool
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
+    max_groups: int | None = None
     tol: float = math.inf
 
-    # Results:
-    components_: Array
-    mean_: Array
-    explained_variance_: Array
-    explained_variance_ratio_: Array
-    noise_variance_: float
-    n_components_: int
-    groups_: Labels
-    group_sizes_: NDArray[np.int64]
-    group_errors_: Array
-    group_explained_variance_ratio_: Array
-    reconstruction_error_: float
-    disparity_: float
-    privileged_group_: Any
-    harmed_group_: Any
-    pca_group_errors_: Array
-    pca_reconstruction_error_: float
-    alpha_: float
-    duality_gap_: float
-    status_: str
-    n_eigensolves_: int
-    small_groups_: list[Any]
-
-    moments_: GroupMoments  # not a result: partial_fit goes on from it
-    _results: ClassVar[frozenset[str]]
-    _defaults: ClassVar[dict[str, Any]]
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Collect the defaults, and the names of the results, those of the subclass included."""
-        super().__init_subclass__(**options)
-        parameters = list(signature(cls.__init__).parameters.values())[1:]
-        cls._defaults = {parameter.name: parameter.default for parameter in parameters}
-        annotated = chain.from_iterable(map(get_annotations, cls.__mro__))
-        results = {name for name in annotated if name.endswith("_") and not name.endswith("_in_")}
-        cls._results = frozenset(results - {"moments_"})
-
     def fit(
-        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        **unknown: Any,
     ) -> Self:
         """Find the projection for the rows of X.
 
@@ -117,46 +104,60 @@ class FairProjection(StreamedProjection):
             ``transform``.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
+        **unknown
+            Refused, with the name that was meant.
 
         Returns
         -------
         self
         """
         self._check_params()
-        if sensitive_features is None:
-            raise forgotten_groups(type(self).__name__, "fit", self._needs_outcomes())
-        moments = self._learn(X, y, sensitive_features, sample_weight)
-        settled = self._settle(moments)
+        rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight, unknown)
+        moments, settled = self._learn_and_settle(rows, y, groups, sample_weight)
         solution = self._solve(settled)
         self._remember_features(X, settled.moments)
         return self._publish(moments, settled, solution)
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        **unknown: Any,
     ) -> Self:
-        """Add the rows of X to those seen before; arguments as for :meth:`fit`.
+        """Add the rows of X to those seen before, and fit to all of them; arguments as for `fit`.
 
-        The projection is computed when it is first used, so blocks are cheap, and a block may hold
-        a single group.
+        A block may hold a single group. As long as the rows seen so far allow no fit (one group
+        only, fewer rows than components) there is no projection, and using it says why. Each call
+        solves; to add very many blocks, use :meth:`GroupMoments.update` and then
+        :meth:`fit_moments`.
         """
-        first = not self.__sklearn_is_fitted__()
-        if first:
-            self._check_params()
-        elif "moments_" not in vars(self):
+        self._check_params()
+        first = "moments_" not in vars(self)
+        if first and "components_" in vars(self):
             raise ValueError(
                 f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
                 "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
+        if not first and not is_dask(X):  # whose blocks are compared when they are merged
+            validate_data(self, X, reset=False, skip_check_array=True)
+        rows, groups = self._rows_of(
+            "partial_fit", X, y, sensitive_features, sample_weight, unknown
+        )
+        moments = GroupMoments() if first else copy(self.moments_)
+        self._update(moments, rows, y, groups, sample_weight)
+        try:
+            settled = self._settle(moments)
+            solution = self._solve(settled)
+        except ValueError:  # more rows may help; _ready raises it again if they do not come
+            self._forget()
+            self.moments_ = moments
         else:
-            self._check_features(X)
-        if sensitive_features is None:
-            raise forgotten_groups(type(self).__name__, "partial_fit", self._needs_outcomes())
-        moments = GroupMoments() if first else self.moments_
-        self._update(moments, X, y, sensitive_features, sample_weight)
+            self._publish(moments, settled, solution)
         if first:
-            self._remember_features(X, self._features_of(moments))
-        if first or "components_" in vars(self):
-            self._replace_state(moments)
+            self._remember_features(X, moments)
         return self
 
     def fit_moments(self, moments: GroupMoments) -> Self:
@@ -180,26 +181,36 @@ class FairProjection(StreamedProjection):
         return self._fit_settled(moments, self._settle(moments))
 
     def _fit_settled(self, moments: GroupMoments, settled: SettledGroups) -> Self:
-        """Find the projection for groups that :meth:`_settle` has dealt with."""
-        moments = copy(moments)
+        """Find the projection for groups that :meth:`_settle` has prepared."""
         solution = self._solve(settled)
         self._remember_features(None, settled.moments)
-        return self._publish(moments, settled, solution)
+        return self._publish(copy(moments), settled, solution)
 
     def fit_transform(
-        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        **unknown: Any,
     ) -> Any:
         """Fit to X and return its scores; arguments as for :meth:`fit`."""
         return self.fit(
-            X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
+            X, y, sensitive_features=sensitive_features, sample_weight=sample_weight, **unknown
         ).transform(X)
 
     def _settle(self, moments: Learnt) -> SettledGroups:
-        """Deal with small groups, and check that what is left can be compared."""
-        by_group = self._features_of(moments)
-        settled = settle_small_groups(by_group, self.min_group_size, self.small_groups)
-        labels = settled.moments.groups
-        check_several_groups(labels[settled.compared].tolist(), int(moments.counts.sum()))
+        """The groups to compare, standardised if that was asked for."""
+        settled = self._settle_groups(moments)
+        return settled.standardized() if self.standardize else settled
+
+    def _settle_groups(self, moments: Learnt) -> SettledGroups:
+        """Apply ``small_groups``, and check that the groups that remain can be compared."""
+        settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
+        labels, compared = settled.moments.groups, settled.compared
+        check_group_labels(labels[compared], settled.moments.counts[compared], self.max_groups)
+        check_several_groups(labels[compared].tolist(), int(moments.counts.sum()))
         self._check_groups(labels.tolist())
         return settled
 
@@ -213,34 +224,34 @@ class FairProjection(StreamedProjection):
         """The problem whose price the warnings measure against PCA."""
         return self._problem()
 
+    def _learn_and_settle(
+        self, X: Any, y: Any, groups: Any, sample_weight: Any
+    ) -> tuple[Learnt, SettledGroups]:
+        """The moments of the rows, and the groups to compare."""
+        moments = self._learn(X, y, groups, sample_weight)
+        return moments, self._settle(moments)
+
     def _learn(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> Learnt:
-        """The first step of ``fit``; y is for estimators that have a use for it."""
+        """The first step of ``fit``; y is for estimators that use it."""
         return learn(X, groups, sample_weight)
 
     def _update(
         self, moments: GroupMoments, X: Any, y: Any, groups: Any, sample_weight: Any
     ) -> None:
-        """The same for ``partial_fit``: add rows to what was learnt before."""
-        moments.update(X, groups, sample_weight, **self._fold_options())
+        """The first step of ``partial_fit``: add rows to the moments."""
+        moments.update(X, groups, sample_weight)
 
     def _needs_outcomes(self) -> bool:
         """Whether ``fit`` needs y."""
         return False
 
-    def _features_of(self, moments: Learnt) -> Learnt:
-        """The moments of the features by group, without what was learnt about outcomes."""
-        return moments
-
     def _check_params(self) -> None:
-        """Refuse what is not allowed; defaults are, and looking at them would take longer."""
-        values = {name: getattr(self, name) for name in self._defaults}
-        given = {name: v for name, v in values.items() if v is not self._defaults[name]}
-        allowed = self._parameter_constraints
-        validate_parameter_constraints(allowed, given, caller_name=type(self).__name__)
-        for name, value in given.items():
-            is_number = any(isinstance(constraint, Interval) for constraint in allowed[name])
-            if is_number and isinstance(value, bool):  # which Python takes for 0 or 1
-                raise ValueError(
+        """Validate the parameters."""
+        self._validate_params()
+        for name, value in self.get_params(deep=False).items():
+            allowed = self._parameter_constraints[name]
+            if isinstance(value, bool) and any(isinstance(kind, Interval) for kind in allowed):
+                raise ValueError(  # Python takes True for 1
                     f"{name}={value}: pass a number, not a bool, for example "
                     f"{type(self).__name__}({name}={int(value)})."
                 )
@@ -264,7 +275,9 @@ class FairProjection(StreamedProjection):
                 "so many features pass an integer, for example n_components=20."
             )
         if isinstance(wanted, float):
-            return self._solve_fraction(settled, operand, wanted)
+            return solve_fewest_components(
+                operand, wanted, partial(self._solve_rank, settled, operand)
+            )
         if wanted is not None and wanted > limit:
             raise ValueError(
                 f"n_components={wanted} is more than the data allow: with n_samples = {n} and "
@@ -273,90 +286,140 @@ class FairProjection(StreamedProjection):
             )
         return self._solve_rank(settled, operand, limit if wanted is None else int(wanted))
 
-    def _solve_fraction(
-        self, settled: SettledGroups, operand: Operand, fraction: float
-    ) -> Solution:
-        """Solve with the fewest components that leave every group this share of its variance."""
-        may_lose = (1 - fraction) * operand.traces + 1e-14 * float(operand.traces.max())
-        n_eigensolves = 0
-        with single_threaded_blas():
-            least = least_rank(operand.compact, may_lose)
-        for rank in range(least, operand.n_features + 1):
-            solution = self._solve_rank(settled, operand, rank)
-            n_eigensolves += solution.n_eigensolves
-            if (solution.errors <= may_lose).all():
-                break
-        return replace(solution, n_eigensolves=n_eigensolves)
-
     # -- publishing --------------------------------------------------------------------------------
 
     def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
-        """Set the fitted attributes, and say what must not be overlooked."""
+        """Set the fitted attributes, and warn of what must not be overlooked."""
+        self._forget()
+        if isinstance(moments, GroupMoments):  # the other kind would keep X alive
+            self.moments_ = moments
         measured = settled.measured(self.normalize)
-        results = fitted_attributes(settled, measured, solution)
-        self._replace_state(moments, **results)
+        self._set_projection(settled, solution)
+        self._set_errors(settled, measured, solution)
+        for name, value in solution.extras.items():
+            setattr(self, name, value)
         problem = self._walk_from_pca()
-        warn_of_result(problem, solution, measured, results["disparity_"], self.tol)
+        labels = self.groups_.tolist()
+        warn_of_result(problem, solution, measured, self.disparity_, self.tol, labels)
         warn_of_few_rows(problem, solution, settled, measured)
         warn_of_data(settled.moments)
         return self
 
-    def _replace_state(self, moments: Learnt, **results: Any) -> None:
-        """New moments and results for old, in one step that an interrupt cannot divide."""
-        old = {"moments_", *self._results}
-        state = {name: value for name, value in vars(self).items() if name not in old}
-        if isinstance(moments, GroupMoments):  # the other kind would hold on to X
-            state["moments_"] = moments
-        self.__dict__ = {**state, **results}
+    def _forget(self) -> None:
+        """Remove the results of an earlier fit."""
+        kept = ("n_features_in_", "feature_names_in_")
+        for name in [n for n in vars(self) if n.endswith("_") and n not in kept]:
+            delattr(self, name)
+
+    def _set_projection(self, settled: SettledGroups, solution: Solution) -> None:
+        """Set components, mean, scale and variances."""
+        operand = settled.operand
+        components, variances = _principal_basis(operand, solution.basis)
+        r, d = components.shape
+        n = int(settled.moments.counts.sum())
+        total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
+        rest = max(total - float(variances.sum()), 0.0)
+        self.components_ = components
+        self.scale_ = np.ones(d) if settled.scale is None else settled.scale
+        self.mean_ = settled.moments.mean * self.scale_
+        self.n_components_ = r
+        self.explained_variance_ = variances * unbiased
+        self.explained_variance_ratio_ = _share_of(variances, total)
+        self.noise_variance_ = rest * unbiased / (d - r) if r < d else 0.0
+
+    def _set_errors(self, settled: SettledGroups, measured: Operand, solution: Solution) -> None:
+        """Set the figures of the groups; ``measured`` is what was solved for."""
+        errors = np.maximum(solution.errors, 0.0)
+        pca_errors = np.maximum(solution.pca.errors, 0.0)
+        labels = settled.moments.groups.tolist()
+        self.groups_ = settled.moments.groups
+        self.group_sizes_ = settled.moments.counts
+        self.small_groups_ = settled.small
+        self.group_errors_ = errors
+        self.group_explained_variance_ratio_ = 1.0 - _share_of(errors, measured.traces)
+        self.reconstruction_error_ = float(measured.shares @ errors)
+        self.disparity_ = float(
+            disparity(solution.errors, settled.compared, solution.harmed, solution.privileged)
+        )
+        self.privileged_group_: Any = labels[solution.privileged]
+        self.harmed_group_: Any = labels[solution.harmed]
+        self.pca_group_errors_ = pca_errors
+        self.pca_reconstruction_error_ = float(measured.shares @ pca_errors)
+        self.alpha_ = solution.alpha
+        self.duality_gap_ = max(solution.gap, 0.0)  # rounding can make it negative
+        self.status_ = str(solution.status)
+        self.n_eigensolves_ = solution.n_eigensolves
 
     def _ready(self) -> None:
-        """Refuse before a fit; compute what ``partial_fit`` has put off."""
-        check_is_fitted(self)
-        if "components_" not in vars(self):
+        """Refuse an estimator that is not fitted; after ``partial_fit``, say what is missing."""
+        if "moments_" in vars(self) and "components_" not in vars(self):
             self._check_params()
-            settled = self._settle(self.moments_)
-            self._publish(self.moments_, settled, self._solve(settled))
-
-    def __getattr__(self, name: str) -> Any:
-        """Compute the results when one is asked for after ``partial_fit``."""
-        pending = "moments_" in vars(self) and "components_" not in vars(self)
-        if pending and name in self._results:
-            try:
-                self._ready()
-            except ValueError as error:  # hasattr must be able to say no
-                raise AttributeError(f"{name} cannot be computed: {error}") from error
-            return getattr(self, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self._fit_settled(self.moments_, self._settle(self.moments_))
+        check_is_fitted(self)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Fitted: there is a projection, or there are moments to compute it from."""
+        """Fitted: there is a projection, or ``partial_fit`` has begun to learn one."""
         return "components_" in vars(self) or "moments_" in vars(self)
-
-    def __copy__(self) -> Self:
-        """A copy that ``partial_fit`` changes alone."""
-        copied = type(self).__new__(type(self))
-        copied.__dict__.update(vars(self))
-        if "moments_" in vars(self):
-            copied.moments_ = copy(self.moments_)
-        return copied
 
     # -- what the user passed ----------------------------------------------------------------------
 
-    def _check_features(self, X: Any) -> None:
-        """Refuse columns other than before; quick for arrays, of which there may be thousands."""
-        if isinstance(X, np.ndarray) and "feature_names_in_" not in vars(self):
-            fits = X.ndim == 2 and X.shape[1] == self.n_features_in_
-        else:
-            fits = is_dask(X)  # whose blocks are compared when they are merged
-        if not fits:
-            validate_data(self, X, reset=False, skip_check_array=True)
+    def _rows_of(
+        self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any, unknown: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        """Rows and groups, once they are known to fit each other; dask collections as they are."""
+        if unknown:
+            refuse_keywords(self, method, list(unknown))
+        if groups is None:
+            raise forgotten_groups(self, method, y, self._needs_outcomes())
+        check_same_order(X, sensitive_features=groups, sample_weight=sample_weight, y=y)
+        if is_dask(X) or is_dask(groups):
+            return X, groups
+        rows = as_rows(X)
+        if method == "fit":
+            least = 1 if self.small_groups == "error" else self.min_group_size
+            coded = encode_few_groups(groups, rows.n_rows, self.max_groups, least)
+        else:  # a block says little about the labels of all rows
+            coded = encode_few_groups(groups, rows.n_rows, max_groups=sys.maxsize)
+        warn_of_group_columns(rows, coded.codes, len(coded.labels))
+        return rows, coded
 
     def _remember_features(self, X: Any, moments: Learnt) -> None:
         """Set number and names of the columns: as scikit-learn sees X, or without X by moments."""
         if not (X is None or isinstance(X, np.ndarray) or is_dask(X)):
             validate_data(self, X, reset=True, skip_check_array=True)
             return
-        self.n_features_in_ = moments.n_features
-        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = moments.n_features - moments.n_targets
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         if moments.feature_names is not None:
-            self.feature_names_in_ = np.asarray(moments.feature_names, dtype=object)
+            names = moments.feature_names[: self.n_features_in_]
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+
+
+def alpha_of(shares: Array, weights: Array, privileged: int) -> float:
+    """The alpha for which ``M(w)`` is a multiple of ``alpha C + (1 - alpha)(C_B - C_A)``."""
+    if len(shares) != 2:
+        return math.nan
+    in_all = max(float(weights.sum()), TINY)
+    return float(1 / (1 + (shares - weights / in_all)[privileged]))
+
+
+def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
+    """Components with uncorrelated scores ordered by variance, and these variances.
+
+    Errors depend on the subspace alone, so the rotation costs nothing. The entry of largest
+    magnitude of each component is positive, the first one on a tie.
+    """
+    C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
+    values, rotation = np.linalg.eigh(basis.T @ C_U)
+    components = rotation[:, ::-1].T @ basis.T
+    magnitudes = np.abs(components)
+    near_largest = magnitudes >= magnitudes.max(axis=1, keepdims=True) * (1 - 1e-7)
+    decisive = components[np.arange(len(components)), near_largest.argmax(axis=1)]
+    return components * np.sign(decisive)[:, None], np.maximum(values[::-1], 0.0)
+
+
+def _share_of(part: Array, whole: Array | float) -> Array:
+    """``part / whole``, or 0 where the whole is 0."""
+    whole = np.asarray(whole)
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)

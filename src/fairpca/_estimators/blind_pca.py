@@ -8,14 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairpca._estimators.base import FairProjection, Learnt
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._estimators.targeted import TargetedProjection
-from fairpca._moments.complement import Complement
-from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
-from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
-from fairpca._moments.strata import (
+from fairpca._input.labels import first_outcomes, refuse_counts
+from fairpca._input.rows import NumericTarget
+from fairpca._moments.group_differences import (
     MeanGapOperand,
     Notion,
     Stratum,
@@ -24,15 +21,19 @@ from fairpca._moments.strata import (
     spanned,
     strata_of,
 )
-from fairpca._problems.fair import PLAIN_PCA
-from fairpca._problems.mean_gap import MeanGapProblem
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.learn import learn
+from fairpca._moments.operand import TINY, Complement, Operand
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._problems.problems import PLAIN_PCA, MeanGapProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import Problem, solve
 from fairpca._typing import Array
 
-#: What of ``fair`` counts.
+#: The parameters of ``fair`` that have an effect.
 _SETTINGS_INSIDE = {
     "constraint",
     "alpha",
@@ -44,29 +45,107 @@ _SETTINGS_INSIDE = {
 }
 
 
+class TargetedProjection(FairProjection):
+    """Base of BlindPCA and FairPLS: moments are kept by group and outcome."""
+
+    def _learn(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> Learnt:
+        return learn(X, groups, sample_weight, self._outcomes(y, "fit"))
+
+    def _update(
+        self, moments: GroupMoments, X: Any, y: Any, groups: Any, sample_weight: Any
+    ) -> None:
+        moments.update(X, groups, sample_weight, self._outcomes(y, "partial_fit"))
+
+    def _settle_groups(self, moments: Learnt) -> SettledGroups:
+        settled = super()._settle_groups(moments)
+        if moments.outcomes is not None and self._needs_outcomes():
+            self._check_classes(set(moments.outcomes.tolist()))
+        return settled
+
+    def _check_classes(self, classes: set[Any]) -> None:
+        """Refuse classes that may be meant as numbers."""
+        refuse_counts(classes, "pass fewer classes, for example y > threshold")
+
+    def _rank_left(
+        self, settled: SettledGroups, operand: Operand, complement: Complement, rank: int
+    ) -> int:
+        """The rank, or an error if hiding leaves fewer directions."""
+        d, left = operand.n_features, complement.n_features
+        if self.n_components is None and left:
+            return min(rank, left)
+        if rank <= left:
+            return rank
+        taken = (
+            f"of n_features = {d} directions, hiding the groups takes {d - left} and leaves {left}"
+        )
+        if isinstance(self.n_components, float):
+            lost = operand.errors(complement.lift(np.eye(left)))
+            kept = 1 - lost / np.maximum(operand.traces, TINY)
+            worst = settled.moments.groups.tolist()[kept.argmin()]
+            raise ValueError(
+                f"n_components={self.n_components} cannot be reached: {taken}, and with all of "
+                f"them group {worst!r} keeps {kept.min():.3g} of its variance; pass a smaller "
+                "fraction, or the number of components."
+            )
+        fewer = f"pass n_components={left} or less" if left else "pass more features"
+        raise ValueError(
+            f"n_components={self.n_components} is too many: {taken}; {fewer}, or hide less: "
+            f"{self._hide_less()}."
+        )
+
+    def _hide_less(self) -> str:
+        """Advice for a message: what leaves more directions."""
+        return "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
+
+    def _outcomes(self, y: Any, method: str) -> Any:
+        """The y to learn from, classes or numbers; None if this estimator does not use y."""
+        if not self._needs_outcomes():
+            return None
+        if y is None:
+            raise ValueError(
+                f"{self!r} requires y to be passed, but the target y is None; pass "
+                f"{method}(X, y, sensitive_features=groups) with the class of each row."
+            )
+        if self._are_numbers(y):
+            return NumericTarget(y)
+        self._check_classes(first_outcomes(y))  # before there is a matrix for each of them
+        return y
+
+    def _are_numbers(self, y: Any) -> bool:
+        """Whether y is a target of numbers, not of classes."""
+        return False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._needs_outcomes()
+        return tags
+
+
 class BlindPCA(TargetedProjection):
     """Principal component analysis whose scores do not tell the groups apart.
 
     Of all projections whose scores have the same mean in every group, this one keeps the most
     variance. So no linear rule that compares mean scores can tell the groups apart. Other
-    differences may remain: those of the covariances unless ``covariances`` is given, and those of
-    the shape of the distributions. :mod:`fairpca.metrics` measures what is left.
+    differences may remain: those of the covariances unless ``hide_covariances`` or
+    ``keep_covariances`` is given, and those of the shape of the distributions.
+    :mod:`fairpca.metrics` measures what is left.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
-        least that share of its variance; None means as many as hiding, or the budget, leaves.
+        As in :class:`FairPCA`; None means as many as hiding, or the budget, leaves.
     notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}, \
             default="demographic_parity"
         Among whom mean scores are to be equal: all rows; the rows of the positive class; the rows
         of each class of y. The latter two need ``y`` at fit.
-    covariances : int, float or None, default=None
-        Hide differences of covariances too. An integer m also leaves out the m directions in which
-        the groups' covariances differ most [2]_. A fraction f keeps the ``int(f * n_features)``
-        directions in which they differ least, but at least as many as components [1]_.
+    hide_covariances : int, default=0
+        Also leave out this many directions in which the groups' covariances differ most [2]_.
+    keep_covariances : float, optional
+        Keep only the ``int(keep_covariances * n_features)`` directions in which the covariances
+        differ least, but at least as many as components [1]_; a fraction between 0 and 1, and
+        instead of ``hide_covariances``.
     max_mean_gap : float, optional
         Instead of equal means ask for a ``mean_gap_`` of at most this, at the least overall error.
     fair : FairPCA, optional
@@ -75,21 +154,11 @@ class BlindPCA(TargetedProjection):
         budgets, ``normalize``, ``solver`` and ``tol`` count.
     pos_label : label, optional
         The positive class of equal opportunity; by default the larger of two.
-    whiten : bool, default=False
-        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
-        after it. ``components_``, errors and gaps are those without it, ``inverse_transform``
-        undoes it.
-    min_group_size : int, default=1
-        Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        Refuse small groups by name; merge them into one group called "rest"; or leave them out of
-        the comparison, so that their means are not hidden.
+    standardize, whiten, min_group_size, small_groups, max_groups
+        As in :class:`FairPCA`; the means of groups that are left out are not hidden.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features_in_)
-        Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
-        row is positive.
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
         Orthonormal rows: the directions left out; none with a budget.
     mean_gap_ : float
@@ -126,13 +195,14 @@ class BlindPCA(TargetedProjection):
     Examples
     --------
     >>> from fairpca import BlindPCA
-    >>> from fairpca.datasets import load_diabetes_by_sex
-    >>> data = load_diabetes_by_sex()
-    >>> groups = data.sensitive_features
-    >>> blind = BlindPCA(n_components=3).fit(data.data, sensitive_features=groups)
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
+    >>> groups = people.sensitive_features
+    >>> blind = BlindPCA(n_components=5, standardize=True)
+    >>> blind = blind.fit(people.data, sensitive_features=groups)
     >>> round(blind.pca_mean_gap_, 3), round(blind.mean_gap_, 3)
-    (0.38, 0.0)
-    >>> scores = blind.transform(data.data)
+    (0.105, 0.0)
+    >>> scores = blind.transform(people.data)
     >>> means = [scores[groups == group].mean(axis=0) for group in blind.groups_]
     >>> bool(abs(means[0] - means[1]).max() < 1e-9)
     True
@@ -141,16 +211,11 @@ class BlindPCA(TargetedProjection):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
         "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"})],
-        "covariances": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="neither"),
-            None,
-        ],
+        "hide_covariances": [Interval(Integral, 0, None, closed="left")],
+        "keep_covariances": [Interval(RealNotInt, 0, 1, closed="neither"), None],
         "max_mean_gap": [Interval(Real, 0, None, closed="left"), None],
         "fair": [FairPCA, None],
         "pos_label": [object],
-        "min_group_size": [Interval(Integral, 1, None, closed="left")],
-        "small_groups": [StrOptions({"error", "merge", "ignore"})],
     }
 
     def __init__(
@@ -158,23 +223,29 @@ class BlindPCA(TargetedProjection):
         n_components: int | float | None = None,
         *,
         notion: Notion = "demographic_parity",
-        covariances: int | float | None = None,
+        hide_covariances: int = 0,
+        keep_covariances: float | None = None,
         max_mean_gap: float | None = None,
         fair: FairPCA | None = None,
         pos_label: Any = None,
+        standardize: bool = False,
         whiten: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
+        max_groups: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.notion = notion
-        self.covariances = covariances
+        self.hide_covariances = hide_covariances
+        self.keep_covariances = keep_covariances
         self.max_mean_gap = max_mean_gap
         self.fair = fair
         self.pos_label = pos_label
+        self.standardize = standardize
         self.whiten = whiten
         self.min_group_size = min_group_size
         self.small_groups = small_groups
+        self.max_groups = max_groups
 
     hidden_directions_: Array
     mean_gap_: float
@@ -182,32 +253,43 @@ class BlindPCA(TargetedProjection):
 
     @property
     def normalize(self) -> bool:  # type: ignore[override]
-        """Whether errors are shares of the groups' own variance; as ``fair`` has it."""
+        """Whether errors are shares of the groups' own variance; set by ``fair``."""
         return self.fair is not None and self.fair.normalize
 
     @property
     def tol(self) -> float:  # type: ignore[override]
-        """The gap that passes without a warning; as ``fair`` has it."""
+        """The gap that passes without a warning; set by ``fair``."""
         return np.inf if self.fair is None else self.fair.tol
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.max_mean_gap and (self.covariances is not None or self.fair is not None):
-            other = "covariances" if self.covariances is not None else "fair"
+        covariances = {
+            name: value
+            for name in ("hide_covariances", "keep_covariances")
+            if (value := getattr(self, name))
+        }
+        if len(covariances) == 2:
             raise ValueError(
-                f"max_mean_gap={self.max_mean_gap} leaves part of the means to be seen, while "
-                f"{other}={getattr(self, other)} goes on from means that are hidden; pass one of "
-                "them."
+                f"hide_covariances={self.hide_covariances} says how many directions to hide and "
+                f"keep_covariances={self.keep_covariances} what share to keep; pass one of them."
+            )
+        after = covariances | ({} if self.fair is None else {"fair": self.fair})
+        if self.max_mean_gap and after:
+            name, value = next(iter(after.items()))
+            raise ValueError(
+                f"max_mean_gap={self.max_mean_gap} leaves a gap between the means, but "
+                f"{name}={value} needs means that are hidden; pass one of them."
             )
         if self.fair is not None:
             self.fair._check_params()
             _check_inside(self.fair)
 
     def _hide_less(self) -> str:
-        if self.covariances is None:
-            return super()._hide_less()
-        other = "a larger" if isinstance(self.covariances, float) else "a smaller"
-        return f"covariances=None, or {other} one than {self.covariances}"
+        if self.keep_covariances is not None:
+            return f"a keep_covariances above {self.keep_covariances}"
+        if self.hide_covariances:
+            return f"a hide_covariances below {self.hide_covariances}"
+        return super()._hide_less()
 
     def _needs_outcomes(self) -> bool:
         return self.notion != "demographic_parity"
@@ -233,7 +315,7 @@ class BlindPCA(TargetedProjection):
         else:
             variance = float(settled.operand.shares @ settled.operand.traces)
             hidden = spanned(differences, variance)
-            if self.covariances is not None:
+            if self.hide_covariances or self.keep_covariances is not None:
                 hidden = self._with_covariances(settled, strata, hidden, rank)
             solution = self._hide(settled, operand, hidden, rank)
         pca = solve(PLAIN_PCA, operand, solution.basis.shape[1])
@@ -276,20 +358,13 @@ class BlindPCA(TargetedProjection):
         self, settled: SettledGroups, strata: list[Stratum], hidden: Array, rank: int
     ) -> Array:
         """The directions of the means, and those in which covariances differ most."""
-        try:
-            S = _covariances(strata[0].moments)  # all strata are of the same moments
-        except MemoryError as error:
-            raise ValueError(
-                f"covariances={self.covariances} would need matrices with "
-                f"{settled.operand.n_features} rows; pass covariances=None, or fewer features."
-            ) from error
+        S = _covariances(strata[0].moments)  # all strata are of the same moments
         complement = Complement(hidden)
-        left, d = complement.n_features, settled.operand.n_features
-        if isinstance(self.covariances, float):
+        take = self.hide_covariances
+        if self.keep_covariances is not None:
             least = rank if self.n_components is not None else 1
-            take = left - max(least, int(self.covariances * d))
-        else:
-            take = int(self.covariances or 0)
+            keep = max(least, int(self.keep_covariances * settled.operand.n_features))
+            take = complement.n_features - keep
         S = np.array([complement.square(S_g) for S_g in S])
         K = np.sum([stratum.covariance_differences(S) for stratum in strata], axis=0)
         directions = np.linalg.eigh(K)[1][:, ::-1]
@@ -297,10 +372,24 @@ class BlindPCA(TargetedProjection):
 
 
 def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
-    """Of each group, about its own mean."""
+    """The covariance matrix of each group, about its own mean."""
+    too_large = ValueError(
+        f"hiding covariances would need matrices with {moments.n_features} rows; pass "
+        "hide_covariances=0 and keep_covariances=None, or fewer features."
+    )
     if isinstance(moments, ImplicitMoments):
-        raise MemoryError("there were too many features to form any matrix")
-    return moments.second_moments("group")
+        raise too_large
+    alone = moments.groups[moments.counts == 1].tolist()
+    if alone:
+        raise ValueError(
+            f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
+            "min_group_size=2 with small_groups='merge' or 'ignore', or hide_covariances=0 and "
+            "keep_covariances=None."
+        )
+    try:
+        return moments.second_moments("group")
+    except MemoryError as error:
+        raise too_large from error
 
 
 def _check_inside(fair: FairPCA) -> None:

@@ -5,30 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from fairpca._estimators.advice import warn_of_target
 from fairpca._estimators.base import Learnt
-from fairpca._estimators.targeted import TargetedProjection
-from fairpca._input.joint import NumericTarget
+from fairpca._estimators.blind_pca import TargetedProjection
 from fairpca._input.labels import holds_fractions, refuse_counts
-from fairpca._moments.complement import Complement
-from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
-from fairpca._moments.strata import (
+from fairpca._input.rows import NumericTarget
+from fairpca._moments.group_differences import (
     Notion,
+    Target,
     mean_differences,
     mean_gap,
     spanned,
     strata_of,
+    target_of,
 )
-from fairpca._moments.targets import Target, target_of
-from fairpca._problems.fair import PLAIN_PCA
-from fairpca._problems.pls import PLSProblem
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.operand import Complement, Operand
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._problems.problems import PLAIN_PCA, PLSProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import Problem, solve
@@ -54,9 +53,9 @@ class FairPLS(TargetedProjection):
     Parameters
     ----------
     n_components : int, float or None, default=None
-        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
-        least that share of its variance; None means as many as there are.
-    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"} or None, default=None
+        As in :class:`FairPCA`; None means as many as there are.
+    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"} or None, \
+            default="demographic_parity"
         Among whom the groups' mean scores are to be equal: all rows; the rows of the positive
         class; the rows of each class of y. None is plain PLS.
     max_mean_gap : float, optional
@@ -69,22 +68,11 @@ class FairPLS(TargetedProjection):
         either. In files and dask arrays, columns of floating-point type are numbers.
     pos_label : label, optional
         The positive class of equal opportunity; by default the larger of two.
-    normalize : bool, default=False
-        Report each group's error as a share of the group's own total variance.
-    whiten : bool, default=False
-        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
-        after it. All attributes are about the scores before that.
-    min_group_size : int, default=1
-        Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        Refuse small groups by name; merge them into one group called "rest"; or leave them out of
-        the comparison, so that their means are not hidden.
+    standardize, normalize, whiten, min_group_size, small_groups, max_groups
+        As in :class:`FairPCA`; the means of groups that are left out are not hidden.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features_in_)
-        Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
-        row is positive.
     classes_ : list or None
         The classes of y, sorted; None for numbers.
     target_r2_ : float
@@ -123,14 +111,14 @@ class FairPLS(TargetedProjection):
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from fairpca import FairPLS
-    >>> from fairpca.datasets import load_diabetes_by_sex
-    >>> data = load_diabetes_by_sex()
-    >>> ill = data.target > 150
-    >>> pipeline = make_pipeline(FairPLS(2, notion="demographic_parity"), LogisticRegression())
-    >>> pipeline = pipeline.fit(data.data, ill, fairpls__sensitive_features=data.sensitive_features)
+    >>> from fairpca.datasets import load_rand_health
+    >>> people = load_rand_health(prepare=False)
+    >>> X, often = people.data[:, 1:], people.data[:, 0] > 1  # visits to a doctor
+    >>> pipeline = make_pipeline(FairPLS(2, standardize=True), LogisticRegression())
+    >>> pipeline = pipeline.fit(X, often, fairpls__sensitive_features=people.sensitive_features)
     >>> pls = pipeline["fairpls"]
     >>> round(pls.pls_target_r2_, 3), round(pls.target_r2_, 3)
-    (0.335, 0.259)
+    (0.076, 0.048)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -139,32 +127,34 @@ class FairPLS(TargetedProjection):
         "max_mean_gap": [Interval(Real, 0, None, closed="left"), None],
         "target_type": [StrOptions({"auto", "classes", "numbers"})],
         "pos_label": [object],
-        "min_group_size": [Interval(Integral, 1, None, closed="left")],
-        "small_groups": [StrOptions({"error", "merge", "ignore"})],
     }
 
     def __init__(
         self,
         n_components: int | float | None = None,
         *,
-        notion: Notion | None = None,
+        notion: Notion | None = "demographic_parity",
         max_mean_gap: float | None = None,
         target_type: TargetType = "auto",
         pos_label: Any = None,
+        standardize: bool = False,
         normalize: bool = False,
         whiten: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
+        max_groups: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.notion = notion
         self.max_mean_gap = max_mean_gap
         self.target_type = target_type
         self.pos_label = pos_label
+        self.standardize = standardize
         self.normalize = normalize
         self.whiten = whiten
         self.min_group_size = min_group_size
         self.small_groups = small_groups
+        self.max_groups = max_groups
 
     classes_: list[Any] | None
     target_r2_: float
@@ -194,28 +184,26 @@ class FairPLS(TargetedProjection):
             moments = _with_targets_last(moments, target)
         return super().fit_moments(moments)
 
-    def _fit_files(
-        self, paths: Any, group: str | Sequence[str], target: str | None, options: dict[str, Any]
-    ) -> Self:
+    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
+        target = options.pop("target", None)
         if target is None:
             raise ValueError(
                 f"{self!r} needs a target; pass the name of the column of y, for example "
-                "fit_files(paths, group='sex', target='income')."
+                "fit_files(path, sensitive_features='sex', target='income')."
             )
-        if not self._are_numbers_in_files(paths, target, options):
-            return super()._fit_files(paths, group, target, options)
-        if options.get("columns") is not None:
-            options["columns"] = [*options["columns"], target]
-        options["keep_ids"] = options.get("keep_ids") or [target]
-        return self.fit_moments(GroupMoments.from_files(paths, group=group, **options), target)
+        from fairpca._tables.prepare import features_of
+        from fairpca._tables.read import open_table
 
-    def _are_numbers_in_files(self, paths: Any, target: str, options: dict[str, Any]) -> bool:
-        from fairpca._tables.table import FileTable
-
-        if not self._may_be_numbers() or self.target_type != "auto":
-            return self.target_type == "numbers"
-        reading = {name: options[name] for name in ("file_format", "encoding") if name in options}
-        return FileTable(paths, **reading).is_floating(target)
+        reading = {key: options.pop(key, None) for key in ("query", "file_format", "encoding")}
+        table = open_table(data, **reading)
+        numbers = self.target_type == "numbers"
+        if self.target_type == "auto" and self._may_be_numbers():
+            numbers = table.holds_fractions(target)
+        if numbers:
+            options["features"] = [*features_of(table, target=target, **options), target]
+            self.fit_moments(GroupMoments.from_files(table, **options), target)
+        else:
+            super()._fit_files(table, options | {"target": target})
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -271,13 +259,13 @@ class FairPLS(TargetedProjection):
         return self
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
-        if settled.outcomes is None:
+        if settled.cells is None:
             raise ValueError(
                 "FairPLS needs a target, but these moments have none; pass target=y to "
                 "GroupMoments.from_data for classes, or name the columns of numbers, "
                 "fit_moments(moments, target=-1)."
             )
-        target = target_of(settled.outcomes)
+        target = target_of(settled.cells)
         notion = self.notion or "demographic_parity"
         differences = mean_differences(strata_of(settled, notion, self.pos_label))
         variance = float(settled.operand.shares @ settled.operand.traces)
@@ -306,13 +294,13 @@ class FairPLS(TargetedProjection):
 
 def _r2(target: Target, operand: Operand, basis: Array) -> float:
     C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
-    return target.explained(basis, basis.T @ C_U)
+    return target.explained(basis, basis.T @ C_U, float(operand.shares @ operand.traces))
 
 
 def _with_targets_last(
     moments: GroupMoments, target: str | int | Sequence[str | int]
 ) -> GroupMoments:
-    """The moments with these columns, which hold the target, at the end."""
+    """The moments with the columns of the target moved to the end."""
     named = [target] if isinstance(target, (str, int)) else list(target)
     names, d = moments.feature_names or [], moments.n_features
     columns = []

@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from fairpca._estimators.centered import CenteredProjection
-from fairpca._moments.small_groups import SmallGroups
-from fairpca._problems.worst_off import Criterion, WorstOffProblem
+from fairpca._estimators.base import FairProjection, alpha_of
+from fairpca._moments.operand import Operand
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._problems.problems import PLAIN_PCA, Criterion, WorstOffProblem
+from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
+from fairpca._solvers import solve
 from fairpca._typing import Array, Center
+
+
+class CenteredProjection(FairProjection):
+    """Base of the estimators whose criterion is measured about a mean of the user's choice.
+
+    ``center`` decides about the choice of the projection and what the problem itself measures.
+    Errors are about the overall mean in any case.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FairProjection._parameter_constraints,
+        "center": [StrOptions({"overall", "group"})],
+    }
+
+    center: Center
+    group_weights_: Array
+
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        if self.center == "overall":
+            solution = self._solve_measured(operand, rank)
+        else:
+            pca = solve(PLAIN_PCA, operand, rank)
+            about_center = settled.moments.operand(self.center, settled.compared)
+            measured = about_center.relative() if self.normalize else about_center
+            solution = self._solve_measured(measured, rank)
+            solution = solution.beside(pca, operand.errors(solution.basis))
+        alpha = alpha_of(operand.shares, solution.weights, solution.privileged)
+        return replace(solution, alpha=alpha)
+
+    def _solve_measured(self, measured: Operand, rank: int) -> Solution:
+        """Solve with the moments about the mean asked for."""
+        return solve(self._problem(), measured, rank, self.tol)
 
 
 class MinMaxPCA(CenteredProjection):
@@ -24,9 +60,6 @@ class MinMaxPCA(CenteredProjection):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
-        least that share of its variance; None means ``min(n_samples, n_features)``.
     criterion : {"loss", "error", "variance"}, default="loss"
         Minimise the largest loss, minimise the largest error, or maximise the least variance that
         a group keeps. With ``normalize`` all are shares of the group's own variance, and the last
@@ -36,18 +69,6 @@ class MinMaxPCA(CenteredProjection):
         each group's own, as in [1]_. Only ``group_losses_``, ``duality_gap_`` and the choice of
         the projection depend on it; ``mean_`` and ``group_errors_`` are about the overall mean
         either way.
-    normalize : bool, default=False
-        Divide each group's error by the group's own total variance, so that parity means the same
-        share of variance kept, whatever the scale of a group's data. All errors reported are then
-        such shares, and the overall error is the share of all rows' variance that is lost.
-    whiten : bool, default=False
-        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
-        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
-    min_group_size : int, default=1
-        Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        Refuse small groups by name; merge them into one group called "rest"; or leave them out of
-        the comparison, so that they count in the overall error only.
     solver : {"exact", "multiplicative_weights"}, default="exact"
         ``"multiplicative_weights"`` is the iteration of [1]_, for comparison: its result is as good
         as ``eta`` and ``n_iter`` let it be.
@@ -55,18 +76,11 @@ class MinMaxPCA(CenteredProjection):
         Step size of the multiplicative weights, in units of one over the criterion.
     n_iter : int, default=10
         Rounds of the multiplicative weights.
-    tol : float, default=1e-6
-        Largest ``duality_gap_`` that passes without a
-        :class:`~fairpca.exceptions.DualityGapWarning`, relative to what is minimised; with more
-        than two groups the search ends there. Two groups are solved to rounding, so that theirs is
-        relative to the largest total variance of a group. With more than 5000 features they get a
-        ``ConvergenceWarning`` instead, from a hundredth of the overall error on.
+    n_components, standardize, normalize, whiten, min_group_size, small_groups, max_groups, tol
+        As in :class:`FairPCA`.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features_in_)
-        Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
-        row is positive.
     group_losses_ : ndarray of shape (k,)
         Error of each group less that of its own best projection, in the order of ``groups_``.
     group_weights_ : ndarray of shape (k,)
@@ -94,25 +108,23 @@ class MinMaxPCA(CenteredProjection):
     Examples
     --------
     >>> from fairpca import MinMaxPCA
-    >>> from fairpca.datasets import load_diabetes_by_sex
-    >>> data = load_diabetes_by_sex()
-    >>> fair = MinMaxPCA(n_components=2).fit(data.data, sensitive_features=data.sensitive_features)
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
+    >>> fair = MinMaxPCA(n_components=5, standardize=True)
+    >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     >>> fair.status_, fair.group_losses_.round(4)
-    ('groups equal', array([0.0845, 0.0845]))
-    >>> published = MinMaxPCA(n_components=2, solver="multiplicative_weights")
+    ('groups equal', array([0.1579, 0.1579]))
+    >>> published = MinMaxPCA(5, standardize=True, solver="multiplicative_weights")
     >>> published.fit_moments(fair.moments_).group_losses_.round(4)
-    array([0.0886, 0.0788])
+    array([0.1551, 0.1596])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,
         "criterion": [StrOptions({"loss", "error", "variance"})],
-        "min_group_size": [Interval(Integral, 1, None, closed="left")],
-        "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "solver": [StrOptions({"exact", "multiplicative_weights"})],
         "eta": [Interval(Real, 0, None, closed="neither")],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -121,10 +133,12 @@ class MinMaxPCA(CenteredProjection):
         *,
         criterion: Criterion = "loss",
         center: Center = "overall",
+        standardize: bool = False,
         normalize: bool = False,
         whiten: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
+        max_groups: int | None = None,
         solver: Literal["exact", "multiplicative_weights"] = "exact",
         eta: float = 1.0,
         n_iter: int = 10,
@@ -133,10 +147,12 @@ class MinMaxPCA(CenteredProjection):
         self.n_components = n_components
         self.criterion = criterion
         self.center = center
+        self.standardize = standardize
         self.normalize = normalize
         self.whiten = whiten
         self.min_group_size = min_group_size
         self.small_groups = small_groups
+        self.max_groups = max_groups
         self.solver = solver
         self.eta = eta
         self.n_iter = n_iter

@@ -1,9 +1,9 @@
-"""What a fitted linear projection can do, however it was found."""
+"""Scores, reconstructions, likelihood and files of a fitted linear projection."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import partial
 from typing import Any, Self
@@ -12,12 +12,14 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite, refuse_unusable_numbers
-from fairpca._typing import Array
+from fairpca._typing import Array, Codes
 
 
 class Projection(
@@ -25,10 +27,16 @@ class Projection(
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """Orthonormal ``components_`` about a ``mean_``: scores, reconstructions, likelihood, files."""
+    """Base of the estimators: orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
-    components_: Any  # arrays
-    mean_: Any
+    components_: Array
+    mean_: Array
+    scale_: Array
+    explained_variance_: Array
+    noise_variance_: float
+    n_features_in_: int
+    group_sizes_: Codes
+    standardize: bool
     whiten: bool = False  # where it is no parameter
     _fitted_files: Sequence[Any] = ()  # which no model is saved to
 
@@ -50,15 +58,13 @@ class Projection(
             from fairpca._tables.dask import count_columns, map_rows
 
             check_n_features(self.n_features_in_, count_columns(X), "transform")
-            n_columns = self._n_features_out  # solves now, after partial_fit, not in every block
-            return map_rows(X, partial(_transform_block, self._without_moments()), n_columns)
+            width = self._n_features_out
+            return map_rows(X, partial(_on_block, self._without_moments()._scores, width), width)
         if is_device_array(X):
-            return self._device_scores(DeviceRows(X))
+            rows = DeviceRows(X)
+            check_n_features(self.n_features_in_, rows.n_features, "transform")
+            return _finite(rows.scores(encoder_of(self), self.mean_), rows)
         return self._scores(X)
-
-    def _device_scores(self, rows: DeviceRows) -> Any:
-        check_n_features(self.n_features_in_, rows.n_features, "transform")
-        return _finite(rows.scores(encoder_of(self), self.mean_), rows)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
@@ -90,8 +96,9 @@ class Projection(
             from fairpca._tables.dask import count_columns, map_rows
 
             self._check_n_scores(count_columns(X))
-            work = partial(_reconstruct_block, self._without_moments())
-            return map_rows(X, work, self.n_features_in_)
+            width = self.n_features_in_
+            work = partial(_on_block, self._without_moments()._reconstruct, width)
+            return map_rows(X, work, width)
         if is_device_array(X):
             rows = DeviceRows(X)
             self._check_n_scores(rows.n_features)
@@ -116,7 +123,8 @@ class Projection(
         """Log-likelihood of each row under probabilistic PCA with these components.
 
         A Gaussian with variance ``explained_variance_`` along the components and
-        ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``.
+        ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
+        ``standardize`` it is the density of the raw rows too, so that both can be compared.
         """
         self._ready()
         X = self._validate(X)
@@ -125,8 +133,10 @@ class Projection(
         along = np.maximum(self.explained_variance_, floor)
         across = max(self.noise_variance_, floor)
         constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
+        constant += 2 * np.log(self.scale_).sum()
         likelihood = np.empty(X.shape[0])
-        for rows, Z in self._centred_blocks(X):
+        for rows, centred in self._centred_blocks(X):
+            Z = centred / self.scale_
             scores = Z @ self.components_.T
             rest = Z - scores @ self.components_
             likelihood[rows] = (scores**2 / along).sum(axis=1)
@@ -143,7 +153,7 @@ class Projection(
         return float(self.score_samples(X).mean())
 
     def get_covariance(self) -> Array:
-        """Covariance of the features under the Gaussian of :meth:`score_samples`.
+        """Covariance of the raw features under the Gaussian of :meth:`score_samples`.
 
         ``explained_variance_`` along the components and ``noise_variance_`` across them, whether
         scores are whitened or not. With ``alpha=1`` it is that of scikit-learn's ``PCA``, which
@@ -154,7 +164,8 @@ class Projection(
         ndarray of shape (n_features_in_, n_features_in_)
         """
         self._ready()
-        return self._between(self.explained_variance_, self.noise_variance_)
+        covariance = self._between(self.explained_variance_, self.noise_variance_)
+        return covariance * np.outer(self.scale_, self.scale_)
 
     def get_precision(self) -> Array:
         """Inverse of :meth:`get_covariance`.
@@ -175,7 +186,9 @@ class Projection(
                 "variance; fit without constant and redundant columns, or use "
                 "numpy.linalg.pinv(estimator.get_covariance())."
             )
-        return self._between(1 / self.explained_variance_, 1 / self.noise_variance_ if r < d else 0)
+        across = 1 / self.noise_variance_ if r < d else 0.0
+        precision = self._between(1 / self.explained_variance_, across)
+        return precision / np.outer(self.scale_, self.scale_)
 
     def _between(self, along: Array, across: float) -> Array:
         """The matrix with these eigenvalues along and across the components."""
@@ -186,7 +199,7 @@ class Projection(
 
     @property
     def singular_values_(self) -> Array:
-        """Norms of the scores of the rows fitted to, as scikit-learn's ``PCA`` has them."""
+        """Norms of the training scores of each component, as in scikit-learn's ``PCA``."""
         n = int(self.group_sizes_.sum())
         return np.asarray(np.sqrt(self.explained_variance_ * (n - 1)))
 
@@ -213,8 +226,12 @@ class Projection(
             )
         return model
 
-    def to_sklearn(self) -> PCA:
-        """An equivalent fitted :class:`sklearn.decomposition.PCA`, without groups."""
+    def to_sklearn(self) -> PCA | Pipeline:
+        """An equivalent fitted :class:`sklearn.decomposition.PCA`, without groups.
+
+        With ``standardize`` a pipeline of a ``StandardScaler`` and a ``PCA``. For ONNX, convert
+        it: ``skl2onnx.to_onnx(fair.to_sklearn(), X[:1])`` with X in float64.
+        """
         self._ready()
         pca = PCA(n_components=self.n_components_, whiten=self.whiten)
         for name in ("n_components_", "noise_variance_", "n_features_in_"):
@@ -223,22 +240,18 @@ class Projection(
             setattr(pca, name, getattr(self, name).copy())
         pca.n_samples_, pca.singular_values_ = int(self.group_sizes_.sum()), self.singular_values_
         pca._fit_svd_solver = "full"
+        first: PCA | StandardScaler = pca
+        if self.standardize:
+            first = StandardScaler(with_mean=False)  # so that sparse rows stay sparse
+            first.scale_, first.var_ = self.scale_.copy(), self.scale_**2
+            first.n_samples_seen_, first.n_features_in_ = pca.n_samples_, pca.n_features_in_
+            pca.mean_ = self.mean_ / self.scale_
         if hasattr(self, "feature_names_in_"):
-            pca.feature_names_in_ = self.feature_names_in_.copy()
-        return pca
-
-    def to_onnx(self, path: str | os.PathLike[str]) -> None:
-        """Write ``transform`` as an ONNX graph: input ``X``, output ``scores``, both float64.
-
-        Needs ``pip install "fairpca[onnx]"``.
-        """
-        from fairpca._models.onnx import write_projection
-
-        self._ready()
-        write_projection(encoder_of(self), self.mean_, path, reads=self._fitted_files)
+            first.feature_names_in_ = self.feature_names_in_.copy()
+        return make_pipeline(first, pca) if self.standardize else pca
 
     def _ready(self) -> None:
-        """Refuse before a fit."""
+        """Refuse an estimator that is not fitted."""
         check_is_fitted(self)
 
     def __sklearn_tags__(self) -> Any:
@@ -254,7 +267,8 @@ class Projection(
     def _without_moments(self) -> Self:
         """A copy that can transform and is small enough to be sent to workers."""
         twin = copy(self)
-        twin.__dict__.pop("moments_", None)
+        if "moments_" in vars(twin):
+            del twin.moments_
         return twin
 
     def _validate(self, X: Any) -> Any:
@@ -273,20 +287,20 @@ class Projection(
         return checked
 
     def _centred_blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        """Pairs of a slice and its rows in float64, centred: no centred copy of all of X."""
+        """Slices and their centred rows in float64, without a centred copy of all of X."""
         for place, block in dense_blocks(as_rows(X)):
             yield place, block - self.mean_
 
 
 def encoder_of(projection: Projection) -> Array:
     """The matrix W of the scores ``(X - mean_) @ W.T``."""
-    U: Array = projection.components_
+    U: Array = projection.components_ / projection.scale_
     return U / _units(projection)[:, None] if projection.whiten else U
 
 
 def _decoder_of(projection: Projection) -> Array:
     """The matrix V of the reconstructions ``mean_ + scores @ V``."""
-    U: Array = projection.components_
+    U: Array = projection.components_ * projection.scale_
     return U * _units(projection)[:, None] if projection.whiten else U
 
 
@@ -297,27 +311,18 @@ def _units(projection: Projection) -> Array:
 
 
 def _no_variance(projection: Projection) -> float:
-    """The largest variance that may be a rounding error of zero."""
+    """Variances up to this one may be rounding errors of zero."""
     whole, d = float(projection.explained_variance_.sum()), projection.components_.shape[1]
     return float(d * np.finfo(np.float64).eps) * max(whole, 1e-300)
 
 
 def _finite(values: Any, rows: DeviceRows) -> Any:
-    """The values computed from these rows; if some are not finite, the rows are refused."""
+    """Return the values computed from these rows, or refuse rows that gave no finite ones."""
     if not np.isfinite(on_host(values)).all():
         refuse_unusable_numbers(rows)
     return values
 
 
-def _transform_block(estimator: Projection, block: Any) -> Array:
-    """Scores of a block, which unlike whole data may have no rows."""
-    if block.shape[0] == 0:
-        return np.empty((0, estimator._n_features_out))
-    return estimator._scores(block)
-
-
-def _reconstruct_block(estimator: Projection, block: Any) -> Array:
-    """Rows of a block of scores, which unlike whole data may have no rows."""
-    if block.shape[0] == 0:
-        return np.empty((0, estimator.n_features_in_))
-    return estimator._reconstruct(block)
+def _on_block(function: Callable[[Any], Array], width: int, block: Any) -> Array:
+    """A function of the rows of a block, which may be empty."""
+    return function(block) if block.shape[0] else np.empty((0, width))

@@ -6,12 +6,11 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
-from fairpca._estimators.base import FairProjection
-from fairpca._estimators.centered import alpha_of
+from fairpca._estimators.base import FairProjection, alpha_of
 from fairpca._input.checks import check_two_groups
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._problems.robust import RobustProblem
+from fairpca._problems.problems import RobustProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval
 from fairpca._solvers import solve
@@ -34,24 +33,17 @@ class RobustFairPCA(FairProjection):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
-        least that share of its variance; None means ``min(n_samples, n_features)``.
     radius : float, default=0.15
         ``eps_g = radius / sqrt(n_g)`` for a group of ``n_g`` rows (or that total weight), in
         squared units of the data; those of [1]_ are standardised.
     penalty : float, default=0.5
         ``lambda`` as a fraction of the smaller group's share of all rows, from 0 to 1. Above 1 the
         error of one group would be rewarded for being large.
-    whiten : bool, default=False
-        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
-        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
+    n_components, standardize, whiten
+        As in :class:`FairPCA`.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features_in_)
-        Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
-        row is positive.
     robust_error_ : float
         The objective.
     group_robust_errors_ : ndarray of shape (2,)
@@ -76,11 +68,12 @@ class RobustFairPCA(FairProjection):
     Examples
     --------
     >>> from fairpca import RobustFairPCA
-    >>> from fairpca.datasets import load_diabetes_by_sex
-    >>> data = load_diabetes_by_sex()
-    >>> fair = RobustFairPCA(2).fit(data.data, sensitive_features=data.sensitive_features)
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
+    >>> fair = RobustFairPCA(5, standardize=True)
+    >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     >>> fair.group_errors_.round(3), fair.group_robust_errors_.round(3)
-    (array([3.689, 3.677]), array([4.079, 4.079]))
+    (array([2.489, 1.995]), array([2.757, 2.135]))
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -96,11 +89,13 @@ class RobustFairPCA(FairProjection):
         *,
         radius: float = 0.15,
         penalty: float = 0.5,
+        standardize: bool = False,
         whiten: bool = False,
     ) -> None:
         self.n_components = n_components
         self.radius = radius
         self.penalty = penalty
+        self.standardize = standardize
         self.whiten = whiten
 
     robust_error_: float

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from fairpca._estimators.projection import Projection, encoder_of
 from fairpca._input.checks import check_n_features
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._tables.paths import FileFormat
+
+if TYPE_CHECKING:
+    from fairpca._tables.files import FileFormat
 
 
 class StreamedProjection(Projection):
@@ -24,72 +27,58 @@ class StreamedProjection(Projection):
         return {}
 
     def fit_files(
-        self,
-        paths: Any,
-        *,
-        group: str | Sequence[str],
-        columns: Sequence[str] | None = None,
-        sample_weight: str | None = None,
-        keep_ids: bool | Sequence[str] = False,
-        drop_missing: bool = False,
-        file_format: FileFormat | None = None,
-        encoding: str = "utf-8",
-        progress: Callable[[float], object] | None = None,
+        self, data: Any, *, sensitive_features: str | Sequence[str], **options: Any
     ) -> Self:
-        """Find the projection for the rows of files, read once in constant memory.
+        """Find the projection for the rows of files or of a query, read once in constant memory.
 
-        Parameters are those of :meth:`GroupMoments.from_files`.
+        Parameters
+        ----------
+        data, sensitive_features, **options
+            Those of :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
+            that look at it.
 
         Returns
         -------
         self
         """
-        from fairpca._tables.paths import listed
+        from fairpca._tables.read import input_paths
 
         self._check_params()
-        paths = listed(paths)
-        moments = GroupMoments.from_files(
-            paths,
-            group=group,
-            columns=columns,
-            sample_weight=sample_weight,
-            keep_ids=keep_ids,
-            drop_missing=drop_missing,
-            file_format=file_format,
-            encoding=encoding,
-            progress=progress,
-            **self._fold_options(),
-        )
-        self.fit_moments(moments)
-        self._fitted_files = [os.path.abspath(path) for path in paths if path != "-"]
+        self._fit_files(data, {"sensitive_features": sensitive_features, **options})
+        self._fitted_files = input_paths(data)
         return self
+
+    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
+        self.fit_moments(GroupMoments.from_files(data, **options, **self._fold_options()))
 
     def transform_files(
         self,
-        paths: Any,
+        data: Any,
         output: str | os.PathLike[str],
         *,
-        columns: Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
         keep: str | Sequence[str] = (),
         drop_missing: bool = False,
+        query: str | None = None,
         file_format: FileFormat | None = None,
-        encoding: str = "utf-8",
+        encoding: str | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Path:
-        """Write the scores of the rows of files to another file, in row order.
+        """Write the scores of the rows of files or of a query to a file, in row order.
 
         Parameters
         ----------
-        paths : str, path or list of them
+        data : str, path or list of them
             As for :meth:`fit_files`.
         output : str or path
             Ends in ``.parquet``, ``.csv`` or ``.tsv``. Appears, or replaces an older file, only
-            when it is complete.
-        columns : list of str, optional
-            The features; by default those of the fit, by name.
+            when it is complete. In text files cells that a spreadsheet would take for a formula
+            get an apostrophe in front.
+        features : list of str, optional
+            By default the features of the fit, by name.
         keep : str or list of str, optional
             Columns to write in front of the scores, such as row identifiers.
-        drop_missing, file_format, encoding, progress
+        drop_missing, query, file_format, encoding, progress
             As for :meth:`fit_files`.
 
         Returns
@@ -97,22 +86,23 @@ class StreamedProjection(Projection):
         Path
             ``output``.
         """
-        from fairpca._tables.table import FileTable
-        from fairpca._tables.transform import write_scores
+        from fairpca._tables.column_roles import choose_roles
+        from fairpca._tables.read import open_table
+        from fairpca._tables.write import write_scores
 
         names = self.get_feature_names_out().tolist()
-        table = FileTable(paths, file_format, encoding)
-        roles = table.choose(self._features(columns), keep=keep)
-        check_n_features(self.n_features_in_, len(roles.columns), "transform_files")
-        model = encoder_of(self), self.mean_
-        write_scores(table, roles, output, names, *model, drop_missing, progress)
+        table = open_table(data, query=query, file_format=file_format, encoding=encoding)
+        roles, _ = choose_roles(table, features=self._features(features), keep=keep)
+        check_n_features(self.n_features_in_, len(roles.features), "transform_files")
+        roles = replace(roles, drop_missing=drop_missing)
+        write_scores(table, roles, output, names, encoder_of(self), self.mean_, progress=progress)
         return Path(output)
 
     def transform_spark(
         self,
         frame: Any,
         *,
-        columns: Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
         keep: str | Sequence[str] = (),
         drop_missing: bool = False,
     ) -> Any:
@@ -121,8 +111,8 @@ class StreamedProjection(Projection):
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-        columns : list of str, optional
-            The features; by default those of the fit, by name.
+        features : list of str, optional
+            By default the features of the fit, by name.
         keep : str or list of str, optional
             Columns to write in front of the scores.
         drop_missing : bool, default=False
@@ -137,8 +127,8 @@ class StreamedProjection(Projection):
 
         names = self.get_feature_names_out().tolist()
         model = encoder_of(self), self.mean_
-        return map_scores(frame, self._features(columns), keep, drop_missing, names, *model)
+        return map_scores(frame, self._features(features), keep, drop_missing, names, *model)
 
-    def _features(self, columns: Sequence[str] | None) -> Sequence[str] | None:
+    def _features(self, features: Sequence[str] | None) -> Sequence[str] | None:
         """The columns to read as features: by default those of the fit, if they have names."""
-        return getattr(self, "feature_names_in_", None) if columns is None else columns
+        return getattr(self, "feature_names_in_", None) if features is None else features

@@ -8,9 +8,9 @@ import numpy as np
 
 from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_two_groups
-from fairpca._problems.subset import Rule, SubsetProblem
+from fairpca._problems.problems import Rule, SubsetProblem
 from fairpca._sklearn import StrOptions
-from fairpca._solvers.subset.front import Front
+from fairpca._solvers.subset import Front
 from fairpca._typing import Codes
 
 
@@ -26,31 +26,23 @@ class SubsetFairPCA(FairProjection):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
-        least that share of its variance; None means ``min(n_samples, n_features)``.
     selection : {"balanced", "weighted", "least_error", "fairest"}, default="balanced"
         Which point of the front: ``"balanced"`` (M2 of its authors) has the least sum of R and F,
         both scaled to [0, 1] over the front; ``"weighted"`` (M1) scales by their ranges over the
         front for one component; ``"least_error"`` (M3) is PCA; ``"fairest"`` (M4) has the least F.
-    normalize : bool, default=False
-        Divide each group's error by the group's own total variance, so that parity means the same
-        share of variance kept, whatever the scale of a group's data. All errors reported are then
-        such shares, and the overall error is the share of all rows' variance that is lost.
-    whiten : bool, default=False
-        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
-        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
     solver : {"auto", "exact", "spea2"}, default="auto"
         ``"exact"`` looks at every subset, up to a million of them. ``"spea2"`` is the evolutionary
         search of [1]_ and needs pymoo. ``"auto"`` is exact where that is possible.
     random_state : int, RandomState or None, default=None
         Seed of the evolutionary search.
+    n_components, standardize, normalize, whiten
+        As in :class:`FairPCA`.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_features_in_)
-        The principal components kept, by descending variance; the largest entry of each row is
-        positive.
+        The principal components kept, by descending variance; the first few of them are not the
+        subset of a smaller rank.
     subset_ : ndarray of shape (n_components_,)
         Which of PCA's components they are; 0 has the largest variance.
     front_ : Front
@@ -77,16 +69,16 @@ class SubsetFairPCA(FairProjection):
     Examples
     --------
     >>> from fairpca import SubsetFairPCA
-    >>> from fairpca.datasets import load_diabetes_by_sex
-    >>> data = load_diabetes_by_sex()
-    >>> fair = SubsetFairPCA(n_components=3)
-    >>> fair = fair.fit(data.data, sensitive_features=data.sensitive_features)
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
+    >>> fair = SubsetFairPCA(n_components=5, standardize=True)
+    >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     >>> fair.subset_
-    array([0, 2, 3])
+    array([0, 1, 3, 4, 7])
     >>> fair.front_.errors.round(3)
-    array([2.485, 3.08 , 3.134, 3.79 , 5.851])
+    array([2.044, 2.366, 2.532, 2.62 , 2.786, 3.109, 5.388])
     >>> fair.front_.fairness.round(4)
-    array([0.0129, 0.0037, 0.0006, 0.0001, 0.0001])
+    array([0.4182, 0.3807, 0.2279, 0.0387, 0.0033, 0.0008, 0.    ])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -101,6 +93,7 @@ class SubsetFairPCA(FairProjection):
         n_components: int | float | None = None,
         *,
         selection: Rule = "balanced",
+        standardize: bool = False,
         normalize: bool = False,
         whiten: bool = False,
         solver: Literal["auto", "exact", "spea2"] = "auto",
@@ -108,6 +101,7 @@ class SubsetFairPCA(FairProjection):
     ) -> None:
         self.n_components = n_components
         self.selection = selection
+        self.standardize = standardize
         self.normalize = normalize
         self.whiten = whiten
         self.solver = solver

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fairpca._estimators.centered import CenteredProjection
+from fairpca._estimators.minmax_pca import CenteredProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.tolerances import varying_groups
+from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Solution
-from fairpca._problems.welfare import WelfareProblem
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import solve
 from fairpca._typing import Array, Center
@@ -28,8 +29,8 @@ class WelfarePCA(CenteredProjection):
     variances ``V_g`` that the groups keep. Each group counts once, whatever its size. The larger
     the inequality aversion ``a``, the more those count who keep little:
 
-    * ``a = 0``: the mean. This is group-balanced PCA, or multi-batch PCA: plain PCA with all groups
-      made the same size.
+    * ``a = 0``: the mean. This is group-balanced PCA: plain PCA with all groups made the same size;
+      with ``center="balanced"`` it is the multi-batch PCA of [2]_.
     * ``a = 1``: the geometric mean, Nash's social welfare [1]_. A percent more variance for one
       group is worth a percent less for another, whatever the scale of their data.
     * ``a = inf``: the least variance of a group is as large as possible; the same as
@@ -51,38 +52,27 @@ class WelfarePCA(CenteredProjection):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
-        least that share of its variance; None means ``min(n_samples, n_features)``.
     inequality_aversion : float, default=1.0
         ``a``, from 0 to ``math.inf``. From 1e8 on it counts as infinite: the difference would be
         rounding.
-    center : {"overall", "group"}, default="overall"
+    center : {"overall", "group", "balanced"}, default="overall"
         About which mean variances are measured: that of all rows, so that differences between the
-        groups' means count as variance, or each group's own, as in [1]_ and as is usual for batches
-        of measurements. ``mean_`` and ``group_errors_`` are about the overall mean either way.
+        groups' means count as variance; each group's own, as in [1]_; or the mean of the groups'
+        means, each group counted once, as multi-batch PCA does [2]_. ``mean_`` and
+        ``group_errors_`` are about the overall mean in any case.
     normalize : bool, default=False
         Let the welfare be about shares of each group's own total variance, so that a group does not
         count more because its data are wider. All errors reported are then such shares too. With
         ``a = 1`` it makes no difference to the projection.
-    whiten : bool, default=False
-        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
-        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
-    min_group_size : int, default=1
-        Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        Refuse small groups by name; merge them into one group called "rest"; or leave them out of
-        the welfare.
     tol : float, default=1e-6
         Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
         without a :class:`~fairpca.exceptions.DualityGapWarning`; with more than two groups the
         search ends there.
+    n_components, standardize, whiten, min_group_size, small_groups, max_groups
+        As in :class:`FairPCA`.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features_in_)
-        Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
-        row is positive.
     group_explained_variance_ : ndarray of shape (k,)
         ``V_g``: the variance that each group keeps, or the share of it with ``normalize``, about
         the mean that ``center`` says, in the order of ``groups_``.
@@ -109,29 +99,30 @@ class WelfarePCA(CenteredProjection):
     ----------
     .. [1] U. Tantipongpipat, S. Samadi, M. Singh, J. Morgenstern and S. Vempala, "Multi-Criteria
        Dimensionality Reduction with Applications to Fairness", NeurIPS 2019.
+    .. [2] L. Haghverdi, A. T. L. Lun, M. D. Morgan and J. C. Marioni, "Batch effects in single-cell
+       RNA-sequencing data are corrected by matching mutual nearest neighbors", Nature Biotechnology
+       36, 2018; ``multiBatchPCA`` of the Bioconductor package batchelor.
 
     Examples
     --------
     >>> from math import inf
     >>> from fairpca import WelfarePCA
-    >>> from fairpca.datasets import load_diabetes_by_sex
-    >>> data = load_diabetes_by_sex()
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
     >>> for aversion in (0, 1, 5, inf):
-    ...     fair = WelfarePCA(2, inequality_aversion=aversion)
-    ...     fair = fair.fit(data.data, sensitive_features=data.sensitive_features)
+    ...     fair = WelfarePCA(5, inequality_aversion=aversion, standardize=True)
+    ...     fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     ...     print(aversion, fair.group_explained_variance_.round(3))
-    0 [5.355 5.231]
-    1 [5.353 5.233]
-    5 [5.347 5.239]
-    inf [5.276 5.276]
+    0 [8.331 7.776]
+    1 [8.322 7.784]
+    5 [8.287 7.814]
+    inf [7.95 7.95]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,
+        "center": [StrOptions({"overall", "group", "balanced"})],
         "inequality_aversion": [Interval(Real, 0, np.inf, closed="both")],
-        "min_group_size": [Interval(Integral, 1, None, closed="left")],
-        "small_groups": [StrOptions({"error", "merge", "ignore"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -140,19 +131,23 @@ class WelfarePCA(CenteredProjection):
         *,
         inequality_aversion: float = 1.0,
         center: Center = "overall",
+        standardize: bool = False,
         normalize: bool = False,
         whiten: bool = False,
         min_group_size: int = 1,
         small_groups: SmallGroups = "error",
+        max_groups: int | None = None,
         tol: float = 1e-6,
     ) -> None:
         self.n_components = n_components
         self.inequality_aversion = inequality_aversion
         self.center = center
+        self.standardize = standardize
         self.normalize = normalize
         self.whiten = whiten
         self.min_group_size = min_group_size
         self.small_groups = small_groups
+        self.max_groups = max_groups
         self.tol = tol
 
     group_explained_variance_: Array
@@ -164,7 +159,7 @@ class WelfarePCA(CenteredProjection):
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         if self.center == "group":
-            varying = settled.moments.operand("group").traces > 0
+            varying = varying_groups(settled.moments.operand("group").traces)
             if (settled.compared & varying).any():
                 settled = replace(settled, compared=settled.compared & varying)
         return super()._solve_rank(settled, operand, rank)

@@ -5,26 +5,103 @@ Every message says what was passed, what is allowed, and the call that fixes it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
-from fairpca._input.device import on_host
+from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
 
+_MOST_GROUPS = 50  # that are compared unless somebody asks for more
+_FEW_ROWS = 50  # up to here labels that stand alone are no sign of a continuous column
 _LARGEST_VARIANCE = 1e120  # with its inverse: squares, and those of rounding errors, are in range
 
 
-def forgotten_groups(name: str, method: str, needs_y: bool = False) -> TypeError:
+def forgotten_groups(
+    estimator: object, method: str, y: Any = None, needs_y: bool = False
+) -> TypeError:
     """The error for an estimator that was not told the groups."""
-    rows = "X, y" if needs_y else "X"
-    return TypeError(
-        f"sensitive_features is missing: {name}.{method} needs one group label per row. "
-        f"Pass {name}(...).{method}({rows}, sensitive_features=groups); inside a Pipeline pass "
-        f"pipeline.fit({rows}, {name.lower()}__sensitive_features=groups), or enable metadata "
-        "routing with sklearn.set_config(enable_metadata_routing=True)."
+    name, rows, step = type(estimator).__name__, "X, y" if needs_y else "X", _step_of(estimator)
+    problem = f"sensitive_features is missing: {name}.{method} needs one group label per row. "
+    if step is not None:
+        return TypeError(
+            f"{problem}Pass pipeline.fit({rows}, {step}__sensitive_features=groups), or enable "
+            "metadata routing with sklearn.set_config(enable_metadata_routing=True)."
+        )
+    as_y = ""
+    if y is not None and not needs_y:
+        as_y = f" If the labels passed as y are the groups, pass sensitive_features=y; {name} "
+        as_y += "does not use y."
+    call = f"{name}(...).{method}({rows}, sensitive_features=groups)"
+    return TypeError(f"{problem}Pass {call}.{as_y}")
+
+
+def _step_of(estimator: object) -> str | None:
+    """What the pipeline that is fitting this estimator calls it, if there is one."""
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        pipeline = frame.f_locals.get("self")
+        if isinstance(pipeline, Pipeline):
+            names = [name for name, step in pipeline.steps if type(step) is type(estimator)]
+            return str(names[0]) if names else None
+    return None
+
+
+def refuse_keywords(estimator: object, method: str, names: Sequence[str]) -> NoReturn:
+    """Refuse keyword arguments that a method does not have."""
+    raise TypeError(
+        f"{type(estimator).__name__}.{method} has no argument {names[0]!r}; the group of each row "
+        f"is called sensitive_features: {method}(X, sensitive_features=groups)."
+    )
+
+
+def check_same_order(X: Any, **columns: Any) -> None:
+    """Refuse pandas objects with the index of X in another order: columns are taken by position."""
+    if library_of(X) != "pandas":
+        return
+    for name, values in columns.items():
+        if library_of(values) != "pandas" or not hasattr(values, "index"):
+            continue
+        if X.index.equals(values.index) or len(X) != len(values):
+            continue
+        if X.index.sort_values().equals(values.index.sort_values()):
+            raise ValueError(
+                f"{name} has the index of X in another order, and rows are matched by position; "
+                f"pass {name}={name}.loc[X.index] to match them by index, or "
+                f"{name}={name}.to_numpy() if their positions are right."
+            )
+
+
+def check_group_labels(
+    labels: Labels, counts: NDArray[Any], max_groups: int | None = None, min_group_size: int = 1
+) -> None:
+    """Refuse labels that look like a continuous column, unless ``max_groups`` allows them.
+
+    Groups of fewer rows than ``min_group_size`` are merged or left out and do not count.
+    """
+    k, n = int((counts >= min_group_size).sum()), int(counts.sum())
+    alone = int((counts == 1).sum())
+    numbers = labels.dtype.kind in "iuf"
+    continuous = numbers and n > _FEW_ROWS and 2 * alone > len(labels)
+    if max_groups is not None and k <= max_groups:
+        return
+    if max_groups is None and k <= _MOST_GROUPS and not continuous:
+        return
+    found = f"sensitive_features holds {len(labels)} different labels in {n} rows"
+    insist = f"pass max_groups={max(k, 2)} to compare them all"
+    if numbers:
+        raise ValueError(
+            f"{found}, from {labels[0]} to {labels[-1]}, and looks continuous; make bands, for "
+            f"example pd.cut(age, [0, 30, 45, 60, 120]), or {insist}."
+        )
+    raise ValueError(
+        f"{found}, more than {max_groups or _MOST_GROUPS}: {labels[:3].tolist()} and so on; merge "
+        f"groups into fewer ones, or {insist}."
     )
 
 
@@ -47,6 +124,12 @@ def check_integer(name: str, value: Any, least: int) -> None:
     """Refuse what is not an integer, or less than the least allowed; booleans are not integers."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name}={value!r}: pass an integer of at least {least}.")
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse what is not the level of an interval, such as a percentage."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence}: pass a number between 0 and 1, such as 0.95.")
 
 
 def check_classifier(role: str, classifier: Any) -> None:
@@ -146,14 +229,17 @@ def check_n_features(known: int, given: int, method: str) -> None:
         )
 
 
-def check_several_groups(labels: Sequence[Any], n_samples: int) -> None:
+def check_several_groups(
+    labels: Sequence[Any],
+    n_samples: int,
+    otherwise: str = ", or use sklearn.decomposition.PCA",
+) -> None:
     """With one group there is nothing to be fair about."""
     if len(labels) < 2:
         held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
         raise ValueError(
             f"sensitive_features holds {held}n_samples = {n_samples}), so "
-            "there is nothing to compare; pass labels of two groups or more, or use "
-            "sklearn.decomposition.PCA."
+            f"there is nothing to compare; pass labels of two groups or more{otherwise}."
         )
 
 

@@ -1,21 +1,25 @@
 """Group labels of any kind and library, turned into codes.
 
 ``groups`` is what a user passes, ``labels`` are the distinct labels in it, sorted, and ``codes``
-say which of them each row has. Where outcomes are known too, the label is a :class:`Cell`.
+say which of them each row has.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
+from sys import maxsize
 from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._input.crossing import cross_cells, encode_integers, name_cells
+from fairpca._input.checks import check_group_labels
 from fairpca._input.device import on_host
 from fairpca._typing import Codes, Labels, Mask
+
+Coded = tuple[NDArray[np.integer[Any]], Sequence[Any] | NDArray[Any]]
 
 _FIRST_ROWS = 10_000
 _MOST_NUMBERED = 20  # classes that whole numbers may stand for, unless somebody says that they do
@@ -27,26 +31,6 @@ class CodedLabels(NamedTuple):
 
     codes: NDArray[np.integer[Any]]
     labels: Sequence[Any]
-
-
-class Cell(NamedTuple):
-    """The label of the rows of one group that have one outcome."""
-
-    group: Any
-    outcome: Any
-
-
-def encode_cells(groups: Any, outcomes: Any, n_rows: int) -> CodedLabels:
-    """Groups crossed with the outcomes, which must be classes: each pair that occurs is a label.
-
-    Examples
-    --------
-    >>> encode_cells(["f", "m", "f"], [1, 0, 1], 3).labels
-    [Cell(group='f', outcome=1), Cell(group='m', outcome=0)]
-    """
-    columns = [encode_groups(groups, n_rows), encode_outcomes(outcomes, n_rows)]
-    codes, cells = cross_cells(columns)
-    return CodedLabels(codes, [Cell(*cell) for cell in cells])
 
 
 def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
@@ -73,7 +57,7 @@ def holds_fractions(y: Any) -> bool:
 
 
 def first_outcomes(y: Any) -> set[Any]:
-    """The labels in the first rows of y, enough to tell many of them from few."""
+    """The different labels in the first rows of y."""
     if hasattr(y, "dask") or isinstance(y, CodedLabels):
         return set()
     columns, _ = _label_columns(y)
@@ -124,6 +108,15 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
         return _encode_column(columns[0], n_rows)
     codes, cells = cross_cells([_encode_column(column, n_rows) for column in columns])
     return _sort_codes(CodedLabels(codes, name_cells(cells, names)))
+
+
+def encode_few_groups(
+    groups: Any, n_rows: int, max_groups: int | None = None, min_group_size: int = 1
+) -> CodedLabels:
+    """Groups as codes; refuses labels that look like a continuous column."""
+    codes, labels = encode_groups(groups, n_rows)
+    check_group_labels(labels, np.bincount(codes), max_groups, min_group_size)
+    return CodedLabels(codes, labels.tolist())
 
 
 def _encode_column(column: Any, n_rows: int, name: str = _GROUPS) -> tuple[Codes, Labels]:
@@ -246,11 +239,6 @@ def sort_labels(labels: Sequence[Any]) -> list[Any]:
 
 def refuse_twin_labels(labels: Sequence[Any]) -> None:
     """Labels that differ by their type only, such as 1 and '1', are meant to be one group."""
-    if len({isinstance(label, Cell) for label in labels}) == 2:
-        raise ValueError(
-            "some of these rows came with outcomes and some without; pass y, or target, with every "
-            "block or with none."
-        )
     seen: dict[str, Any] = {}
     for label in labels:
         twin = seen.setdefault(str(label), label)
@@ -270,3 +258,83 @@ def label_vector(labels: Sequence[Any]) -> Labels:
     for i, label in enumerate(labels):  # all at once, numpy would take tuples for rows
         vector[i] = label
     return vector
+
+
+# -- several sensitive columns: each combination of labels that occurs is a group, called a cell --
+
+
+def cross_cells(columns: Sequence[Coded]) -> tuple[Codes, list[tuple[Any, ...]]]:
+    """Codes of the cells that occur, and the cells.
+
+    Parameters
+    ----------
+    columns : sequence of (codes, labels)
+        Row i of a column has the label ``labels[codes[i]]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sex = np.array([0, 0, 1, 0]), ["female", "male"]
+    >>> over_40 = np.array([1, 0, 1, 1]), [False, True]
+    >>> codes, cells = cross_cells([sex, over_40])
+    >>> cells
+    [('female', False), ('female', True), ('male', True)]
+    >>> codes
+    array([1, 0, 2, 1])
+    """
+    shape = tuple(len(labels) for _, labels in columns)
+    cells = np.ravel_multi_index(tuple(codes for codes, _ in columns), shape)
+    codes, found = encode_integers(cells)
+    plain = [np.asarray(labels, object).tolist() for _, labels in columns]
+    parts = zip(*(part.tolist() for part in np.unravel_index(found, shape)), strict=True)
+    named = [tuple(label[i] for label, i in zip(plain, cell, strict=True)) for cell in parts]
+    return codes, named
+
+
+def encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
+    """Codes of integers, and the distinct ones, sorted.
+
+    By counting, not sorting, where they lie in a small range, as they mostly do.
+    """
+    if len(values) == 0:
+        return np.empty(0, np.intp), values
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest > max(1024, len(values)) or highest > maxsize:
+        labels, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.intp), labels
+    offsets = values.astype(np.intp) - lowest
+    present = np.bincount(offsets, minlength=highest - lowest + 1).nonzero()[0]
+    labels = (present + lowest).astype(values.dtype)
+    if len(present) == highest - lowest + 1:
+        return offsets, labels
+    return np.searchsorted(present, offsets), labels
+
+
+def cell_text(cell: Any, names: Sequence[str] | None = None) -> str:
+    """The labels of a cell joined by " & ", or a label that is no cell as text.
+
+    Labels that are not strings are preceded by the name of their column.
+
+    Examples
+    --------
+    >>> cell_text(("female", True), ["sex", "over_40"])
+    'female & over_40=True'
+    """
+    if not isinstance(cell, tuple):
+        return str(cell)
+    return " & ".join(
+        str(label) if names is None or isinstance(label, str) else f"{names[j]}={label}"
+        for j, label in enumerate(cell)
+    )
+
+
+def name_cells(cells: Sequence[Any], names: Sequence[str] | None) -> list[str]:
+    """The text of each cell; refuses two cells with the same text."""
+    texts = [cell_text(cell, names) for cell in cells]
+    twice = next((text for text, times in Counter(texts).items() if times > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"two intersections of the columns of sensitive_features would both be called "
+            f"{twice!r}; rename labels so that they do not contain ' & '."
+        )
+    return texts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os import PathLike
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -16,14 +16,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fairpca._input.checks import name_of, refuse_unusable_columns
-from fairpca._input.device import DeviceRows, is_device_array
+from fairpca._input.device import DeviceRows, is_device_array, on_host
 from fairpca._typing import Array
 
 _ENTRIES_AT_A_TIME = 1 << 20
+_FIRST_ROWS = 1000  # columns that differ from the groups within these need no full comparison
 
 
 class DenseRows:
-    """Rows that are cut out as arrays; a subclass for each kind of table."""
+    """Base of the tables whose blocks are arrays."""
 
     n_rows: int
     n_features: int
@@ -195,7 +196,7 @@ def _two_dimensional(X: Any) -> NDArray[Any]:
     if isinstance(X, str | PathLike):
         raise TypeError(
             f"X={str(X)!r} is a text, not a table of numbers. To read a file, write table = "
-            f"fairpca.report.read_table({str(X)!r}, groups=['sex']), and pass table.data and "
+            f"fairpca.read_table({str(X)!r}, sensitive_features='sex'), and pass table.data and "
             "table.sensitive_features; fit_files fits to files."
         )
     if hasattr(X, "collect"):
@@ -240,6 +241,26 @@ def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
         yield place, block.toarray() if isinstance(rows, SparseRows) else block
 
 
+def group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -> list[str]:
+    """Names of the columns of a data frame that tell the group of every row."""
+    names = rows.feature_names
+    if names is None or k < 2 or np.bincount(codes, minlength=k).min() < 2:
+        return []
+    first = np.unique(codes, return_index=True)[1]  # a row of each group
+    n_first = min(rows.n_rows, _FIRST_ROWS)
+    start: Any = rows.block(0, n_first)
+    own = codes[:n_first]
+    like = np.unique(own, return_index=True)[1][np.unique(own, return_inverse=True)[1]]
+    candidates = np.flatnonzero((start == start[like]).all(axis=0))
+    if not len(candidates):
+        return []
+    columns = np.concatenate([block[:, candidates] for _, block in dense_blocks(rows)])
+    values = columns[first]
+    told = (columns == values[codes]).all(axis=0)
+    told &= [len(set(column.tolist())) == k for column in values.T]
+    return [names[j] for j in candidates[told].tolist()]
+
+
 def refuse_non_finite(rows: Rows) -> None:
     """Raise an error that names the first NaN or infinity, if there is one."""
     for place, block in dense_blocks(rows):
@@ -256,9 +277,76 @@ def refuse_non_finite(rows: Rows) -> None:
 
 
 def refuse_unusable_numbers(rows: Rows) -> NoReturn:
-    """Explain why sums of squares came out infinite."""
+    """Raise the error for rows whose sums of squares are not finite."""
     refuse_non_finite(rows)
     raise ValueError(
         "X has values so large that their squares overflow float64; "
         "rescale it, for example with sklearn.preprocessing.StandardScaler."
     )
+
+
+# -- rows with targets as last columns, so that one pass gives the joint moments of both ----------
+
+
+class NumericTarget(NamedTuple):
+    """A target to be learnt as columns of numbers, not as classes."""
+
+    values: Any
+
+
+class JointRows(DenseRows):
+    """Dense rows and their targets side by side, joined when a block is asked for."""
+
+    def __init__(self, rows: DenseRows | DeviceRows, Y: Array) -> None:
+        self._rows, self._Y = rows, Y
+        self.n_targets = Y.shape[1]
+        self.n_rows, self.n_features = rows.n_rows, rows.n_features + self.n_targets
+        if rows.feature_names is not None:
+            self.feature_names = rows.feature_names + [f"target {j}" for j in range(Y.shape[1])]
+
+    def block(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop``, the targets last."""
+        block = np.empty((stop - start, self.n_features))
+        block[:, : self._rows.n_features] = self._rows.block(start, stop)
+        block[:, self._rows.n_features :] = self._Y[start:stop]
+        return block
+
+    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: Array) -> None:
+        """Put the rows from ``start`` to ``stop``, in this order, into ``out``."""
+        out[:, : self._rows.n_features] = self._rows.block(start, stop)[order]
+        out[:, self._rows.n_features :] = self._Y[start:stop][order]
+
+
+def join_targets(X: Any, Y: Array) -> Rows:
+    """X with the numbers Y, of shape (n_samples, n_targets), as last columns."""
+    rows = as_rows(X)
+    if len(Y) != rows.n_rows:
+        raise ValueError(
+            f"y has {len(Y)} rows but X has {rows.n_rows}; pass exactly one y per row of X."
+        )
+    if isinstance(rows, SparseRows):
+        joint = SparseRows(sp.hstack([rows.block(0, rows.n_rows), sp.csr_array(Y)], format="csr"))
+        joint.n_targets = Y.shape[1]
+        return joint
+    return JointRows(rows, Y)
+
+
+def as_targets(y: Any) -> Array:
+    """Numbers of shape (n_samples, n_targets), all finite."""
+    try:
+        Y = np.asarray(on_host(y), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"y must be numbers for target_type='numbers', but could not be read: {error}; pass "
+            "target_type='classes' for labels."
+        ) from error
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    if Y.ndim != 2 or Y.shape[1] == 0:
+        raise ValueError(f"y has shape {Y.shape}; pass one number per row, or several columns.")
+    bad = np.flatnonzero(~np.isfinite(Y).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"Input y contains NaN or infinity in {len(bad)} rows, first in row {bad[0]}; drop "
+            "these rows of X, y and groups, or fill them."
+        )
+    return Y

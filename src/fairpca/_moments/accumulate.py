@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from fairpca._blas import blas_threads, parallel_map, single_threaded_blas
 from fairpca._input.device import DeviceRows
 from fairpca._input.rows import (
     DenseRows,
@@ -22,16 +23,15 @@ from fairpca._input.rows import (
 )
 from fairpca._moments.memory import refuse_large_matrices
 from fairpca._moments.sums import Sums
-from fairpca._threads import blas_threads, share_out, single_threaded_blas
 from fairpca._typing import Array, Codes
 
 _BLOCK_ROWS = 4096
-_GROUPS_A_BLOCK = 4  # of more groups larger blocks, so that products of one group are worth it
+_GROUPS_A_BLOCK = 4  # blocks grow with more groups, so that each group has rows to multiply
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
-_MANY_COLUMNS = 2000  # from which on the memory is looked at
+_MANY_COLUMNS = 2000  # above this, free memory is checked first
 _ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT = 64, 1 << 14
 SAFE_TO_SQUARE = 1e150
-_WORK_WORTH_A_THREAD = 1e7  # multiplications; for less, waking it takes as long
+_WORK_WORTH_A_THREAD = 1e7  # multiplications; fewer take no longer than waking a thread
 
 
 def accumulate(
@@ -118,7 +118,7 @@ def _add_up(
     if isinstance(rows, DeviceRows) or n_threads < 2:
         return part((0, n))
     edges = [n * i // n_threads for i in range(n_threads + 1)]
-    (sums, grams), *others = share_out(part, pairwise(edges), n_threads)
+    (sums, grams), *others = parallel_map(part, pairwise(edges), n_threads)
     for more_sums, more_grams in others:
         sums += more_sums
         grams += more_grams
@@ -162,7 +162,7 @@ def _dense_sums(
 def _sparse_sums(
     rows: SparseRows, codes: Codes, weights: Array | None, shifts: Array, start: int, stop: int
 ) -> tuple[Array, Array]:
-    """As of dense rows, but the shifts are zero."""
+    """Like :func:`_dense_sums`, for sparse rows, whose shifts are zero."""
     k, d = shifts.shape
     sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
     size = 4 * _BLOCK_ROWS

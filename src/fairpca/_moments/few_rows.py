@@ -20,24 +20,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 
+from fairpca._blas import single_threaded_blas
 from fairpca._input.rows import Rows, SparseRows, refuse_unusable_numbers
 from fairpca._moments.accumulate import SAFE_TO_SQUARE, accumulate
 from fairpca._moments.memory import refuse_beyond_memory, refuse_large_matrices
-from fairpca._moments.operand import Operand, RowSpaceOperand
-from fairpca._moments.sums import GroupSums, Sums
-from fairpca._threads import computed_once, single_threaded_blas
+from fairpca._moments.operand import TINY, Operand, RowSpaceOperand
+from fairpca._moments.sums import GroupSums, Sums, means_from
 from fairpca._typing import Array, Center, Codes, Mask
 
 _MANY_COLUMNS = 160  # with fewer, matrices cost nothing
 
 
 def are_few(n_rows: int, n_columns: int) -> bool:
-    """Whether so many rows are better kept than multiplied."""
+    """Whether keeping the rows is cheaper than multiplying them."""
     return n_columns >= _MANY_COLUMNS and 2 * n_rows <= n_columns
 
 
@@ -98,7 +99,7 @@ class FewRows(GroupSums):
         """How many rows ``F`` has."""
         return sum(len(codes) for _, codes in self.blocks)
 
-    @computed_once
+    @cached_property
     def factor(self) -> tuple[Array, Codes]:
         """``F``, and the group of each of its rows."""
         if len(self.blocks) == 1:
@@ -114,12 +115,10 @@ class FewRows(GroupSums):
         """The second moments in the space that the rows span."""
         (F, codes), (Q, R) = self.factor, self.space()
         M = np.zeros((len(self.rows), len(R), len(R)))
+        means = means_from(center, R[:, len(F) :].T, compared)
         for g, (M_g, n) in enumerate(zip(M, self.weights, strict=True)):
             own = R[:, : len(F)][:, codes == g]
-            M_g += own @ own.T / n
-            if center == "overall":
-                mean = R[:, len(F) + g]
-                M_g += np.outer(mean, mean)
+            M_g += own @ own.T / n + np.outer(means[g], means[g])
         return RowSpaceOperand(Operand(M, self.shares, compared), Q)
 
     def space(self) -> tuple[Array, Array]:
@@ -133,7 +132,7 @@ class FewRows(GroupSums):
         return np.asarray(Q), np.asarray(R)
 
     def variances(self) -> tuple[Array, Array]:
-        """Of each column: about the group means, and of the group means about the overall mean."""
+        """Variances of the columns about the group means, and of the group means about the mean."""
         within = np.einsum("ij,ij->j", self.factor[0], self.factor[0]) / self.weights.sum()
         return np.asarray(within), np.asarray(self.shares @ self.from_mean**2)
 
@@ -151,11 +150,20 @@ class FewRows(GroupSums):
             ((F[of_chosen], place[codes][of_chosen]),),
         )
 
-    def seen_in(self, frame: Array, origin: Array) -> Sums:
-        """Sums of the rows' coordinates about a point; ``frame`` spans them and is orthonormal."""
-        F, codes = self.factor
-        shifts, sums = (self.shifts - origin) @ frame, self.sums @ frame
-        return FewRows(self.rows, self.weights, shifts, sums, ((F @ frame, codes),)).multiplied()
+    def errors(self, bases: Sequence[Array], origin: Array) -> tuple[Array, Array]:
+        """Squared errors of projections through a point, as :meth:`Sums.errors`."""
+        (F, codes), k = self.factor, len(self.rows)
+        n = np.maximum(self.weights, TINY)[:, None]
+        means = np.sqrt(n) * (self.shifts - origin + self.sums / n)
+        rows = np.vstack([F, np.where(self.weights[:, None] > 0, means, 0.0)])
+        groups = np.append(codes, np.arange(k))
+
+        def squares(rows: Array) -> Array:
+            lengths = np.einsum("ij,ij->i", rows, rows)
+            return np.asarray(np.bincount(groups, lengths, minlength=k), np.float64)
+
+        distances = squares(rows)
+        return np.array([distances - squares(rows @ U) for U in bases]), distances
 
     def select(self, columns: list[int]) -> FewRows:
         """Sums of some of the columns, in this order."""

@@ -1,34 +1,53 @@
-"""Per-group moments: all that the library ever learns from the data."""
+"""Per-group moments: all that the library ever learns from the data.
+
+Moments are kept per *cell*: a fold, an outcome and a group. Folds and outcomes are axes that a
+caller may not need; then they are summed away. Without folds and outcomes a cell is a group.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairpca._input.checks import check_feature_names, check_n_features, check_sample_weight
-from fairpca._input.device import is_dask
-from fairpca._input.joint import with_numeric_target
-from fairpca._input.labels import label_vector, refuse_twin_labels, sort_labels
-from fairpca._input.rows import Rows, as_rows
-from fairpca._moments.buffer import Gathered
-from fairpca._moments.few_rows import FewRows, combined, sum_up
-from fairpca._moments.fold_labels import (
-    FoldOptions,
-    check_folds,
-    encode_by_fold,
-    group_of,
-    have_folds,
+from fairpca._input.checks import (
+    check_feature_names,
+    check_group_labels,
+    check_group_weights,
+    check_n_features,
+    check_same_order,
+    check_sample_weight,
 )
-from fairpca._moments.statistics import GroupStatistics
-from fairpca._moments.sums import Sums
-from fairpca._tables.paths import FileFormat
-from fairpca._typing import Array, Labels
+from fairpca._input.device import is_dask
+from fairpca._input.folds import FoldRule, check_folds
+from fairpca._input.labels import (
+    encode_few_groups,
+    encode_groups,
+    encode_outcomes,
+    label_vector,
+    refuse_twin_labels,
+    sort_labels,
+)
+from fairpca._input.rows import NumericTarget, Rows, as_rows, as_targets, join_targets
+from fairpca._moments.few_rows import FewRows, combined, sum_up
+from fairpca._moments.operand import Operand
+from fairpca._moments.sums import Sums, scale_of
+from fairpca._typing import Array, Center, Codes, Labels, Mask
+
+if TYPE_CHECKING:
+    from fairpca._tables.files import FileFormat
+
+Kept = TypeVar("Kept")  # moments of either kind
+
+NEVER = -1  # the fold of rows that are never left out
+_FOLD, _OUTCOME, _GROUP = range(3)  # the rows of a table of cells
+_NOTHING = Sums.combined(0, 0, [])
 
 
-class GroupMoments(GroupStatistics):
+class GroupMoments:
     """Counts, means and second moments of each group, accumulated in one pass.
 
     Accumulate anywhere, in any order, and :meth:`merge`: the result is that of one pass over all
@@ -41,6 +60,10 @@ class GroupMoments(GroupStatistics):
     ----------
     groups : ndarray of shape (k,)
         The group labels, sorted.
+    outcomes : ndarray or None
+        The classes of the target, sorted, where moments are kept by outcome.
+    n_folds : int
+        Number of folds that are kept apart; 0 without folds.
     n_features : int
         Number of columns, 0 while empty.
     feature_names : list of str or None
@@ -67,112 +90,118 @@ class GroupMoments(GroupStatistics):
     True
     """
 
-    def __copy__(self) -> GroupMoments:
-        """Another object with the same sums."""
-        self._gathered = self._gathered.settled()
-        return type(self)()._become(self)
+    def __init__(self) -> None:
+        self.groups: Labels = np.empty(0, dtype=object)
+        self.outcomes: Labels | None = None
+        self.n_features: int = 0
+        self.feature_names: list[str] | None = None
+        self.n_dropped: int = 0
+        self.n_targets: int = 0
+        self._sums: Sums | FewRows = _NOTHING  # of the cells
+        self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each
+        self._rule: FoldRule | None = None
+        self._seen: dict[Any, int] = {}  # rows of each group, those of weight zero too, by the rule
 
     @classmethod
     def from_data(
         cls,
         X: Any,
-        groups: Any,
+        sensitive_features: Any,
         sample_weight: Any = None,
         target: Any = None,
         *,
         folds: Any = None,
         fold_seed: int = 0,
+        max_groups: int | None = None,
     ) -> GroupMoments:
         """Moments of the rows of X.
 
         Parameters
         ----------
         X : array, memory map, sparse matrix or data frame of shape (n_samples, n_features)
-            Real numbers without missing values. Neither modified nor copied whole. A dask array or
-            data frame is reduced block by block where its blocks are, an array of torch, CuPy and
-            the like on its own device.
-        groups : array-like of shape (n_samples,) or (n_samples, n_columns)
-            The group of each row: strings, numbers, booleans or categoricals; several columns are
-            crossed.
+            Real numbers without missing values, neither modified nor copied whole. Dask collections
+            are reduced where their blocks are, arrays of torch, CuPy and the like on their device.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+            The group of each row; several columns are crossed.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; weight 2 counts as the row standing there twice.
         target : array-like of shape (n_samples,), optional
-            The outcome of each row, a class. Every pair of a group and an outcome that occurs is
-            then a group of its own, labelled by that pair, as :class:`BlindPCA` and
-            :class:`FairPLS` need it.
+            The outcome of each row, a class. Moments are then kept by outcome too, as
+            :class:`BlindPCA` and :class:`FairPLS` need them.
         folds : int or array-like of shape (n_samples,), optional
-            Keep the moments of folds apart, as ``FairPCA(cv=...).fit_moments`` needs them: the
-            number of each row's fold, or how many folds there are. Rows then go to folds by a hash
-            of their position among all rows seen so far; in dask collections, in their block.
+            Keep moments by fold too, as :class:`FairPCACV` needs them: the number of each row's
+            fold, or how many folds the rows of each group go to in turns.
         fold_seed : int, default=0
             Another seed gives other folds.
+        max_groups : int, optional
+            Take up to this many groups. By default more than 50, or numbers that look continuous,
+            are refused; :meth:`update` takes any.
 
         Returns
         -------
         GroupMoments
         """
-        if is_dask(X):
-            return cls().update(X, groups, sample_weight, target, folds=folds, fold_seed=fold_seed)
-        plan = check_folds(folds, fold_seed)
-        return moments_of_rows(as_rows(X), groups, sample_weight, target, plan)
+        columns = {"sample_weight": sample_weight, "target": target}
+        check_same_order(X, sensitive_features=sensitive_features, **columns)
+        groups, computed = sensitive_features, not (is_dask(X) or is_dask(sensitive_features))
+        if computed:
+            X = as_rows(X)
+            groups = encode_few_groups(groups, X.n_rows, max_groups)
+        moments = cls().update(X, groups, sample_weight, target, folds=folds, fold_seed=fold_seed)
+        if not computed:
+            check_group_labels(moments.groups, moments.counts, max_groups)
+        return moments
 
     @classmethod
     def from_files(
         cls,
-        paths: Any,
+        data: Any,
         *,
-        group: str | Sequence[str],
-        columns: Sequence[str] | None = None,
+        sensitive_features: str | Sequence[str],
+        features: Sequence[str] | None = None,
         sample_weight: str | None = None,
         target: str | None = None,
-        keep_ids: bool | Sequence[str] = False,
         drop_missing: bool = False,
+        query: str | None = None,
         file_format: FileFormat | None = None,
-        encoding: str = "utf-8",
+        encoding: str | None = None,
         progress: Callable[[float], object] | None = None,
         folds: int | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
-        r"""Moments of the rows of files, read block by block in constant memory.
+        r"""Moments of the rows of files or of a query, read once in constant memory.
 
         Needs the extra ``fairpca[files]``.
 
         Parameters
         ----------
-        paths : str, path or list of them
-            CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder of one of these kinds; its
-            ``key=value`` subfolders count as columns.
-        group : str or list of str
-            The column of group labels: strings, categories, integers, booleans. In text files every
-            label is text, so 01 and 1 are two groups. Several columns are crossed: each combination
-            that occurs is a group.
-        columns : list of str, optional
-            The features, numbers or booleans; by default all such columns of the first file but
-            ``group`` and ``sample_weight``.
+        data : str, path or list of them
+            CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder or pattern of one of these
+            kinds, whose ``key=value`` subfolders count as columns; a DuckDB database; or a query,
+            a text that begins with SELECT, WITH or FROM.
+        sensitive_features : str or list of str
+            The column of group labels; several are crossed. In text files every label is text, so
+            01 and 1 are two groups.
+        features : list of str, optional
+            The features, numbers or booleans; by default all such columns but those with another
+            role, and, with a warning, row numbers and columns called ``id`` or the like.
         sample_weight : str, optional
             A column of non-negative weights.
         target : str, optional
             A column of outcomes, which are classes; see :meth:`from_data`.
-        keep_ids : bool or list of str, default=False
-            Use columns that look like row numbers or ids, or those of them that are named here.
-            Without ``columns`` they are left out, with a warning: whole numbers of which no two are
-            the same in the first rows, row numbers in order of any type, and columns called ``id``,
-            ``person_id`` or the like. Columns without a name are left out in any case.
         drop_missing : bool, default=False
             Leave out rows with missing values and count them in ``n_dropped``. By default they are
-            an error that names the file and the row.
+            an error that names the columns and the first such row.
+        query : str, optional
+            A query to the database that ``data`` names.
         file_format : {"csv", "tsv", "parquet", "arrow"}, optional
             By default told from the file names.
-        encoding : str, default="utf-8"
-            Of text files.
+        encoding : str, optional
+            The encoding of text files; by default UTF-8.
         progress : callable, optional
-            Called in this thread with the fraction done, rising to 1.
-        folds : int, optional
-            Keep the moments of so many folds apart, as ``FairPCA(cv=...)`` needs them. Rows go to
-            folds by a hash of their position in their file and the number of the file in the order
-            of names, so that another name or format of a file changes nothing.
-        fold_seed : int, default=0
-            Another seed gives other folds.
+            Called with the fraction done, rising to 1.
+        folds, fold_seed : int, optional
+            As for :meth:`from_data`.
 
         Returns
         -------
@@ -186,27 +215,26 @@ class GroupMoments(GroupStatistics):
         >>> with TemporaryDirectory() as folder:
         ...     file = Path(folder, "people.csv")
         ...     _ = file.write_text("height,weight,sex\n1.7,65,f\n1.8,80,m\n1.6,55,f\n")
-        ...     moments = GroupMoments.from_files(file, group="sex")
+        ...     moments = GroupMoments.from_files(file, sensitive_features="sex")
         >>> moments
         GroupMoments({'f': 2, 'm': 1}, n_features=2)
         >>> moments.feature_names
         ['height', 'weight']
         """
-        from fairpca._moments.from_tables import moments_of_files
+        from fairpca._tables.prepare import moments_of_table
 
-        return moments_of_files(
-            paths,
-            group=group,
-            columns=columns,
+        return moments_of_table(
+            data,
+            sensitive_features=sensitive_features,
+            features=features,
             sample_weight=sample_weight,
             target=target,
-            keep_ids=keep_ids,
             drop_missing=drop_missing,
+            progress=progress,
+            folds=_rule_of(folds, fold_seed),
+            query=query,
             file_format=file_format,
             encoding=encoding,
-            progress=progress,
-            folds=folds,
-            fold_seed=fold_seed,
         )
 
     @classmethod
@@ -214,8 +242,8 @@ class GroupMoments(GroupStatistics):
         cls,
         frame: Any,
         *,
-        group: str | Sequence[str],
-        columns: Sequence[str] | None = None,
+        sensitive_features: str | Sequence[str],
+        features: Sequence[str] | None = None,
         sample_weight: str | None = None,
         target: str | None = None,
         drop_missing: bool = False,
@@ -230,32 +258,31 @@ class GroupMoments(GroupStatistics):
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-        group, columns, sample_weight, target, drop_missing
+        sensitive_features, features, sample_weight, target, drop_missing
             As for :meth:`from_files`.
         folds, fold_seed : int, optional
-            As for :meth:`from_files`; the position of a row is that in its partition.
+            As for :meth:`from_files`; rows are counted in each partition.
 
         Returns
         -------
         GroupMoments
         """
-        from fairpca._moments.from_tables import moments_of_spark
+        from fairpca._tables.spark import moments_of_spark
 
         return moments_of_spark(
             frame,
-            group=group,
-            columns=columns,
+            sensitive_features=sensitive_features,
+            features=features,
             sample_weight=sample_weight,
             target=target,
             drop_missing=drop_missing,
-            folds=folds,
-            fold_seed=fold_seed,
+            folds=_rule_of(folds, fold_seed),
         )
 
     def update(
         self,
         X: Any,
-        groups: Any,
+        sensitive_features: Any,
         sample_weight: Any = None,
         target: Any = None,
         *,
@@ -266,36 +293,28 @@ class GroupMoments(GroupStatistics):
 
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
-        plan = check_folds(folds, fold_seed)
-        if is_dask(X):
-            from fairpca._moments.from_tables import moments_of_dask
-
-            return self._become(self.merge(moments_of_dask(X, groups, sample_weight, target, plan)))
-        rows, target = with_numeric_target(as_rows(X), target)
-        weights = check_sample_weight(
-            sample_weight, rows.n_rows, may_all_be_zero=self.n_features > 0
+        rule = check_folds(folds, fold_seed)
+        check_same_order(
+            X, sensitive_features=sensitive_features, sample_weight=sample_weight, target=target
         )
-        if self.n_features:
-            check_n_features(self.n_features, rows.n_features, "GroupMoments.update")
-            check_feature_names(self.feature_names, rows.feature_names, "GroupMoments.update")
-        codes, labels = encode_by_fold(groups, target, rows.n_rows, plan, self._n_seen)
-        places = _places(labels.tolist(), self.groups.tolist())
-        # A group without a weighted row has no shift yet.
-        if -1 not in places and self._gathered.total.rows[places].all():
-            self._gathered = self._gathered.with_room(rows.n_rows)
-            gathered = self._gathered.plus(rows, np.array(places, np.intp)[codes], weights)
-            if gathered is not None:
-                self.feature_names = self.feature_names or rows.feature_names
-                self._gathered = gathered
-                self._n_seen += rows.n_rows
-                return self
-        total = sum_up(rows, codes, len(labels), weights)
-        part = _moments_of(labels, total, rows.feature_names, rows.n_targets, rows.n_rows)
-        return self._become(self.merge(part))
+        if is_dask(X):
+            from fairpca._tables.dask import moments_of_dask
 
-    def _become(self, other: GroupMoments) -> GroupMoments:
-        """Take over all that ``other`` holds, in one step that an interrupt cannot divide."""
-        vars(self).update(vars(other))
+            part = moments_of_dask(X, sensitive_features, sample_weight, target, rule)
+        else:
+            rows = as_rows(X)
+            if self.n_features:
+                n_targets = 0
+                if isinstance(target, NumericTarget):
+                    n_targets = as_targets(target.values).shape[1]
+                check_n_features(
+                    self.n_features, rows.n_features + n_targets, "GroupMoments.update"
+                )
+            may_be_zero = self.n_features > 0
+            part = moments_of_rows(
+                rows, sensitive_features, sample_weight, target, rule, self._seen, may_be_zero
+            )
+        vars(self).update(vars(self.merge(part)))  # one step that an interrupt cannot divide
         return self
 
     def merge(self, other: GroupMoments) -> GroupMoments:
@@ -305,53 +324,179 @@ class GroupMoments(GroupStatistics):
                 f"merge needs GroupMoments, got {type(other).__name__}; add rows with "
                 "update(X, groups)."
             )
+        merged = copy(self if self.n_features else other)
         if self.n_features and other.n_features:
-            check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
-            check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
-            if self.n_targets != other.n_targets:
-                raise ValueError(
-                    f"merge needs moments with the same number of targets, got {self.n_targets} "
-                    f"and {other.n_targets}; pass numbers as y with every block, or with none."
-                )
-            known, new = self.groups.tolist(), other.groups.tolist()
-            if known != new:
-                refuse_twin_labels([*known, *new])
-            merged = _combined([(self, known), (other, new)])
-        else:
-            merged = copy(self if self.n_features else other)
+            self._check_alike(other)
+            merged.feature_names = self.feature_names or other.feature_names
+            merged.groups = _union(self.groups, other.groups)
+            if self.outcomes is not None and other.outcomes is not None:
+                merged.outcomes = _union(self.outcomes, other.outcomes)
+            merged._set_cells([(m._sums, m._cells_among(merged)) for m in (self, other)])
+            labels = {**self._seen, **other._seen}
+            merged._seen = {v: self._seen.get(v, 0) + other._seen.get(v, 0) for v in labels}
         merged.n_dropped = self.n_dropped + other.n_dropped
-        merged._n_seen = self._n_seen + other._n_seen
         return merged
 
-    def relabel(self, names: Mapping[Any, Any]) -> GroupMoments:
-        """Moments of the same rows with some groups renamed, as a new object.
-
-        Parameters
-        ----------
-        names : mapping
-            From old labels to new ones; groups that get the same label become one.
-
-        Returns
-        -------
-        GroupMoments
-
-        Examples
-        --------
-        >>> from fairpca import GroupMoments
-        >>> moments = GroupMoments.from_data([[0.0], [2.0], [4.0]], ["a", "b", "c"])
-        >>> moments.relabel({"b": "b or c", "c": "b or c"})
-        GroupMoments({'a': 1, 'b or c': 2}, n_features=1)
-        """
-        known = self.groups.tolist()
-        unknown = [label for label in names if label not in known]
-        if unknown:
+    def _check_alike(self, other: GroupMoments) -> None:
+        """Refuse to merge what has other columns, targets, folds or outcomes."""
+        check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
+        check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
+        if self.n_targets != other.n_targets:
             raise ValueError(
-                f"relabel got names for {unknown[:5]}, but these moments have no such groups; "
-                f"rename some of {known[:5]}{'...' if len(known) > 5 else ''}."
+                f"merge needs moments with the same number of targets, got {self.n_targets} "
+                f"and {other.n_targets}; pass numbers as y with every block, or with none."
             )
-        renamed = _combined([(self, [names.get(label, label) for label in known])])
-        renamed.n_dropped, renamed._n_seen = self.n_dropped, self._n_seen
+        if (self.outcomes is None) != (other.outcomes is None):
+            raise ValueError(
+                "some of these rows came with outcomes and some without; pass y, or target, with "
+                "every block or with none."
+            )
+        if (self.n_folds == 0) != (other.n_folds == 0) or self._rule != other._rule:
+            kinds = " and ".join(m._describe_folds() for m in (self, other))
+            raise ValueError(
+                f"merge needs moments with the same folds, got {kinds}; pass the same folds and "
+                "fold_seed with every block, or none with any."
+            )
+
+    def _describe_folds(self) -> str:
+        if self._rule is not None:
+            return f"folds={self._rule.n_folds} with fold_seed={self._rule.salt}"
+        return "numbered folds" if self.n_folds else "none"
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds that are kept apart; 0 without folds."""
+        if self._rule is not None:
+            return self._rule.n_folds
+        return int(self._cells[_FOLD].max(initial=NEVER)) + 1
+
+    # -- axes --------------------------------------------------------------------------------------
+
+    def _add_axes(
+        self, codes: Codes, target: Any, folds: FoldRule | Codes | None, seen: Mapping[Any, int]
+    ) -> Codes:
+        """Make a cell of each fold, outcome and group that occur together; the cell of each row."""
+        n, outcomes, numbers = len(codes), np.zeros(len(codes), np.intp), np.full(len(codes), NEVER)
+        if target is not None:
+            outcomes, self.outcomes = encode_outcomes(target, n)
+        if isinstance(folds, FoldRule):
+            labels = self.groups.tolist()
+            before = np.array([seen.get(label, 0) for label in labels], np.intp)
+            numbers, self._rule = folds.folds_of(codes, before), folds
+            counts = np.bincount(codes, minlength=len(labels))
+            self._seen = dict(zip(labels, counts.tolist(), strict=True))
+        elif folds is not None:
+            if len(folds) != n:
+                raise ValueError(
+                    f"folds has {len(folds)} numbers but X has {n} rows; pass one number per row, "
+                    "or how many folds there are."
+                )
+            numbers = folds
+        shape = int(numbers.max()) + 2, int(outcomes.max()) + 1, len(self.groups)
+        keys = np.ravel_multi_index((numbers - NEVER, outcomes, codes), shape)
+        present = np.bincount(keys, minlength=int(np.prod(shape))) > 0
+        self._cells = np.array(np.unravel_index(np.flatnonzero(present), shape))
+        self._cells[_FOLD] += NEVER
+        return np.asarray(np.cumsum(present) - 1)[keys]
+
+    def _set_cells(self, parts: Sequence[tuple[Sums | FewRows, Codes]]) -> None:
+        """Add up parts; each comes with the fold, outcome and group of its cells."""
+        cells = np.concatenate([cells for _, cells in parts], axis=1)
+        self._cells, places = np.unique(cells, axis=1, return_inverse=True)
+        ends = np.cumsum([cells.shape[1] for _, cells in parts])[:-1]
+        where = np.split(places.ravel(), ends)
+        sums = [(part, at.tolist()) for (part, _), at in zip(parts, where, strict=True)]
+        self._sums = combined(self._cells.shape[1], self.n_features, sums)
+
+    def _cells_among(self, merged: GroupMoments) -> Codes:
+        """The cells, with groups and outcomes numbered as in moments that have them all."""
+        cells = self._cells.copy()
+        cells[_GROUP] = _places(self.groups, merged.groups)[cells[_GROUP]]
+        if self.outcomes is not None and merged.outcomes is not None:
+            cells[_OUTCOME] = _places(self.outcomes, merged.outcomes)[cells[_OUTCOME]]
+        return cells
+
+    def _keep(self, *, folds: bool = False, outcomes: bool = False) -> GroupMoments:
+        """Moments of the same rows, with other axes than these summed away."""
+        if (folds or not self.n_folds) and (outcomes or self.outcomes is None):
+            return self
+        kept, cells = copy(self), self._cells.copy()
+        if not folds:
+            cells[_FOLD], kept._rule, kept._seen = NEVER, None, {}
+        if not outcomes:
+            cells[_OUTCOME], kept.outcomes = 0, None
+        kept._set_cells([(self._sums, cells)])
+        return kept
+
+    def _by_outcome(self) -> OutcomeCells[GroupMoments]:
+        """The moments of each outcome and group that occur together."""
+        kept = self._keep(outcomes=True)
+        weighted = np.flatnonzero(kept._sums.weights > 0)
+        cells = kept._cells[:, weighted]
+        labels = kept.groups.tolist(), [None] if kept.outcomes is None else kept.outcomes.tolist()
+        pairs = [(labels[0][g], labels[1][o]) for _, o, g in cells.T.tolist()]
+        flat = kept._keep()
+        if kept.outcomes is not None:
+            flat = copy(kept)
+            flat.groups, flat.outcomes = label_vector(pairs), None
+            flat._sums = kept._sums.take(weighted.tolist())
+            flat._cells = _plain_cells(len(pairs))
+        return OutcomeCells(flat, cells[_OUTCOME], cells[_GROUP])
+
+    def _split(self, fold: int) -> tuple[GroupMoments, GroupMoments]:
+        """The moments of all rows that are not in a fold, and of those that are.
+
+        Folds are summed away; outcomes are kept. All groups stay, with no rows if need be.
+        """
+        inside = self._cells[_FOLD] == fold
+        pair = []
+        for members in (~inside, inside):
+            part = copy(self)
+            cells = self._cells.copy()
+            cells[_FOLD], part._rule, part._seen = NEVER, None, {}
+            at = np.flatnonzero(members).tolist()
+            part._set_cells([(self._sums.take(at), cells[:, at])])
+            pair.append(part)
+        return pair[0], pair[1]
+
+    def _folds(self) -> list[int]:
+        """The folds that hold rows, but for rows that are never left out."""
+        return [fold for fold in np.unique(self._cells[_FOLD]).tolist() if fold != NEVER]
+
+    def _fold_counts(self, fold: int) -> NDArray[np.int64]:
+        """Number of rows of each group in a fold."""
+        return self._per_group(self._sums.rows * (self._cells[_FOLD] == fold)).astype(np.int64)
+
+    def _fold_weights(self, fold: int) -> Array:
+        """Total weight of each group in a fold."""
+        return self._per_group(self._sums.weights * (self._cells[_FOLD] == fold))
+
+    def _about_the_mean(self) -> GroupMoments:
+        """The same with one shift for all cells, so that adding them up is quick."""
+        moved = copy(self)
+        if isinstance(self._sums, Sums):
+            moved._sums = self._sums.moved(self.mean)
+        return moved
+
+    def _group_sums(self) -> Sums | FewRows:
+        """The sums of all groups; zeros for a group without rows."""
+        places = self._cells[_GROUP].tolist()
+        return combined(len(self.groups), self.n_features, [(self._sums, places)])
+
+    def _renamed(self, names: Mapping[Any, Any]) -> GroupMoments:
+        """Moments of the same rows with some groups renamed; one name makes them one group."""
+        labels = [names.get(label, label) for label in self.groups.tolist()]
+        renamed, cells = copy(self), self._cells.copy()
+        renamed.groups = label_vector(sort_labels(list(dict.fromkeys(labels))))
+        cells[_GROUP] = _places(label_vector(labels), renamed.groups)[cells[_GROUP]]
+        renamed._seen = {}
+        for label, n in self._seen.items():
+            name = names.get(label, label)
+            renamed._seen[name] = renamed._seen.get(name, 0) + n
+        renamed._set_cells([(self._sums, cells)])
         return renamed
+
+    # -- columns -----------------------------------------------------------------------------------
 
     def select(self, columns: Sequence[int], n_targets: int = 0) -> GroupMoments:
         """Moments of some of the columns, in this order, as a new object.
@@ -375,110 +520,184 @@ class GroupMoments(GroupStatistics):
                [7.]])
         """
         picked = copy(self)
-        picked._gathered = Gathered(self._total.select(list(columns)))
+        picked._sums = self._sums.select(list(columns))
         picked.n_features, picked.n_targets = len(columns), n_targets
         if self.feature_names is not None:
             picked.feature_names = [self.feature_names[j] for j in columns]
         return picked
 
-    def without_folds(self) -> GroupMoments:
-        """Moments of the same rows by group alone, where those of folds were kept apart.
-
-        Examples
-        --------
-        >>> from fairpca import GroupMoments
-        >>> moments = GroupMoments.from_data([[0.0], [2.0], [4.0]], list("aab"), folds=[0, 1, 0])
-        >>> moments.without_folds()
-        GroupMoments({'a': 2, 'b': 1}, n_features=1)
-        """
-        found = self.groups.tolist()
-        if not have_folds(found):
-            return self
-        first = [i for i, label in enumerate(found) if label.repeat == 0]  # every row once
-        labels = sort_labels(list(dict.fromkeys(map(group_of, found))))
-        places = _places([group_of(found[i]) for i in first], labels)
-        total = combined(len(labels), self.n_features, [(self._total.take(first), places)])
-        plain = _moments_of(
-            label_vector(labels), total, self.feature_names, self.n_targets, self._n_seen
-        )
-        plain.n_dropped = self.n_dropped
-        return plain
-
-    def standardize(self) -> tuple[GroupMoments, Array]:
-        """Moments of the rows with each column divided by its standard deviation over all rows.
-
-        Returns
-        -------
-        moments : GroupMoments
-            A new object.
-        scale : ndarray of shape (n_features,)
-            The divisors, with n - 1 as in the paper; 1 for columns that do not vary.
-
-        Examples
-        --------
-        >>> from fairpca import GroupMoments
-        >>> moments = GroupMoments.from_data([[0, 7], [2, 7], [4, 7]], ["a", "a", "b"])
-        >>> moments, scale = moments.standardize()
-        >>> scale
-        array([2., 1.])
-        >>> moments.means
-        array([[0.5, 7. ],
-               [2. , 7. ]])
-        """
-        std = self._deviations()
-        scale = np.where(std > 0, std, 1.0)
-        return self._divided(scale), scale
-
     def _divided(self, scale: Array) -> GroupMoments:
         """Moments of the rows with each column divided by its scale."""
         scaled = copy(self)
-        scaled._gathered = Gathered(self._total.divided(scale))
+        scaled._sums = self._sums.divided(scale)
         return scaled
+
+    # -- figures -----------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of rows of each group with a positive weight."""
+        return self._per_group(self._sums.rows).astype(np.int64)
+
+    @property
+    def weights(self) -> Array:
+        """Total weight of each group; equal to ``counts`` when nothing is weighted."""
+        return self._per_group(self._sums.weights)
+
+    @property
+    def means(self) -> Array:
+        """Weighted mean of each group, of shape (k, n_features)."""
+        total = self._weighted()
+        return total.shifts + total.from_shifts
+
+    @property
+    def mean(self) -> Array:
+        """Weighted mean over all rows."""
+        return self._weighted().mean
+
+    @property
+    def from_mean(self) -> Array:
+        """Group means seen from the overall mean, where a large offset cannot round them."""
+        return self._weighted().from_mean.copy()
+
+    def second_moments(self, center: Center = "overall") -> Array:
+        """``C_g`` of every group, of shape (k, n_features, n_features).
+
+        Parameters
+        ----------
+        center : {"overall", "group", "balanced"}
+            About the overall mean (the paper's choice), about each group's own mean, or about the
+            mean of the group means, in which each group counts once.
+
+        Returns
+        -------
+        ndarray of shape (k, n_features, n_features)
+        """
+        total = self._with_center(center)
+        self._refuse_single_rows(total, center)
+        return total.second_moments(center)
+
+    def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
+        """The second moments as a solver wants them, and which groups it is to compare.
+
+        A group of one row cannot be compared about its own mean. Its variance there is zero, which
+        is right for a sum that adds the distance of the mean, so it is refused only if groups are
+        ``compared``.
+        """
+        total = self._with_center(center)
+        if compared is not None:
+            self._refuse_single_rows(total, center)
+        return total.operand(center, compared)
+
+    def variances(self) -> tuple[Array, Array]:
+        """Variances of the columns about the group means, and of the group means about the mean."""
+        return self._weighted().variances()
+
+    def _scale(self) -> Array:
+        """What standardising divides each column by: its deviation over all rows, or 1."""
+        total = self._weighted()
+        return scale_of(np.add(*total.variances()), total.mean)
+
+    def _per_group(self, of_cells: NDArray[Any]) -> Array:
+        sums = np.bincount(self._cells[_GROUP], of_cells, minlength=len(self.groups))
+        return np.asarray(sums, np.float64)
+
+    def _with_center(self, center: Center) -> Sums | FewRows:
+        """The sums of the groups, once this is known to be a centre."""
+        if center not in get_args(Center):
+            raise ValueError(f"center={center!r}: pass 'overall', 'group' or 'balanced'.")
+        return self._weighted()
+
+    def _refuse_single_rows(self, total: Sums | FewRows, center: Center) -> None:
+        """Refuse groups that have no variance about their own mean, where that is asked for."""
+        alone = total.rows == 1
+        if center == "group" and alone.any():
+            raise ValueError(
+                f"groups {self.groups[alone].tolist()} have a single row, hence no variance about "
+                "their own mean; use center='overall', or merge these groups with others."
+            )
+
+    def _weighted(self) -> Sums | FewRows:
+        """The sums of the groups, once every group is known to weigh something."""
+        if not self.n_features:
+            raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
+        check_group_weights(self.groups, self.weights)
+        return self._keep()._sums
+
+    def __copy__(self) -> GroupMoments:
+        """Another object with the same sums, which are never changed in place."""
+        twin = type(self)()
+        vars(twin).update(vars(self))
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: sums, but no rows."""
+        total = self._sums
+        return vars(self) | {"_sums": total.mixed() if isinstance(total, FewRows) else total}
 
     def __repr__(self) -> str:
         sizes = ", ".join(
             f"{label!r}: {count}"
-            for label, count in zip(self.groups.tolist(), self._total.rows.tolist(), strict=True)
+            for label, count in zip(self.groups.tolist(), self.counts.tolist(), strict=True)
         )
         return f"GroupMoments({{{sizes}}}, n_features={self.n_features})"
 
 
+class OutcomeCells(NamedTuple, Generic[Kept]):
+    """Moments of the pairs of an outcome and a group that occur, with both of each."""
+
+    moments: Kept
+    outcomes: Codes
+    groups: Codes
+
+
 def moments_of_rows(
-    rows: Rows, groups: Any, sample_weight: Any, target: Any = None, folds: FoldOptions = None
+    rows: Rows,
+    groups: Any,
+    sample_weight: Any,
+    target: Any = None,
+    folds: FoldRule | Codes | None = None,
+    seen: Mapping[Any, int] | None = None,
+    may_all_be_zero: bool = False,
 ) -> GroupMoments:
-    """Moments of all rows in one pass."""
-    rows, target = with_numeric_target(rows, target)
-    weights = check_sample_weight(sample_weight, rows.n_rows)
-    codes, labels = encode_by_fold(groups, target, rows.n_rows, folds)
-    total = sum_up(rows, codes, len(labels), weights)
-    return _moments_of(labels, total, rows.feature_names, rows.n_targets, rows.n_rows)
-
-
-def _moments_of(
-    labels: Labels,
-    total: Sums | FewRows,
-    feature_names: list[str] | None,
-    n_targets: int,
-    n_seen: int = 0,
-) -> GroupMoments:
+    """Moments of all rows in one pass; ``seen`` counts the rows of each group before these."""
+    if isinstance(target, NumericTarget):
+        rows, target = join_targets(rows, as_targets(target.values)), None
+    weights = check_sample_weight(sample_weight, rows.n_rows, may_all_be_zero=may_all_be_zero)
+    codes, labels = encode_groups(groups, rows.n_rows)
     moments = GroupMoments()
-    moments.groups, moments.n_features = labels, total.sums.shape[1]
-    moments.n_targets = n_targets
-    moments.feature_names, moments._gathered = feature_names, Gathered(total)
-    moments._n_seen = n_seen
+    moments.groups, moments.n_features = labels, rows.n_features
+    moments.feature_names, moments.n_targets = rows.feature_names, rows.n_targets
+    moments._cells = _plain_cells(len(labels))
+    if target is not None or folds is not None:
+        codes = moments._add_axes(codes, target, folds, seen or {})
+    moments._sums = sum_up(rows, codes, moments._cells.shape[1], weights)
     return moments
 
 
-def _combined(parts: list[tuple[GroupMoments, list[Any]]]) -> GroupMoments:
-    """Moments of all parts together; each part comes with the labels its groups are to have."""
-    labels = sort_labels(list(dict.fromkeys(label for _, given in parts for label in given)))
-    sums = [(moments._total, _places(given, labels)) for moments, given in parts]
-    names = next((part.feature_names for part, _ in parts if part.feature_names), None)
-    total = combined(len(labels), parts[0][0].n_features, sums)
-    return _moments_of(label_vector(labels), total, names, parts[0][0].n_targets)
+def _plain_cells(k: int) -> Codes:
+    """A cell for each group, without folds and outcomes."""
+    return np.stack([np.full(k, NEVER), np.zeros(k, np.intp), np.arange(k)])
 
 
-def _places(labels: list[Any], among: list[Any]) -> list[int]:
-    """Where these labels stand among others; -1 for those that do not."""
-    position = {label: g for g, label in enumerate(among)}
-    return [position.get(label, -1) for label in labels]
+def _union(some: Labels, more: Labels) -> Labels:
+    """All labels, sorted."""
+    labels, others = some.tolist(), more.tolist()
+    if labels == others:
+        return some
+    refuse_twin_labels([*labels, *others])
+    return label_vector(sort_labels(list(dict.fromkeys([*labels, *others]))))
+
+
+def _places(labels: Labels, among: Labels) -> Codes:
+    """Where these labels stand among others."""
+    position = {label: g for g, label in enumerate(among.tolist())}
+    return np.array([position[label] for label in labels.tolist()], np.intp)
+
+
+def _rule_of(folds: int | None, salt: int) -> FoldRule | None:
+    """The rule by which rows of a stream go to folds."""
+    rule = check_folds(folds, salt)
+    if rule is None or isinstance(rule, FoldRule):
+        return rule
+    raise ValueError("rows are read as a stream; pass how many folds there are, folds=10.")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairpca._input.device import is_dask
-from fairpca._input.joint import NumericTarget
-from fairpca._input.labels import encode_cells
-from fairpca._input.rows import Rows, as_rows
+from fairpca._input.rows import NumericTarget, Rows, as_rows
 from fairpca._moments.few_rows import are_few
 from fairpca._moments.group_moments import GroupMoments, moments_of_rows
 from fairpca._moments.implicit import ImplicitMoments
@@ -20,13 +18,13 @@ _FEW_ROWS, _FEW_ENTRIES = 1000, 1 << 24
 def learn(
     X: Any, groups: Any, sample_weight: Any = None, target: Any = None
 ) -> GroupMoments | ImplicitMoments:
-    """The moments of each group, or with a ``target``, of each pair of a group and an outcome.
+    """The moments of each group, and with a ``target`` of each outcome.
 
     With few rows of many features the moments keep the rows. With very many features and rows, the
     rows themselves stand in for the moments.
     """
     if is_dask(X):
-        return GroupMoments.from_data(X, groups, sample_weight, target)
+        return GroupMoments().update(X, groups, sample_weight, target)
     rows = as_rows(X)
     if not forms_grams(rows):
         if isinstance(target, NumericTarget):
@@ -34,8 +32,7 @@ def learn(
                 f"with {rows.n_features} features a target must be classes, but y holds numbers; "
                 "pass classes, for example y > threshold, or fewer features."
             )
-        cells = groups if target is None else encode_cells(groups, target, rows.n_rows)
-        return ImplicitMoments(rows, cells, sample_weight)
+        return ImplicitMoments(rows, groups, sample_weight, target)
     return moments_of_rows(rows, groups, sample_weight, target)
 
 
@@ -51,6 +48,7 @@ def check_grams(rows: Rows) -> None:
     if not forms_grams(rows):
         n_features = rows.n_features
         raise ValueError(
-            f"cv needs a matrix of {n_features} x {n_features} for every group of every fold "
-            f"and works for up to {_GRAMS_UP_TO} features; pass fewer columns, or cv=None."
+            f"cross-validation needs a matrix of {n_features} x {n_features} for every group of "
+            f"every fold and works for up to {_GRAMS_UP_TO} features; pass fewer columns, or "
+            "choose the stop without it (FairPCA, or tradeoff_path without cv)."
         )

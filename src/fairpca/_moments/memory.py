@@ -19,13 +19,6 @@ def free_memory() -> float:
     with suppress(OSError, ValueError):  # "max" is no number, and no limit
         limit, used = (int((_GROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
         free.append(float(limit - used))
-    with suppress(ImportError, OSError, ValueError, IndexError):
-        import resource
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        if limit != resource.RLIM_INFINITY:
-            free.append(float(limit - pages * resource.getpagesize()))
     return max(min(free), 0.0)
 
 

@@ -12,16 +12,16 @@ R_g(U)    ``tr C_g - tr U' C_g U``, the error of group g
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Self
 
 import numpy as np
+from scipy.linalg import polar
 
 from fairpca._moments.memory import refuse_large_matrices
-from fairpca._threads import computed_once
+from fairpca._moments.tolerances import TINY as TINY
+from fairpca._moments.tolerances import varying_groups
 from fairpca._typing import Array, Mask
-
-TINY = float(np.finfo(np.float64).tiny)
-NEGLIGIBLE = 1e-24  # of the largest variance of a group: rounding of the mean
 
 
 class Operand:
@@ -67,11 +67,17 @@ class Operand:
         """The same groups in fewer coordinates, those of ``frame``, where that is possible."""
         return self
 
+    @property
+    def dense_matrices(self) -> Array:
+        """``C_g``, for callers that know that they are there."""
+        if self.matrices is None:
+            raise TypeError(f"{type(self).__name__} has no matrices, only products with them.")
+        return self.matrices
+
     def relative(self) -> Self:
         """The same groups, with each error a share of the group's own total variance."""
         units, shares = relative_units(self.shares, self.traces)
-        assert self.matrices is not None
-        return type(self)(self.matrices / units[:, None, None], shares, self.compared)
+        return type(self)(self.dense_matrices / units[:, None, None], shares, self.compared)
 
     def inside(self, matrices: Array) -> Operand:
         """The same groups within a span V, given ``V' C_g V``; what lies outside is always lost."""
@@ -82,13 +88,11 @@ class Operand:
     @property
     def diagonals(self) -> Array:
         """The variance of each feature in each group, of shape (k, d)."""
-        assert self.matrices is not None
-        return np.diagonal(self.matrices, axis1=1, axis2=2)
+        return np.diagonal(self.dense_matrices, axis1=1, axis2=2)
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
-        assert self.matrices is not None
-        return np.asarray(self.matrices @ V)
+        return np.asarray(self.dense_matrices @ V)
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
@@ -120,22 +124,19 @@ class RowSpaceOperand(Operand):
         """The same groups in the coordinates of ``frame``."""
         return self._compact
 
-    @computed_once
-    def matrices(self) -> Array:
+    @cached_property
+    def matrices(self) -> Array:  # type: ignore[override]
         """``C_g``, formed when they are asked for."""
         k, d = len(self.shares), self.n_features
         refuse_large_matrices(k, d)
-        return np.asarray(self.frame @ self._matrices @ self.frame.T)
-
-    @property
-    def _matrices(self) -> Array:
-        assert self._compact.matrices is not None
-        return self._compact.matrices
+        return np.asarray(self.frame @ self._compact.dense_matrices @ self.frame.T)
 
     @property
     def diagonals(self) -> Array:
         """The variance of each feature in each group, of shape (k, d)."""
-        return np.asarray(np.einsum("kij,ij->ki", self.frame @ self._matrices, self.frame))
+        return np.asarray(
+            np.einsum("kij,ij->ki", self.frame @ self._compact.dense_matrices, self.frame)
+        )
 
     def relative(self) -> Self:
         """The same groups, with each error a share of the group's own total variance."""
@@ -150,6 +151,88 @@ class RowSpaceOperand(Operand):
         return self._compact.errors(self.frame.T @ basis)
 
 
+class Complement:
+    """The orthogonal complement of some directions.
+
+    For orthonormal Q (d x m) there is a reflection ``H = H' = H^-1`` that turns the first m unit
+    vectors into a basis of ``span Q``. Its other columns N are an orthonormal basis of the
+    complement, so ``N' C N`` are second moments without the directions Q. With ``Q_1 = S P`` the
+    polar decomposition of the first m rows of Q and ``Y = Q + [S; 0]``,
+
+        H = I - Y (I + P)^-1 Y',
+
+    and neither H nor N is ever formed: both products cost O(d m) for each column.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (d, m)
+        Orthonormal columns Q.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> without = Complement(np.array([[0.6], [0.8], [0.0]]))
+    >>> N = without.lift(np.eye(2))
+    >>> bool(np.allclose(N.T @ N, np.eye(2))), bool(np.allclose(N.T @ [0.6, 0.8, 0.0], 0))
+    (True, True)
+    """
+
+    def __init__(self, directions: Array) -> None:
+        self.directions = directions
+        d, self._m = directions.shape
+        self.n_features: int = d - self._m
+        S, P = polar(directions[: self._m]) if self._m else (np.eye(0), np.eye(0))
+        self._Y = directions.copy()
+        self._Y[: self._m] += S
+        self._middle = np.linalg.inv(np.eye(self._m) + P)
+
+    def lift(self, V: Array) -> Array:
+        """``N V``: from coordinates in the complement to features."""
+        padded = np.zeros((len(V) + self._m, *V.shape[1:]))
+        padded[self._m :] = V
+        return self._reflect(padded)
+
+    def reduce(self, W: Array) -> Array:
+        """``N' W``: from features to coordinates in the complement."""
+        return self._reflect(W)[self._m :]
+
+    def inside(self, operand: Operand) -> Operand:
+        """The groups within the complement; what lies outside is always lost."""
+        if operand.frame is not None:
+            Q, R = np.linalg.qr(self.reduce(operand.frame))
+            M = operand.compact.matrices
+            return RowSpaceOperand(operand.compact.inside(R @ M @ R.T), Q)
+        if operand.matrices is None:
+            return _ReducedOperand(self, operand)
+        return operand.inside(np.array([self.square(C) for C in operand.matrices]))
+
+    def square(self, C: Array) -> Array:
+        """``N' C N`` of a symmetric matrix."""
+        half = self.reduce(self.reduce(C).T)
+        return np.asarray(0.5 * (half + half.T))
+
+    def _reflect(self, W: Array) -> Array:
+        return np.asarray(W - self._Y @ (self._middle @ (self._Y.T @ W)))
+
+
+class _ReducedOperand(Operand):
+    """Second moments within a complement, known by their products only."""
+
+    matrices = None
+
+    def __init__(self, complement: Complement, operand: Operand) -> None:
+        self._complement, self._operand = complement, operand
+        self.shares, self.traces = operand.shares, operand.traces
+        self.compared = operand.compared
+        self.n_features = complement.n_features
+
+    def products(self, V: Array) -> Array:
+        """``N' C_g N V`` for every group."""
+        return np.array(
+            [self._complement.reduce(W) for W in self._operand.products(self._complement.lift(V))]
+        )
+
+
 def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
     """What to divide the groups' matrices by so that errors become shares, and their new weights.
 
@@ -159,8 +242,7 @@ def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
     vary about it by rounding, of which no share is taken.
     """
     total = max(float(shares @ traces), TINY)
-    varies = traces > NEGLIGIBLE * traces.max()
-    return np.where(varies, traces, np.inf), shares * traces / total
+    return np.where(varying_groups(traces), traces, np.inf), shares * traces / total
 
 
 def group_errors(traces: Array, matrices: Array, basis: Array) -> Array:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
 from fairpca._input.checks import check_group_weights, check_integer, check_variance
-from fairpca._moments.fold_labels import have_folds
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
-from fairpca._threads import computed_once
-from fairpca._typing import Mask
+from fairpca._typing import Array, Mask
 
 SmallGroups = Literal["error", "merge", "ignore"]
+Known = TypeVar("Known", GroupMoments, ImplicitMoments, GroupMoments | ImplicitMoments)
 
 REST = "rest"
 
@@ -31,20 +32,23 @@ class SettledGroups:
         False for groups that count in the overall error only.
     small : list
         Labels of the groups that were merged or left out.
-    outcomes : GroupMoments or ImplicitMoments, optional
-        The same rows with their outcomes, where these are known: with a :class:`Cell` for each
-        group and class, or with the target as last columns.
-    by_fold : GroupMoments, optional
-        The same rows by fold and group, as it was before, where folds are kept apart.
+    cells : GroupMoments or ImplicitMoments, optional
+        The same rows and groups by fold and outcome, or with targets as last columns, where the
+        moments know them.
+    scale : ndarray of shape (d,), optional
+        What the columns of all these moments were divided by, where they are standardised.
+    repeats : tuple of GroupMoments
+        The cells of further repeats of a splitter, with the same groups.
     """
 
     moments: GroupMoments | ImplicitMoments
     compared: Mask
     small: list[Any]
-    outcomes: GroupMoments | ImplicitMoments | None = None
-    by_fold: GroupMoments | None = None
+    cells: GroupMoments | ImplicitMoments | None = None
+    scale: Array | None = None
+    repeats: tuple[GroupMoments, ...] = ()
 
-    @computed_once
+    @cached_property
     def operand(self) -> Operand:
         """The second moments about the overall mean, as a solver wants them."""
         operand = self.moments.operand(compared=self.compared)
@@ -55,10 +59,18 @@ class SettledGroups:
         """The same; with ``normalize``, each error is a share of the group's own variance."""
         return self.operand.relative() if normalize else self.operand
 
-    def places(self) -> dict[Any, int]:
-        """The group that the rows of each label are in now."""
-        place = {label: g for g, label in enumerate(self.moments.groups.tolist())}
-        return {label: place[REST] for label in self.small if REST in place} | place
+    def with_repeats(self, repeats: Sequence[GroupMoments]) -> SettledGroups:
+        """With the cells of further repeats of a splitter, whose small groups are merged too."""
+        groups = self.moments.groups.tolist()
+        merged = {label: REST for label in self.small if label not in groups or label == REST}
+        return replace(self, repeats=tuple(other._renamed(merged) for other in repeats))
+
+    def standardized(self) -> SettledGroups:
+        """The same groups with each column divided by its deviation over all rows."""
+        scale, cells = self.moments._scale(), self.cells
+        if cells is not None:
+            cells = cells._divided(np.append(scale, np.ones(cells.n_targets)))
+        return replace(self, moments=self.moments._divided(scale), cells=cells, scale=scale)
 
 
 def settle_small_groups(
@@ -71,13 +83,10 @@ def settle_small_groups(
             "with the number of rows that a group needs."
         )
     check_integer("min_group_size", min_group_size, 1)
-    if isinstance(moments, GroupMoments) and have_folds(moments.groups.tolist()):
-        settled = settle_small_groups(moments.without_folds(), min_group_size, small_groups)
-        return replace(settled, by_fold=moments)
     check_group_weights(moments.groups, moments.weights)
     is_small = moments.counts < min_group_size
     if small_groups == "ignore" or not is_small.any():
-        return SettledGroups(moments, ~is_small, moments.groups[is_small].tolist())
+        return _settled(moments, ~is_small, moments.groups[is_small].tolist())
     small = dict(
         zip(moments.groups[is_small].tolist(), moments.counts[is_small].tolist(), strict=True)
     )
@@ -86,20 +95,36 @@ def settle_small_groups(
     problem = f"groups with fewer rows than min_group_size={min_group_size}: {listed}."
     if small_groups == "error":
         raise ValueError(
-            f"{problem} Pass small_groups='merge' (--small-groups merge) to make them one group "
-            f"called {REST!r}, small_groups='ignore' (--small-groups ignore) to leave them out of "
+            f"{problem} Pass small_groups='merge' to make them one group "
+            f"called {REST!r}, small_groups='ignore' to leave them out of "
             "the comparison but not of the overall error, or a smaller min_group_size."
         )
     together = sum(small.values())
     if together < min_group_size:
         raise ValueError(
             f"{problem} Merged, they have {together} rows, which is still too few; pass "
-            "small_groups='ignore' (--small-groups ignore), or a smaller min_group_size."
+            "small_groups='ignore', or a smaller min_group_size."
         )
     if REST in moments.groups.tolist() and REST not in small:
         raise ValueError(
             f"small_groups='merge' calls the merged group {REST!r}, but there is a group of that "
             "name already; give it another label."
         )
-    merged = moments.relabel(dict.fromkeys(small, REST))
-    return SettledGroups(merged, np.ones(len(merged.groups), dtype=bool), list(small))
+    merged = moments._renamed(dict.fromkeys(small, REST))
+    return _settled(merged, np.ones(len(merged.groups), dtype=bool), list(small))
+
+
+def _settled(
+    moments: GroupMoments | ImplicitMoments, compared: Mask, small: list[Any]
+) -> SettledGroups:
+    """The groups with what a fit does not need put aside: folds, outcomes and targets."""
+    features = features_by_group(moments)
+    return SettledGroups(features, compared, small, None if features is moments else moments)
+
+
+def features_by_group(moments: Known) -> Known:
+    """The moments of the features by group alone."""
+    features = moments._keep()
+    if isinstance(features, GroupMoments) and features.n_targets:
+        return features.select(range(features.n_features - features.n_targets))
+    return features

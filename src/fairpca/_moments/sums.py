@@ -22,13 +22,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._moments.operand import TINY, Operand
-from fairpca._threads import computed_once
+from fairpca._moments.operand import Operand
 from fairpca._typing import Array, Center, Mask
+
+
+def scale_of(variances: Array, mean: Array) -> Array:
+    """Standard deviations of columns, and 1 where a deviation is only rounding of the mean."""
+    return np.where(varying_columns(variances, mean), np.sqrt(np.maximum(variances, 0.0)), 1.0)
+
+
+def varying_columns(variances: Array, mean: Array) -> Mask:
+    """The columns whose deviation is more than rounding of the mean."""
+    return np.asarray(np.sqrt(np.maximum(variances, 0.0)) > 1e-14 * np.abs(mean))
+
+
+def means_from(center: Center, from_mean: Array, compared: Mask | None = None) -> Array:
+    """Group means seen from a centre, given how they are seen from the overall mean.
+
+    The balanced centre is the mean of the group means; groups that are not compared do not count.
+    """
+    if center == "balanced":
+        counted = from_mean if compared is None else from_mean[compared]
+        return np.asarray(from_mean - counted.mean(axis=0))
+    return from_mean if center == "overall" else np.zeros_like(from_mean)
 
 
 @dataclass(frozen=True)
@@ -65,17 +86,17 @@ class GroupSums:
         """The mean of group g as seen from a point near to it."""
         return np.asarray(self.shifts[g] - origin + self.sums[g] / self.weights[g])
 
-    @computed_once
+    @cached_property
     def shares(self) -> Array:
         """The share of each group in the total weight."""
         return np.asarray(self.weights / self.weights.sum())
 
-    @computed_once
+    @cached_property
     def from_shifts(self) -> Array:
         """Group means, each seen from the shift of its group."""
         return np.asarray(self.sums / self.weights[:, None])
 
-    @computed_once
+    @cached_property
     def from_mean(self) -> Array:
         """Group means seen from the overall mean."""
         from_first = self._from_first_shift()
@@ -123,6 +144,8 @@ class Sums(GroupSums):
     def moved(self, origin: Array) -> Sums:
         """The same sums with this shift for every group."""
         e, n = self.shifts - origin, self.weights[:, None]
+        if not e.any():
+            return self
         grams = self.grams.copy()
         for gram, half, step in zip(grams, self.sums + 0.5 * n * e, e, strict=True):
             cross = np.outer(half, step)
@@ -131,37 +154,36 @@ class Sums(GroupSums):
         shifts = np.tile(origin, (len(e), 1))
         return Sums(self.rows, self.weights, shifts, self.sums + n * e, grams)
 
-    def without(self, part: Sums) -> Sums:
-        """Sums of the rows that are not in ``part``, which has the same groups and shifts.
+    def errors(self, bases: Sequence[Array], origin: Array) -> tuple[Array, Array]:
+        """What projections through a point lose of the rows of each group, summed up.
 
-        A group that has no rows left weighs next to nothing, so that its averages are zero.
+        Returns the squared errors under each of the bases, of shape (n_bases, k), and the squared
+        distances from the point, of shape (k,).
         """
-        rows = self.rows - part.rows
-        left = np.where(rows > 0, 1.0, 0.0)
-        return Sums(
-            rows,
-            np.where(rows > 0, self.weights - part.weights, TINY),
-            self.shifts,
-            left[:, None] * (self.sums - part.sums),
-            left[:, None, None] * (self.grams - part.grams),
-        )
+        grams = self.moved(origin).grams
+        distances = np.trace(grams, axis1=1, axis2=2)
+        kept = [np.einsum("kij,ij->k", grams @ U, U) for U in bases]
+        return np.asarray(distances - np.array(kept)), np.asarray(distances)
 
     def second_moments(self, center: Center) -> Array:
         """``C_g`` of every group, of shape (k, d, d)."""
+        return self._second_moments(center, None)
+
+    def _second_moments(self, center: Center, compared: Mask | None) -> Array:
         C = self.grams / self.weights[:, None, None]
-        for C_g, m in zip(C, self.from_shifts, strict=True):
+        from_center = means_from(center, self.from_mean, compared)
+        for C_g, m, e in zip(C, self.from_shifts, from_center, strict=True):
             C_g -= np.outer(m, m)
-        if center == "overall":
-            for C_g, m in zip(C, self.from_mean, strict=True):
-                C_g += np.outer(m, m)
+            if center != "group":
+                C_g += np.outer(e, e)
         return C
 
     def operand(self, center: Center, compared: Mask | None) -> Operand:
         """The second moments as a solver wants them."""
-        return Operand(self.second_moments(center), self.shares, compared)
+        return Operand(self._second_moments(center, compared), self.shares, compared)
 
     def variances(self) -> tuple[Array, Array]:
-        """Of each column: about the group means, and of the group means about the overall mean."""
+        """Variances of the columns about the group means, and of the group means about the mean."""
         squares = np.diagonal(self.grams, axis1=1, axis2=2) / self.weights[:, None]
         within, between = squares - self.from_shifts**2, self.from_mean**2
         return self.shares @ within, self.shares @ between

@@ -25,11 +25,11 @@ symbol            here
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 
 import numpy as np
 
-from fairpca._threads import computed_once
 from fairpca._typing import Array, Mask
 
 
@@ -66,7 +66,7 @@ class LinearProblem:
         weights: Array = self.cost + self.rows.T @ prices
         return weights
 
-    @computed_once
+    @cached_property
     def _envelopes(self) -> list[tuple[Mask, float]]:
         """For each level the rows in which it appears alone, and its coefficient there."""
         alone = np.count_nonzero(self.levels, axis=1) == 1
@@ -132,7 +132,8 @@ def least_maximum(
     errors, n = _errors_of(compared)
     blocks: list[_Rows] = [(errors, [-1.0], offsets[compared], 1.0 / n)]
     if max_error is not None:
-        assert shares is not None
+        if shares is None:
+            raise TypeError("max_error limits the overall error; pass shares as well.")
         blocks.append((shares[np.newaxis], [0.0], np.array([max_error]), 1.0))
     return _build(np.zeros(len(offsets)), [1.0], *blocks)
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairpca._moments.tolerances import moment_noise
 from fairpca._problems.status import Status
 from fairpca._typing import Array, Mask
 
@@ -123,11 +124,16 @@ class Solution:
         )
 
 
-def best_and_worst(errors: Array, compared: Mask) -> tuple[int, int]:
-    """The groups of least and of largest error, of those compared; two different ones."""
-    members, errors = np.flatnonzero(compared), errors[compared]
-    # The last one on a tie, so that it is not the same group.
-    return int(members[errors.argmin()]), int(members[::-1][errors[::-1].argmax()])
+def best_and_worst(errors: Array, traces: Array, compared: Mask) -> tuple[int, int]:
+    """The groups of least and of largest error, of those compared; two different ones.
+
+    Of groups whose errors are equal to rounding, the first is the best and the last the worst, so
+    that the answer does not depend on the processor.
+    """
+    members, errors, noise = np.flatnonzero(compared), errors[compared], moment_noise(traces)
+    best = np.flatnonzero(errors <= errors.min() + noise)[0]
+    worst = np.flatnonzero(errors >= errors.max() - noise)[-1]
+    return int(members[best]), int(members[worst])
 
 
 def disparity(errors: Array, compared: Mask, harmed: int, privileged: int) -> Any:

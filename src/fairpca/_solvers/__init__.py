@@ -7,51 +7,39 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
+from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
-from fairpca._problems.fair import FairProblem
-from fairpca._problems.mean_gap import MeanGapProblem
-from fairpca._problems.pls import PLSProblem
-from fairpca._problems.robust import RobustProblem
+from fairpca._problems.problems import (
+    FairProblem,
+    MeanGapProblem,
+    PLSProblem,
+    RobustProblem,
+    SubsetProblem,
+    WelfareProblem,
+    WorstOffProblem,
+)
+from fairpca._problems.problems import Problem as Problem
 from fairpca._problems.solution import Solution
-from fairpca._problems.subset import SubsetProblem
-from fairpca._problems.welfare import WelfareProblem
-from fairpca._problems.worst_off import WorstOffProblem
 from fairpca._solvers.eigenspaces.choose import search_in_basis, search_whole, spaces_of
-from fairpca._solvers.many_groups.frank_wolfe import solve_frank_wolfe
 from fairpca._solvers.many_groups.pareto import EfficientFrontier, solve_pareto
 from fairpca._solvers.many_groups.spread import SpreadFrontier, solve_spread
+from fairpca._solvers.many_groups.welfare import solve_welfare
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.mean_gap import solve_mean_gap
 from fairpca._solvers.multiplicative_weights import solve_multiplicative_weights
 from fairpca._solvers.pca import solve_pca
 from fairpca._solvers.pls import solve_pls
-from fairpca._solvers.subset.select import solve_subset
+from fairpca._solvers.subset import solve_subset
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import solve_fixed
 from fairpca._solvers.two_groups.golden import solve_golden
 from fairpca._solvers.two_groups.minmax import solve_minmax
 from fairpca._solvers.two_groups.robust import solve_robust
 from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
-from fairpca._threads import single_threaded_blas
-
-Problem = (
-    FairProblem
-    | WorstOffProblem
-    | WelfareProblem
-    | RobustProblem
-    | SubsetProblem
-    | MeanGapProblem
-    | PLSProblem
-)
 
 
 def solve(
-    problem: Problem,
-    operand: Operand,
-    rank: int,
-    tol: float = 1e-6,
-    start: Solution | None = None,
-    several: bool = False,
+    problem: Problem, operand: Operand, rank: int, tol: float = 1e-6, start: Solution | None = None
 ) -> Solution:
     """Find the best projection of one rank.
 
@@ -67,9 +55,7 @@ def solve(
         Gap at which the search may end for more than two groups, relative to what is minimised.
         Two groups are solved to rounding.
     start : Solution, optional
-        Of a similar problem with the same operand and rank; saves time.
-    several : bool
-        Whether this is the start of others to come.
+        Solution of a similar problem with the same operand and rank; saves time.
 
     Returns
     -------
@@ -78,10 +64,9 @@ def solve(
     compact, frame = operand.compact, operand.frame
     if frame is not None and not isinstance(problem, PLSProblem):  # which is stated in features
         start = None if start is None else start.lift(frame.T, 0.0)
-        return solve(problem, compact, rank, tol, start, several).lift(frame, 0.0)
+        return solve(problem, compact, rank, tol, start).lift(frame, 0.0)
     two = len(operand.shares) == 2
     in_basis = partial(search_in_basis, operand=operand, rank=rank, start=start)
-    from_pca = partial(in_basis, from_pca=True, several=several or start is not None)
     whole = partial(search_whole, operand=operand, rank=rank)
     with single_threaded_blas():
         match problem:
@@ -92,13 +77,13 @@ def solve(
             case MeanGapProblem(max_mean_gap):
                 return in_basis(partial(solve_mean_gap, max_mean_gap=max_mean_gap))
             case FairProblem(alpha=1.0):
-                return from_pca(solve_pca)
+                return in_basis(solve_pca)
             case FairProblem(alpha=float(alpha)):
-                return from_pca(partial(solve_fixed, alpha=alpha))
+                return in_basis(partial(solve_fixed, alpha=alpha))
             case FairProblem(solver="golden"):
                 return in_basis(partial(solve_golden, constraint=problem.constraint))
             case FairProblem() if two:
-                return from_pca(partial(solve_exact, problem=problem))
+                return in_basis(partial(solve_exact, problem=problem))
             case FairProblem(constraint="pareto"):
                 return whole(partial(solve_pareto, problem=problem, tol=tol))
             case FairProblem():
@@ -116,7 +101,7 @@ def solve(
             case WelfareProblem() if two:
                 return in_basis(partial(solve_welfare_of_two, problem=problem))
             case WelfareProblem():
-                return whole(partial(solve_frank_wolfe, problem=problem, tol=tol))
+                return whole(partial(solve_welfare, problem=problem, tol=tol))
 
 
 def solve_fractions(

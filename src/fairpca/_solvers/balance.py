@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairpca._problems.problems import Criterion
 from fairpca._problems.solution import Point, Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._problems.worst_off import Criterion
-from fairpca._solvers.eigenspaces.growing import Spaces
+from fairpca._solvers.eigenspaces.many_features import Spaces
 from fairpca._typing import Array
 
 
@@ -46,11 +46,11 @@ class Balance:
         self.offsets = offsets[criterion]
 
     def values(self, errors: Array) -> Array:
-        """What is to be made small, of each group."""
+        """``R_g - b_g`` of each group, which is to be made small."""
         return np.asarray(errors - self.offsets)
 
     def worst(self, errors: Array) -> float:
-        """The largest of the values of the groups compared."""
+        """The largest value of a group that is compared."""
         return float(self.values(errors)[self.compared].max())
 
     def phi(self, point: Point) -> float:
@@ -67,7 +67,7 @@ class Balance:
         *rests_on: Point,
     ) -> Solution:
         """Package a projection with the bound that the weights prove."""
-        privileged, harmed = best_and_worst(self.pca.errors, self.compared)
+        privileged, harmed = best_and_worst(self.pca.errors, self.spaces.traces, self.compared)
         return Solution(
             basis=basis,
             errors=errors,

@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
+from fairpca._problems.problems import WorstOffProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
-from fairpca._problems.worst_off import WorstOffProblem
 from fairpca._solvers.balance import Balance
 from fairpca._solvers.eigenspaces.decompose import top_eigenvectors
 from fairpca._solvers.eigenspaces.dense import Eigenspaces

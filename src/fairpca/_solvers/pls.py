@@ -11,11 +11,11 @@ The first direction keeps the more covariance with the target the farther one wa
 argument of :mod:`fairpca._solvers.two_groups.frontier`. What a linear model of the scores explains
 need not grow with it: PLS is drawn to directions of large variance, and where these tell the
 groups apart and little about the target, hiding them helps. So the answer is the place that
-explains most, of some up to there. No budget explains less than hidden means, and a larger one
-less than a smaller one only by what the places between overlook.
+explains most among some places up to there. No budget explains less than hidden means do. A larger
+budget may explain less than a smaller one, but only by what lies between the places.
 
-Only the span of the directions counts here. Greedy steps prove nothing, so there is no bound. Where
-the target is used up, the directions of largest variance follow.
+Only the span of the directions counts here. Greedy steps prove nothing, so there is no bound. When
+no covariance with the target is left, the directions of largest variance follow.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from fairpca._moments.complement import Complement
-from fairpca._moments.operand import TINY, Operand
-from fairpca._problems.pls import PLSProblem
+from fairpca._moments.operand import Complement, Operand
+from fairpca._moments.tolerances import EPS, TINY
+from fairpca._problems.problems import PLSProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.decompose import top_eigenvectors
 from fairpca._typing import Array
 
-_USED_UP = 1e-12  # of the covariance with the target: rounding
-_STEPS = np.linspace(0, 1, 25)[1:]  # on the walk, where alpha is the fourth power of the step
-_BISECTIONS = 40
-_CLOSE = 1e-7  # of the budget
+_USED_UP = 4096 * EPS  # share of the covariance with the target that is rounding
+_STEPS = np.linspace(0, 1, 25)[1:]  # places on the walk; alpha is the fourth power of the step
+_BISECTIONS = 40  # halvings of a step, more than _CLOSE ever needs
+_CLOSE = 1e-7  # share of the budget that may be left where it counts as used up
 
 
 def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
@@ -95,7 +95,8 @@ class _Walk:
         else:
             basis = _directions(problem, operand, step**4, rank)
         C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
-        explained = problem.target.explained(basis, basis.T @ C_U)
+        total = float(operand.shares @ operand.traces)
+        explained = problem.target.explained(basis, basis.T @ C_U, total)
         gap = float(np.sum((problem.differences @ basis) ** 2)) if step else 0.0
         return _Place(step, basis, explained, problem.max_mean_gap - gap)
 

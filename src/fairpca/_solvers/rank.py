@@ -1,36 +1,93 @@
-"""The rank below which no projection keeps a given share of the variance of every group."""
+"""The fewest components with which every group keeps a given share of its variance."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import softmax
 
+from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
+from fairpca._moments.tolerances import EPS, varying_groups
+from fairpca._problems.solution import Solution
+from fairpca._solvers.eigenspaces.decompose import descending
 from fairpca._typing import Array
 
-_STEPS = 0.7 ** np.arange(8)
+_STEPS = 0.7 ** np.arange(8)  # step sizes of the search for the weights that prove most
 
 
-def least_rank(operand: Operand, may_lose: Array) -> int:
-    """A lower bound on the number of components with which no group loses more than it may.
+def solve_fewest_components(
+    operand: Operand, share: float, solve_rank: Callable[[int], Solution]
+) -> Solution:
+    """Solve with the fewest components that leave every group this share of its variance.
+
+    More components are taken to keep more of every group. The search starts from the number that
+    PCA needs, goes up or down in doubling steps until it has a number that is too small and one
+    that is enough, and bisects.
+
+    Parameters
+    ----------
+    operand : Operand
+        The groups' second moments, as matrices at least in the span of the rows.
+    share : float
+    solve_rank : callable
+        The solution with a given number of components.
+    """
+    matrices = operand.compact.matrices
+    if matrices is None:
+        raise ValueError("too many features to find a share of the variance; pass an integer")
+    may_lose = (1.0 - share) * operand.traces + 64 * EPS * float(operand.traces.max())
+    with single_threaded_blas():
+        least = _least_rank(matrices, operand.traces, may_lose)
+        rank = max(least, _rank_of_pca(matrices, operand, may_lose))
+    solutions: dict[int, Solution] = {}
+    too_few, enough, step = least - 1, operand.n_features + 1, 1
+    while enough - too_few > 1:
+        solutions[rank] = solution = solve_rank(rank)
+        if (solution.errors <= may_lose).all() or rank == operand.n_features:
+            enough = rank
+        else:
+            too_few = rank
+        if enough > operand.n_features:
+            rank = min(too_few + step, operand.n_features)
+        elif too_few < least:
+            rank = max(enough - step, least)
+        else:
+            rank = (too_few + enough) // 2
+        step *= 2
+    n_eigensolves = sum(solution.n_eigensolves for solution in solutions.values())
+    return replace(solutions[enough], n_eigensolves=n_eigensolves)
+
+
+def _rank_of_pca(matrices: Array, operand: Operand, may_lose: Array) -> int:
+    """The number of components with which no group loses more than it may under PCA."""
+    V = descending(np.tensordot(operand.shares, matrices, axes=1))[1]
+    kept = np.cumsum(np.einsum("kij,ij->kj", matrices @ V, V), axis=1)
+    enough = (operand.traces[:, np.newaxis] - kept <= may_lose[:, np.newaxis]).all(axis=0)
+    return 1 + int(np.argmax(enough)) if enough.any() else len(V)
+
+
+def _least_rank(matrices: Array, traces: Array, may_lose: Array) -> int:
+    """A number of components below which some group loses more than it may, whatever is kept.
 
     Let ``a_g`` be what group g may lose. A projection that will do has
     ``sum_g w_g R_g(U) / a_g <= 1`` for all weights w of sum one, and one eigendecomposition gives
     the least value of this sum over the projections of each rank. From equal weights they move
     towards the groups that lose too much (multiplicative weights), until none does.
     """
-    assert operand.matrices is not None
-    varies = operand.traces > 0
+    varies = varying_groups(traces)
     if not varies.any():
         return 1
-    matrices = operand.matrices[varies] / may_lose[varies, None, None]
-    whole, least = operand.traces[varies] / may_lose[varies], 1
+    matrices = matrices[varies] / may_lose[varies, None, None]
+    whole, least = traces[varies] / may_lose[varies], 1
     weights = np.full(len(matrices), 1 / len(matrices))
     for step in _STEPS:
-        values, V = np.linalg.eigh(np.tensordot(weights, matrices, axes=1))
-        lost = weights @ whole - np.cumsum(values[::-1])[:-1]  # with rank 1, ..., d - 1
+        values, V = descending(np.tensordot(weights, matrices, axes=1))
+        lost = weights @ whole - np.cumsum(values)[:-1]  # with rank 1, ..., m - 1
         least = max(least, 1 + int(np.count_nonzero(lost > 1 + 1e-9)))
-        U = V[:, -least:]
+        U = V[:, :least]
         errors = whole - np.einsum("kij,ij->k", matrices @ U, U)
         if errors.max() <= 1:
             break

@@ -1,8 +1,8 @@
 """The way from PCA towards parity, to be stopped anywhere: 0 is PCA, 1 is its end.
 
 Two groups: alpha falls from 1, evenly, to where the harmed group is at its best
-(``constraint="pareto"``) or to 0. The groups that are harmed and privileged are those of all rows,
-also in the folds of a cross-validation, whatever PCA does there.
+(``constraint="pareto"``) or to 0. Which group is harmed is decided by all rows, in the folds of a
+cross-validation too, whatever PCA does there.
 
 More groups: the largest error falls evenly, from PCA's to the least possible one, or the spread
 does.
@@ -15,16 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._moments.folds import FoldStack
 from fairpca._moments.operand import Operand
-from fairpca._problems.fair import PLAIN_PCA, Constraint, FairProblem
+from fairpca._problems.problems import PLAIN_PCA, Constraint, FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._solvers import solve_fractions
 from fairpca._solvers.eigenspaces.choose import spaces_of
-from fairpca._solvers.eigenspaces.decompose import eigen
 from fairpca._typing import Array, Mask
 
-_FEW_FEATURES = 200
 _ROUGHLY = 1e-4  # gap that is good enough where errors are those of a few rows left out
 
 
@@ -57,43 +54,20 @@ class Walk:
             return FairProblem(constraint=self._constraint, fraction=stop)
         return FairProblem(alpha=self._alpha(stop))
 
-    def bases(self, folds: FoldStack, rank: int, stops: Sequence[float]) -> tuple[Array, int]:
-        """The projections at these stops for the rows fitted to in each fold.
-
-        They have the shape (n_folds, n_stops, d, rank), and come with the number of
-        eigendecompositions that they took.
-        """
-        if len(self.shares) == 2 and folds.matrices.shape[-1] <= _FEW_FEATURES:
-            return self._decomposed(folds, rank, stops)
-        found = [self._one_by_one(operand, rank, stops) for operand in folds.operands()]
-        bases = np.array([[basis for basis, _ in fold] for fold in found])
-        return bases, sum(n for fold in found for _, n in fold)
-
-    def _decomposed(self, folds: FoldStack, rank: int, stops: Sequence[float]) -> tuple[Array, int]:
-        """Two groups and few features: all at once."""
-        f, k, d, _ = folds.matrices.shape
-        alphas = np.array([self._alpha(stop) for stop in stops])[:, None]
-        weights = alphas * folds.shares[:, None] + (1 - alphas) * self._towards_parity
-        M = (weights @ folds.matrices.reshape(f, k, d * d)).reshape(f, len(stops), d, d)
-        return np.ascontiguousarray(eigen(M)[1][..., d - rank :]), f * len(stops)
-
-    def _one_by_one(
-        self, operand: Operand, rank: int, stops: Sequence[float]
-    ) -> list[tuple[Array, int]]:
+    def bases(self, operand: Operand, rank: int, stops: Sequence[float]) -> tuple[list[Array], int]:
+        """The projections at these stops for other rows, and the eigendecompositions they took."""
+        small, frame = operand.compact, operand.frame
         if len(self.shares) > 2:
             way = FairProblem(constraint=self._constraint)
-            solved = solve_fractions(way, operand, rank, stops, max(self.tol, _ROUGHLY))
-            return [(found.basis, found.n_eigensolves) for found in solved]
-        spaces = spaces_of(operand, rank)
-        alphas = map(self._alpha, stops)
-        line = [a * operand.shares + (1 - a) * self._towards_parity for a in alphas]
-        return [(spaces.top(weights).basis, 1) for weights in line]
-
-    @property
-    def _towards_parity(self) -> Array:
-        towards_parity = np.zeros(2)
-        towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
-        return towards_parity
+            solved = solve_fractions(way, small, rank, stops, max(self.tol, _ROUGHLY))
+            bases, n = [s.basis for s in solved], sum(s.n_eigensolves for s in solved)
+        else:
+            towards_parity = np.zeros(2)
+            towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
+            spaces, alphas = spaces_of(small, rank), [self._alpha(stop) for stop in stops]
+            line = [a * small.shares + (1 - a) * towards_parity for a in alphas]
+            bases, n = [spaces.top(weights).basis for weights in line], len(line)
+        return (bases if frame is None else [frame @ basis for basis in bases]), n
 
     @property
     def _constraint(self) -> Constraint:

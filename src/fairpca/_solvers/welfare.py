@@ -1,17 +1,18 @@
 """What the solvers of welfare have in common, for any number of groups.
 
-Only groups that are compared and that vary take part: what cannot vary keeps nothing under any
-projection.
+Only groups that are compared and that vary take part: a group that does not vary keeps no variance
+under any projection.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from fairpca._moments.tolerances import varying_groups
+from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Point, Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._problems.welfare import WelfareProblem
-from fairpca._solvers.eigenspaces.growing import Spaces
+from fairpca._solvers.eigenspaces.many_features import Spaces
 from fairpca._typing import Array
 
 
@@ -22,7 +23,7 @@ class Welfare:
         self.spaces = spaces
         self.problem = problem
         self.pca = spaces.top(spaces.shares)
-        self.members = np.flatnonzero(spaces.compared & (spaces.traces > 0))
+        self.members = np.flatnonzero(spaces.compared & varying_groups(spaces.traces))
 
     def kept(self, errors: Array) -> Array:
         """``V_g`` of the groups that take part."""
@@ -35,7 +36,7 @@ class Welfare:
         return weights
 
     def best_average(self) -> Solution:
-        """The largest mean variance, which one eigenproblem solves; nothing to share, too."""
+        """The largest mean variance, which one eigenproblem solves; PCA where no group varies."""
         if not len(self.members):
             return self._solution(self.pca, self.pca, np.inf)
         point = self.spaces.top(self.weights(np.full(len(self.members), 1 / len(self.members))))
@@ -44,9 +45,9 @@ class Welfare:
     def certified(
         self, found: Point, *rests_on: Point, proof: Point | None = None, tol: float = np.inf
     ) -> Solution:
-        """A projection with the bound at its own gradient, or that of ``proof`` if it is better.
+        """A projection, with the bound at its own gradient or that of ``proof``, the better one.
 
-        ``tol`` is the gap, relative to the largest trace, up to which it counts as the best.
+        The projection counts as the best up to a gap of ``tol`` times the largest trace.
         """
         own = self.spaces.top(self.weights(self.problem.gradient(self.kept(found.errors))))
         best = own if proof is None else min(own, proof, key=self.most)
@@ -57,7 +58,9 @@ class Welfare:
         return float(point.weights @ self.spaces.traces) - point.bound
 
     def _solution(self, found: Point, proof: Point, tol: float, *rests_on: Point) -> Solution:
-        privileged, harmed = best_and_worst(self.pca.errors, self.spaces.compared)
+        privileged, harmed = best_and_worst(
+            self.pca.errors, self.spaces.traces, self.spaces.compared
+        )
         kept = self.kept(found.errors)
         value, most = self.problem.measure(kept) if len(kept) else 0.0, self.most(proof)
         proven = most - value <= tol * float(self.spaces.traces.max())

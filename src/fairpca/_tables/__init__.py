@@ -1,1 +1,126 @@
-"""Tables that stay in files or on a cluster."""
+"""Tables in files, databases and queries, and on clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.utils import Bunch
+
+from fairpca._input.folds import FoldRule
+
+_MERGE_BYTES = 1 << 28  # that one merge of results of a cluster may hold
+
+
+def read_table(
+    data: Any,
+    sensitive_features: str | Sequence[str],
+    *,
+    features: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
+    target: str | None = None,
+    sample_weight: str | None = None,
+    encode: bool = False,
+    drop_missing: bool = False,
+    impute: str | None = None,
+    keep_missing: bool = False,
+    missing_group: str | None = None,
+    query: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    header: bool = True,
+    sheet: str | None = None,
+    missing_values: str | Sequence[str] = (),
+) -> Bunch:
+    r"""Read features and groups from a file, a folder, a database or a query.
+
+    Parameters
+    ----------
+    data : path, list of paths or query
+        CSV, TSV, Parquet, Arrow or Excel files, or a folder or pattern of one kind of these; a
+        DuckDB database; or a text that begins with SELECT, WITH or FROM.
+    sensitive_features : str or sequence of str
+        Columns that name the groups; several are crossed.
+    features, drop : str or sequence of str
+        Use only these columns, or leave these out. By default all columns of numbers are features.
+    target, sample_weight : str, optional
+        A column of outcomes, and one of weights; neither is a feature.
+    encode : bool, default=False
+        Turn the values of text columns into columns; otherwise text columns are left out.
+    drop_missing : bool, default=False
+        Leave out rows with missing values; otherwise they are an error.
+    impute : {"median"}, optional
+        Fill in missing numbers with the median of all rows.
+    keep_missing : bool, default=False
+        Leave missing numbers NaN, for an imputer in a pipeline.
+    missing_group : str, optional
+        The group of rows without one, for example "not recorded".
+    query : str, optional
+        A query to the database that ``data`` names.
+    encoding : str, optional
+        The encoding of text files; by default UTF-8.
+    decimal : {".", ","}, optional
+        The decimal point of text files; by default told from the first rows.
+    header : bool, default=True
+        Whether text files begin with a line of names; otherwise columns are c0, c1, ...
+    sheet : str, optional
+        The sheet of a spreadsheet; needed if several hold rows.
+    missing_values : str or sequence of str
+        Values that stand for a missing number, besides empty ones, NA and the like.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (a pyarrow table of float64 columns, which scikit-learn takes), ``feature_names``,
+        ``sensitive_features``, ``target`` and ``sample_weight`` (None without one), and
+        ``record``: what was left out, and why.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from fairpca import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "people.csv")
+    ...     _ = file.write_text("height,weight,name,sex\n1.7,65,Ada,f\n1.8,80,Bo,m\n")
+    ...     people = read_table(file, "sex")
+    >>> people.feature_names, people.sensitive_features.tolist(), people.record.left_out
+    (['height', 'weight'], ['f', 'm'], {'name': 'text'})
+    """
+    from fairpca._tables.prepare import prepare, warn_of_identifiers
+
+    prepared = prepare(
+        data,
+        sensitive_features=sensitive_features,
+        features=features,
+        drop=drop,
+        target=target,
+        sample_weight=sample_weight,
+        encode=encode,
+        drop_missing=drop_missing,
+        impute=impute,
+        keep_missing=keep_missing,
+        missing_group=missing_group,
+        rows_up_to=float("inf"),
+        query=query,
+        encoding=encoding,
+        decimal=decimal,
+        header=header,
+        sheet=sheet,
+        missing_values=missing_values,
+    )
+    warn_of_identifiers(prepared.table, prepared.record.left_out)
+    return Bunch(
+        data=prepared.data,
+        sensitive_features=prepared.sensitive_features,
+        target=prepared.target,
+        sample_weight=prepared.sample_weight,
+        feature_names=prepared.feature_names,
+        record=prepared.record,
+    )
+
+
+def merge_fan_in(n_features: int, folds: FoldRule | None) -> int:
+    """How many results are merged at once: fewer the larger they are."""
+    n_cells = 1 if folds is None else folds.n_folds
+    return max(2, min(16, _MERGE_BYTES // (8 * n_cells * max(1, n_features) ** 2)))

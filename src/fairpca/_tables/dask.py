@@ -10,15 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from fairpca._blas import single_threaded_blas
 from fairpca._input.checks import check_sample_weight
 from fairpca._input.device import is_dask
-from fairpca._input.joint import NumericTarget, as_targets
+from fairpca._input.folds import FoldRule
 from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
-from fairpca._threads import single_threaded_blas
+from fairpca._input.rows import NumericTarget, as_targets
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._tables import merge_fan_in
+from fairpca._typing import Codes
 
 try:
     import dask.array as da
@@ -28,39 +32,62 @@ except ImportError as error:
         "dask collections need dask; install it with pip install 'fairpca[dask]'."
     ) from error
 
-BlockResult = TypeVar("BlockResult")
-
-_FAN_IN = 8
 _NUMBERS = "y (numbers)"
 
 
-def reduce_blocks(
-    X: Any,
-    groups: Any,
-    weights: Any,
-    target: Any,
-    make: Callable[[Any, Any, Any, Any, int], BlockResult],
-    merge: Callable[[BlockResult, BlockResult], BlockResult],
-) -> BlockResult:
-    """Call ``make(X, groups, weights, target, number)`` for every block of rows, and merge."""
+def moments_of_dask(
+    X: Any, groups: Any, sample_weight: Any, target: Any, folds: FoldRule | Codes | None
+) -> GroupMoments:
+    """Moments of a dask array or data frame, reduced where its blocks are."""
+    if folds is not None and not isinstance(folds, FoldRule):
+        raise ValueError(
+            "for dask collections pass how many folds there are, for example folds=10."
+        )
     blocks = _row_blocks(X)
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
-    weighing = _cut_like(X, weights, "sample_weight", len(blocks))
+    weights = _cut_like(X, sample_weight, "sample_weight", len(blocks))
     if isinstance(target, NumericTarget):
         numbers = _cut_like(X, target.values, _NUMBERS, len(blocks))
         outcomes = [delayed(NumericTarget, pure=False)(block) for block in numbers]
     else:
         outcomes = _cut_like(X, target, "y", len(blocks))
-    on_block = delayed(_on_block, pure=False)
-    merge_all = delayed(reduce, pure=False)
+    on_block = delayed(_block_moments, pure=False)
+    merge_all = delayed(_merged, pure=False)
     parts = [
-        on_block(make, i, *block)
-        for i, block in enumerate(zip(blocks, labels, weighing, outcomes, strict=True))
+        on_block(folds, i, *block)
+        for i, block in enumerate(zip(blocks, labels, weights, outcomes, strict=True))
     ]
+    fan_in = merge_fan_in(count_columns(X), folds)
     while len(parts) > 1:
-        parts = [merge_all(merge, parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
-    result: BlockResult = parts[0].compute()
-    return result
+        parts = [merge_all(parts[i : i + fan_in]) for i in range(0, len(parts), fan_in)]
+    moments: GroupMoments = parts[0].compute()
+    if not moments.n_features:
+        raise ValueError(
+            "there are no rows of positive weight to learn from in X; pass complete rows."
+        )
+    return moments
+
+
+def _block_moments(
+    folds: FoldRule | None, i: int, X: Any, groups: Any, weights: Any, target: Any
+) -> GroupMoments:
+    """Moments of a block, which unlike whole data may be empty or weigh nothing."""
+    moments = GroupMoments()
+    n_labels = len(groups.codes if isinstance(groups, CodedLabels) else groups)
+    if X.shape[0] == n_labels == 0 or (weights is not None and not np.any(weights)):
+        return moments
+    try:
+        with single_threaded_blas():
+            rule = None if folds is None else folds.within(i)
+            moments.update(X, groups, weights, target, folds=rule)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"in block {i} of X: {error}") from error
+    moments._rule = folds
+    return moments
+
+
+def _merged(parts: list[GroupMoments]) -> GroupMoments:
+    return reduce(GroupMoments.merge, parts)
 
 
 def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
@@ -80,14 +107,6 @@ def count_columns(X: Any) -> int:
             "if it is one column."
         )
     return int(X.shape[1])
-
-
-def _on_block(make: Callable[..., BlockResult], i: int, *block: Any) -> BlockResult:
-    try:
-        with single_threaded_blas():
-            return make(*block, i)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"in block {i} of X: {error}") from error
 
 
 def _is_frame(X: Any) -> bool:

@@ -1,25 +1,41 @@
-"""Spark data frames: moments by partition, merged on the workers before they reach the driver.
+"""Spark data frames: moments by task, merged on the workers in a tree.
 
-The only file that imports pyspark. Rows travel from the JVM to Python as Arrow record batches
-(``mapInArrow``) and are decoded as those of files are; every partition becomes one row that holds
-its pickled moments, and these are merged in at most ``_MERGERS`` tasks, in the order of partitions.
+The only file that imports pyspark. Rows travel from the JVM to Python as Arrow record batches and
+are decoded as those of files are. Second moments of wide data are larger than the rows they sum up,
+so there must be few of them: the frame is coalesced to as many partitions as tasks run at once, and
+each task sums all its rows into one result. A result is one row per group, with the upper triangle
+of its matrices; ``groupBy(...).applyInArrow`` merges a few of these rows at a time, level by level,
+so that no task ever holds more, and the driver gets one row per group.
 """
 
 from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import fields, replace
 from functools import partial, reduce
-from typing import Any, TypeVar
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
 
 from fairpca._input.device import library_of
+from fairpca._input.folds import FoldRule
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.sums import Sums
+from fairpca._tables import merge_fan_in
 from fairpca._tables.arrow import pa
-from fairpca._tables.decode import Origin, RecordBatch, TableBlock, decode
-from fairpca._tables.roles import Roles, choose_roles
+from fairpca._tables.column_roles import Names, Roles, choose_roles, list_names
+from fairpca._tables.files import TableError
+from fairpca._tables.prepare import Block, Summing, decode
+from fairpca._tables.read import Column, Table
+from fairpca._tables.write import block_scores
+from fairpca._typing import Array
 
 try:
-    from pyspark import TaskContext
     from pyspark.errors import PythonException
     from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
@@ -28,71 +44,80 @@ except ImportError as error:
         "Spark data frames need pyspark; install it with pip install 'fairpca[spark]'."
     ) from error
 
-Part = TypeVar("Part")
-
-_MERGERS = 8
-_PART = "partition bigint, result binary"
 _SOURCE = "the Spark frame"
+_PART = "key string, slot bigint, part binary"
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
 
 
-def reduce_partitions(
+def moments_of_spark(
     frame: Any,
-    columns: Sequence[str] | None,
-    group: str | Sequence[str],
-    weight: str | None,
+    *,
+    sensitive_features: Names,
+    features: Names,
+    sample_weight: str | None,
+    target: str | None,
     drop_missing: bool,
-    make: Callable[[TableBlock], Part],
-    merge: Callable[[Part, Part], Part],
-    nothing: Part,
-) -> Part:
-    """Call ``make`` for every record batch of the frame and merge the results, now."""
-    roles = _frame_roles(frame, columns, group, weight, ())
-    parts = _select(frame, roles.all).mapInArrow(
-        partial(_reduce_batches, roles, drop_missing, make, merge), _PART
+    folds: FoldRule | None,
+) -> GroupMoments:
+    """What :meth:`GroupMoments.from_spark` returns."""
+    if not list_names(sensitive_features):
+        fact = "no column of the Spark frame is named as the one that holds the groups"
+        raise TableError("no_group", fact, "pass its name as sensitive_features")
+    roles = _frame_roles(
+        frame,
+        sensitive_features=sensitive_features,
+        features=features,
+        sample_weight=sample_weight,
+        target=target,
     )
-    merged = parts.repartition(_MERGERS, F.col("partition") % _MERGERS).mapInArrow(
-        partial(_merge_parts, merge), _PART
+    n_slots = _task_slots(frame)
+    chosen = _select(frame, roles).withColumn("partition", F.spark_partition_id())
+    work = partial(_sum_up, replace(roles, drop_missing=drop_missing), folds)
+    parts = chosen.coalesce(n_slots).mapInArrow(work, _PART)
+    fan_in = merge_fan_in(len(roles.feature_names), folds)
+    while n_slots > 1:
+        n_slots = -(-n_slots // fan_in)
+        chunk = F.floor(F.col("slot") / fan_in).cast("bigint").alias("chunk")
+        parts = parts.groupBy("key", chunk).applyInArrow(_merger(fan_in), _PART)
+    moments = reduce(
+        GroupMoments.merge,
+        (_unpacked(row["part"]) for row in sorted(_collect(parts), key=lambda row: row["key"])),
+        GroupMoments(),
     )
-    rows = sorted(_collect(merged), key=lambda row: row["partition"])
-    return reduce(merge, (pickle.loads(row["result"]) for row in rows), nothing)
+    if not moments.n_features:
+        fact = f"there are no rows of positive weight to learn from in {_SOURCE}"
+        advice = f"pass complete rows ({moments.n_dropped} were dropped because of missing values)"
+        raise TableError("no_rows", fact, advice)
+    return moments
 
 
 def map_scores(
     frame: Any,
-    columns: Sequence[str] | None,
-    keep: str | Sequence[str],
+    features: Names,
+    keep: Names,
     drop_missing: bool,
     names: Sequence[str],
-    components: Any,
-    mean: Any,
+    encoder: Array,
+    mean: Array,
 ) -> Any:
     """The frame of kept columns and scores, not yet computed."""
-    roles = _frame_roles(frame, columns, None, None, keep)
-    if len(roles.columns) != len(mean):
-        raise ValueError(
-            f"the Spark frame gives {len(roles.columns)} features, but {len(mean)} were fitted; "
-            "pass their names as columns."
-        )
+    roles = _frame_roles(frame, features=features, keep=keep)
+    if len(roles.features) != len(mean):
+        fact = f"the Spark frame gives {len(roles.features)} features, but {len(mean)} were fitted"
+        raise TableError("no_features", fact, "pass their names as features")
     scored = [*roles.keep, *names]
     if len(set(scored)) < len(scored):
-        raise ValueError(
-            f"two columns of the scores would have the same name ({scored}); leave the clashing "
-            "one out of keep."
-        )
+        fact = f"two columns of the scores would have the same name ({scored})"
+        raise TableError("output", fact, "leave the clashing one out of keep")
     schema = StructType([frame.schema[name] for name in roles.keep])
     for name in names:
         schema = schema.add(name, "double")
-    work = partial(_score_batches, roles, drop_missing, names, components, mean)
-    return _select(frame, roles.all).mapInArrow(work, schema)
+    roles = replace(roles, drop_missing=drop_missing)
+    work = partial(_score_batches, roles, [*names], encoder, mean)
+    return _select(frame, roles).mapInArrow(work, schema)
 
 
-def _frame_roles(
-    frame: Any,
-    columns: Sequence[str] | None,
-    group: str | Sequence[str] | None,
-    weight: str | None,
-    keep: str | Sequence[str],
-) -> Roles:
+def _frame_roles(frame: Any, **names: Any) -> Roles:
     if library_of(frame) != "pyspark":
         raise TypeError(
             f"expected a Spark data frame, got {type(frame).__name__}; pass rows in memory to fit "
@@ -100,26 +125,35 @@ def _frame_roles(
         )
     for name in frame.columns:
         if frame.columns.count(name) > 1:
-            raise ValueError(
-                f"the Spark frame has two columns named {name!r}; rename one, for example with "
-                "frame.toDF(*names)."
-            )
-    types = dict(frame.dtypes)
-    usual = [name for name, kind in types.items() if _is_number(kind)]
-    roles = choose_roles(_SOURCE, list(types), usual, columns, group, weight, keep)
-    roles.check(_SOURCE, types, _is_number)
+            fact = f"the Spark frame has two columns named {name!r}"
+            advice = "rename one, for example with frame.toDF(*names)"
+            raise TableError("twin_columns", fact, advice, column=name)
+    columns = {}
+    for name, kind in frame.dtypes:
+        number = kind in _NUMBERS or kind.startswith("decimal")
+        columns[name] = Column(name, "number" if number else "text", name, name, name)
+    like_a_table = SimpleNamespace(
+        columns=columns, name=_SOURCE, is_text=False, figures=lambda *_: [1]
+    )
+    roles, _ = choose_roles(cast(Table, like_a_table), **names)
     return roles
 
 
-def _is_number(kind: str) -> bool:
-    numbers = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
-    return kind in numbers or kind.startswith("decimal")
-
-
-def _select(frame: Any, names: list[str]) -> Any:
-    """These columns under plain names: Spark gives dots, backticks and upper case a meaning."""
+def _select(frame: Any, roles: Roles) -> Any:
+    """The columns of the roles under plain names: Spark gives dots and backticks a meaning."""
     plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
-    return plain.select(*(f"c{frame.columns.index(name)}" for name in names))
+    wanted = [*roles.numbers, *roles.labels, *roles.keep]
+    picked = (F.col(f"c{frame.columns.index(name)}") for name in wanted)
+    return plain.select(*(column.alias(f"v{j}") for j, column in enumerate(picked)))
+
+
+def _task_slots(frame: Any) -> int:
+    """How many tasks run at once; Spark Connect does not say, so that partitions of shuffles do."""
+    session = frame.sparkSession
+    try:
+        return int(session.sparkContext.defaultParallelism)
+    except Exception:
+        return int(session.conf.get("spark.sql.shuffle.partitions"))
 
 
 def _collect(frame: Any) -> list[Any]:
@@ -127,65 +161,122 @@ def _collect(frame: Any) -> list[Any]:
     try:
         rows: list[Any] = frame.collect()
     except PythonException as error:
-        messages = re.findall(r"^(?:Value|Type)Error: (.*)$", str(error), re.MULTILINE)
+        messages = re.findall(r"^[\w.]*(?:Value|Type|Table)Error: (.*)$", str(error), re.MULTILINE)
         if not messages:
             raise
         raise ValueError(messages[-1]) from error
     return rows
 
 
-def _decoded(
-    batches: Iterable[RecordBatch], roles: Roles, drop_missing: bool
-) -> Iterator[TableBlock]:
-    origin, first_row = f"partition {_partition_id()} of {_SOURCE}", 0
+# -- what runs on the workers ----------------------------------------------------------------------
+
+
+def _sum_up(roles: Roles, folds: FoldRule | None, batches: Iterable[Any]) -> Iterator[Any]:
+    """The moments of all rows of a task, as one row per group.
+
+    A task reads several partitions of the frame, one after the other. Rows are counted in each of
+    them, so that folds do not depend on the number of tasks.
+    """
+    summing, first_row, partition = Summing(roles, by_outcome=True), 0, -1
     for batch in batches:
-        batch = batch.rename_columns(roles.all)
-        yield decode(batch, roles, drop_missing, Origin(origin, first_row))
-        first_row += batch.num_rows
+        ids = batch.column(batch.num_columns - 1).to_numpy()
+        edges = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
+        for start, stop in pairwise(edges):
+            if stop > start and ids[start] != partition:
+                partition, first_row = int(ids[start]), 0
+                summing.start(None if folds is None else folds.within(partition))
+            rows = batch.slice(start, stop - start).select(range(batch.num_columns - 1))
+            summing.add(_decoded(rows, roles, partition, first_row))
+            first_row += stop - start
+    moments = summing.finished()
+    if moments.n_features:
+        moments._rule = folds
+    yield from _packed(moments, _task_index())
 
 
-def _partition_id() -> int:
+def _task_index() -> int:
+    from pyspark import TaskContext
+
     task = TaskContext.get()
-    assert task is not None, "this runs on a worker"
-    return int(task.partitionId())
+    return 0 if task is None else int(task.partitionId())
 
 
-def _reduce_batches(
-    roles: Roles,
-    drop_missing: bool,
-    make: Callable[[TableBlock], Part],
-    merge: Callable[[Part, Part], Part],
-    batches: Iterable[RecordBatch],
-) -> Iterator[RecordBatch]:
-    parts = map(make, _decoded(batches, roles, drop_missing))
-    total = next(parts, None)
-    if total is not None:
-        yield _part(_partition_id(), reduce(merge, parts, total))
+def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
+    where = f"partition {partition} of {_SOURCE}"
+    try:
+        block = decode(batch, roles, first_row)
+    except TableError as error:
+        raise TableError(error.problem, f"{where}: {error.fact}", error.advice) from error
+    if block.missing and not roles.drop_missing:
+        name, gap = next(iter(block.missing.items()))
+        fact = f"{where} has a missing value in column {name!r}, row {first_row + gap.argmax() + 1}"
+        raise TableError("missing", fact, "fill it, or pass drop_missing=True")
+    return block
 
 
-def _merge_parts(
-    merge: Callable[[Part, Part], Part], batches: Iterable[RecordBatch]
-) -> Iterator[RecordBatch]:
-    parts = [part for batch in batches for part in batch.to_pylist()]
-    if parts:
-        parts.sort(key=lambda part: part["partition"])
-        total: Any = reduce(merge, (pickle.loads(part["result"]) for part in parts))
-        yield _part(parts[0]["partition"], total)
+def _merger(fan_in: int) -> Any:
+    """A function of one argument, as Spark wants it."""
+    return lambda table: _merge_rows(fan_in, table)
 
 
-def _part(partition: int, result: Any) -> RecordBatch:
-    return pa.RecordBatch.from_pydict({"partition": [partition], "result": [pickle.dumps(result)]})
+def _merge_rows(fan_in: int, table: Any) -> Any:
+    """One row for some rows of the same group."""
+    rows = sorted(table.to_pylist(), key=lambda row: row["slot"])
+    merged = reduce(GroupMoments.merge, (_unpacked(row["part"]) for row in rows))
+    return pa.table(
+        {
+            "key": [rows[0]["key"]],
+            "slot": pa.array([rows[0]["slot"] // fan_in], pa.int64()),
+            "part": pa.array([_pack(merged)], pa.binary()),
+        }
+    )
+
+
+def _packed(moments: GroupMoments, slot: int) -> Iterator[Any]:
+    """Rows of the moments of each group alone; one without a group if rows were only dropped."""
+    for g, label in enumerate(moments.groups.tolist() or [None]):
+        part = copy(moments)
+        if moments.n_features:
+            at = np.flatnonzero(moments._cells[-1] == g)
+            part.groups, part._cells = moments.groups[[g]], moments._cells[:, at].copy()
+            part._cells[-1], part._sums = 0, moments._sums.take(at.tolist())
+            part._seen = {k: n for k, n in moments._seen.items() if k == label}
+        part.n_dropped = 0 if g else moments.n_dropped
+        key = f"{type(label).__name__} {label}"
+        columns = {"key": [key], "slot": pa.array([slot], pa.int64())}
+        columns["part"] = pa.array([_pack(part)], pa.binary())
+        yield pa.RecordBatch.from_pydict(columns)
+
+
+def _pack(moments: GroupMoments) -> bytes:
+    """Moments as bytes, with the upper triangles of their symmetric matrices."""
+    state, sums = vars(moments).copy(), moments._sums
+    if isinstance(sums, Sums):
+        plain = {f.name: getattr(sums, f.name) for f in fields(sums)}
+        above = np.triu_indices(plain["grams"].shape[-1])
+        state["_sums"] = {**plain, "grams": plain["grams"][:, *above]}
+    return pickle.dumps(state, protocol=5)
+
+
+def _unpacked(content: bytes) -> GroupMoments:
+    moments, state = GroupMoments(), pickle.loads(content)
+    if isinstance(state["_sums"], dict):
+        halves, d = state["_sums"]["grams"], state["n_features"]
+        grams = np.empty((len(halves), d, d))
+        above = np.triu_indices(d)
+        grams[:, *above] = grams[:, above[1], above[0]] = halves
+        state["_sums"] = Sums(**{**state["_sums"], "grams": grams})
+    vars(moments).update(state)
+    return moments
 
 
 def _score_batches(
-    roles: Roles,
-    drop_missing: bool,
-    names: Sequence[str],
-    components: Any,
-    mean: Any,
-    batches: Iterable[RecordBatch],
-) -> Iterator[RecordBatch]:
-    for block in _decoded(batches, roles, drop_missing):
-        scores = block.scores(components, mean)
+    roles: Roles, names: list[str], encoder: Array, mean: Array, batches: Iterable[Any]
+) -> Iterator[Any]:
+    first_row = 0
+    for batch in batches:
+        block = _decoded(batch, roles, _task_index(), first_row)
+        first_row += batch.num_rows
+        scores = block_scores(block, encoder, mean)
         kept = dict(zip(roles.keep, block.kept.columns, strict=True))
         yield pa.RecordBatch.from_pydict({**kept, **dict(zip(names, scores.T.copy(), strict=True))})

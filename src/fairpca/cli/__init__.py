@@ -1,40 +1,68 @@
 """The ``fairpca`` command: it parses, calls the library and prints.
 
 Numerical libraries are imported inside the commands, so that ``--help`` does not wait for them.
-Exit codes: 0 done, 1 a disparity above ``--max-disparity``, 2 wrong use or unusable data,
-130 interrupted, 141 if the reader of our output closed the pipe.
+Exit codes: 0 done, 1 a gap above ``--fail-above``, 2 wrong use or unusable data, 3 cannot be
+judged, 130 interrupted, 141 if the reader of our output closed the pipe.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from io import TextIOWrapper
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from fairpca.cli._audit import audit_command
-from fairpca.cli._examples import examples
-from fairpca.cli._models import fit_command, inspect_command, transform_command
-from fairpca.cli._output import say
-from fairpca.cli._report import report_command
-from fairpca.cli._reproduce import reproduce_command
+from fairpca.cli.audit import audit_command
+from fairpca.cli.fit import fit_command
+from fairpca.cli.hints import in_words_of_the_shell
+from fairpca.cli.inspect import inspect_command
+from fairpca.cli.options import CHOICE, COLUMNS, OUTPUT, START, command
+from fairpca.cli.report import report_command
+from fairpca.cli.streams import discard_output, print_line, put, with_streams
+from fairpca.cli.transform import transform_command
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich takes longer to load than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Fair principal component analysis: audit a PCA for unequal treatment of groups, and "
-    "fit one that treats them alike.",
+    help="Fair principal component analysis: find out whether a PCA short-changes a group of "
+    "people, and fit one that does not.",
 )
+
+EXAMPLES: dict[Callable[..., None], list[str]] = {
+    report_command: [
+        "fairpca report",
+        "fairpca report people.csv --group sex -r 3 --out people.html",
+        "fairpca report new.csv --group sex --model model.safetensors",
+    ],
+    audit_command: [
+        "fairpca audit people.csv --group sex -r 3",
+        "fairpca audit people.csv --group sex -r 3 --fail-above 0.1",
+        "fairpca audit new.csv --group sex --loadings weights.csv --json -",
+    ],
+    fit_command: [
+        "fairpca fit people.csv --group sex -r 3 --out model.safetensors",
+        "fairpca fit people.csv --group sex -r 3 --max-error-increase 0.03 --out model.safetensors",
+        "fairpca fit \"SELECT * FROM 'people.parquet' WHERE age > 20\" -g sex -o model.safetensors",
+    ],
+    transform_command: [
+        "fairpca transform model.safetensors new.csv --out scores.csv",
+        "fairpca transform model.safetensors new.parquet --keep id --out scores.parquet",
+        "cat new.csv | fairpca transform model.safetensors - --out -",
+    ],
+    inspect_command: [
+        "fairpca inspect model.safetensors",
+        "fairpca inspect model.safetensors --json",
+        "fairpca inspect model.safetensors --json | jq .held_out_changes",
+    ],
+}
 
 
 class _Command(TyperCommand):
-    """A command whose help shows arguments by name, without their Python types."""
+    """A command whose help has its options in groups, and arguments without Python types."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -42,17 +70,32 @@ class _Command(TyperCommand):
             if parameter.param_type_name == "argument":
                 vars(parameter)["display_type_rich"] = lambda ctx: None
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options by their headings."""
+        for heading in ("Arguments", START, COLUMNS, CHOICE, OUTPUT):
+            records = [
+                record
+                for parameter in self.get_params(ctx)
+                if _heading(parameter) == heading
+                and (record := parameter.get_help_record(ctx)) is not None
+            ]
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "report": report_command,
-    "audit": audit_command,
-    "fit": fit_command,
-    "transform": transform_command,
-    "inspect": inspect_command,
-    "reproduce": reproduce_command,
-}
-for _name, _function in _COMMANDS.items():
-    app.command(_name, cls=_Command, epilog=examples(_name))(_function)
+
+def _heading(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return "Arguments"
+    return getattr(parameter, "rich_help_panel", None) or OUTPUT
+
+
+for _function, _examples in EXAMPLES.items():
+    app.command(
+        _function.__name__.removesuffix("_command"),
+        cls=_Command,
+        epilog="\n".join(["\b", "Examples:", *(f"  {line}" for line in _examples)]),
+    )(command(_function))
 
 
 @app.callback(invoke_without_command=True)
@@ -63,7 +106,7 @@ def _options(
     if version:
         from fairpca import __version__
 
-        typer.echo(f"fairpca {__version__}")
+        put(f"fairpca {__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -71,22 +114,22 @@ def _options(
 def run_command(argv: Sequence[str]) -> int:
     """Run the command and turn every ending into one line and an exit code."""
     try:
-        with _any_character_printable():
+        with with_streams():
             _invoke(list(argv))
             sys.stdout.flush()
     except typer.Exit as end:
         return int(end.exit_code)
     except KeyboardInterrupt:
-        say("interrupted.")
+        print_line("interrupted.")
         return 130
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
         return 141
     except typer.TyperException as error:
-        say(_misuse(error))
+        print_line(_misuse(error))
         return 2
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
-        say(_in_one_line(error))
+        print_line(in_words_of_the_shell(error))
         return 2
     return 0
 
@@ -94,33 +137,10 @@ def run_command(argv: Sequence[str]) -> int:
 def _invoke(argv: list[str]) -> None:
     if "_FAIRPCA_COMPLETE" in os.environ:  # a shell asks what could be typed next
         app(argv, prog_name="fairpca")
-    command = typer.main.get_command(app)
+    group = typer.main.get_command(app)
     # Commands find the arguments as they were typed in the object of the context.
-    with command.make_context("fairpca", argv.copy(), obj=argv) as context:
-        command.invoke(context)
-
-
-@contextmanager
-def _any_character_printable() -> Iterator[None]:
-    """Print a question mark for a character that the encoding of the terminal lacks."""
-    stream = sys.stdout
-    if not isinstance(stream, TextIOWrapper):
-        yield
-        return
-    errors = stream.errors
-    stream.reconfigure(errors="replace")
-    try:
-        yield
-    finally:
-        with suppress(BrokenPipeError):  # it flushes
-            stream.reconfigure(errors=errors)
-
-
-def _discard_output() -> None:
-    """Send the rest of our output nowhere, so that Python does not flush it to a closed pipe."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    with group.make_context("fairpca", argv.copy(), obj=argv) as context:
+        group.invoke(context)
 
 
 #: What the library that checks the options says, and what we say instead.
@@ -135,19 +155,8 @@ _IN_OTHER_WORDS = {
 def _misuse(error: typer.TyperException) -> str:
     """What was wrong with the arguments, and which help to read."""
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "fairpca"
+    path = context.command_path if context else "fairpca"
     said = error.format_message()
     for theirs, ours in _IN_OTHER_WORDS.items():
         said = said.replace(theirs, ours)
-    said = said.rstrip(".")
-    return f"{said}. See {command} --help."
-
-
-def _in_one_line(error: Exception) -> str:
-    """What the line on standard error says."""
-    if isinstance(error, OSError):
-        text = error.strerror or str(error)
-        return f"{error.filename}: {text}" if error.filename else text
-    if isinstance(error, UnicodeEncodeError):  # of bytes in a name that Python could not decode
-        return f"the name {error.object[:80]!a} is not UTF-8 text; rename the file or column."
-    return str(error) or type(error).__name__
+    return f"{said.rstrip('.')}. See {path} --help."

@@ -1,31 +1,30 @@
-"""What every loader returns, put together in one place."""
+"""What every loader returns."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-BALANCED = " Balanced: the first {n} rows of each group."
+from fairpca._typing import Array
+
 _STANDARDIZED = (
     " Columns were standardised over all rows kept (standard deviation with n - 1), groups not "
     "re-centred."
 )
 
 
-def rows_kept(sensitive: NDArray[np.str_], balanced: bool) -> NDArray[np.intp]:
-    """Rows to keep, in the order of the file; balanced: the first n_min of each group."""
-    if not balanced:
-        return np.arange(len(sensitive))
-    labels, counts = np.unique(sensitive, return_counts=True)
-    firsts = [np.flatnonzero(sensitive == label)[: counts.min()] for label in labels]
-    return np.sort(np.concatenate(firsts))
+def described(name: str) -> str:
+    """Source, licence and columns of a table."""
+    path = Path(__file__).parent / "descriptions" / f"{name}.txt"
+    return " ".join(path.read_text(encoding="utf-8").split())
 
 
 def make_bunch(
-    data: NDArray[np.float64],
+    data: Array,
     sensitive: NDArray[np.str_],
     feature_names: list[str],
     description: str,
@@ -34,12 +33,17 @@ def make_bunch(
     standardize: bool = False,
     **fields: Any,
 ) -> Bunch:
-    """Balance, then standardise what is left, then put the fields together."""
+    """Balance, then standardise the remaining rows, then put the fields together.
+
+    Balanced data have the first rows of each group, as many as the smaller group has.
+    """
     if balanced:
-        rows = rows_kept(sensitive, balanced)
+        n = int(np.unique(sensitive, return_counts=True)[1].min())
+        firsts = [np.flatnonzero(sensitive == group)[:n] for group in np.unique(sensitive)]
+        rows = np.sort(np.concatenate(firsts))
         data, sensitive = data[rows], sensitive[rows]
         fields = {name: values[rows] for name, values in fields.items()}
-        description += BALANCED.format(n=len(rows) // 2)
+        description += f" Balanced: the first {n} rows of each group."
     if standardize:
         data = (data - data.mean(axis=0)) / data.std(axis=0, ddof=1)
         description += _STANDARDIZED

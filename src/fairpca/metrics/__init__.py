@@ -2,7 +2,7 @@
 
 * How well it reconstructs each group: :func:`group_reconstruction_errors` and its kin.
 * What its scores tell about the group: :func:`group_separation` from moments alone,
-  :func:`probe_groups` and :func:`rbf_mmd` from rows.
+  :func:`probe_groups` from rows.
 * What a classifier makes of the scores: :func:`classifier_outcomes`.
 * In ``cross_validate`` and searches: ``disparity_scorer``.
 
@@ -13,16 +13,16 @@ estimators of this library as well as scikit-learn's ``PCA``, ``IncrementalPCA``
 
 from __future__ import annotations
 
-from fairpca.metrics.outcomes import classifier_outcomes
-from fairpca.metrics.probes import Probe, probe_groups, rbf_mmd
-from fairpca.metrics.rates import Estimate, Outcomes
+from fairpca.metrics.outcomes import Estimate, Outcomes, classifier_outcomes
+from fairpca.metrics.probes import Probe, probe_groups
 from fairpca.metrics.reconstruction import (
+    DisparityScorer,
+    disparity_scorer,
     fairness_measure,
     group_reconstruction_errors,
     reconstruction_disparity,
     row_reconstruction_errors,
 )
-from fairpca.metrics.scorers import DisparityScorer, disparity_scorer
 from fairpca.metrics.separation import Separation, group_separation
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "group_reconstruction_errors",
     "group_separation",
     "probe_groups",
-    "rbf_mmd",
     "reconstruction_disparity",
     "row_reconstruction_errors",
 ]

@@ -1,33 +1,93 @@
-"""What a classifier makes of scores: its rates by group, against PCA's scores and all features."""
+"""What a classifier makes of scores: its rates by group, against PCA's scores and all features.
+
+The intervals are not resampled, as those of fairlearn's ``MetricFrame`` are: resampled gaps are
+never 0, so that intervals of groups that do not differ exclude 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from itertools import combinations
+from math import hypot
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn import get_config
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca._input.checks import check_classifier, check_integer
+from fairpca._input.checks import check_classifier, check_confidence, check_several_groups
 from fairpca._input.labels import encode_groups, encode_outcomes
-from fairpca._moments.strata import positive_class
-from fairpca._typing import Array, Codes, Mask
-from fairpca.metrics.rates import Draws, Outcomes, check_confidence, rates_by_group
+from fairpca._moments.group_differences import positive_class
+from fairpca._typing import Array, Codes, Labels, Mask
+from fairpca.metrics.probes import (
+    cross_fitted_auc,
+    share_interval,
+    stratified_folds,
+    usual_classifier,
+)
+from fairpca.metrics.projection import flattened, seen_by_projection
 
-_NAMES = ("scores", "pca", "features")
+
+class Estimate(NamedTuple):
+    """A figure with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+@dataclass(frozen=True, repr=False)
+class Outcomes:
+    """Rates of one classifier by group, on rows it has not seen.
+
+    The metrics are ``"accuracy"``, ``"auc"``, ``"selection_rate"`` (how often the positive class is
+    predicted), ``"true_positive_rate"`` and ``"false_positive_rate"``.
+
+    Attributes
+    ----------
+    name : str
+        What the classifier saw: ``"scores"``, ``"pca"`` or ``"features"``.
+    overall : dict of str to float
+        Each metric over all rows.
+    base_rate : float
+        The share of rows that are positive, to compare with the overall selection rate.
+    by_group : dict of str to dict of label to Estimate
+        Each metric of each group.
+    difference : dict of str to Estimate
+        Largest less smallest value of a group: 0 is parity. The interval holds for all pairs of
+        groups at once; it starts at 0 unless the rows show that two groups differ.
+    data : tuple of ndarray or None
+        For each row whether it is positive, its predicted probability, and its group: for other
+        metrics, such as those of ``fairlearn.metrics.MetricFrame``. None in an audit, which keeps
+        no rows.
+    positive : label
+        The class that counts as positive: a person predicted to be of it is selected.
+    """
+
+    name: str
+    overall: Mapping[str, float]
+    base_rate: float
+    by_group: Mapping[str, Mapping[Any, Estimate]]
+    difference: Mapping[str, Estimate]
+    data: tuple[NDArray[Any], Array, NDArray[Any]] | None
+    positive: Any = True
+
+    def __repr__(self) -> str:
+        shown = ("selection_rate", "true_positive_rate", "false_positive_rate")
+        gaps = ", ".join(f"{name} {self.difference[name]}" for name in shown)
+        return f"Outcomes({self.name!r}: AUC {self.overall['auc']:.3f}, gaps: {gaps})"
 
 
 def classifier_outcomes(
@@ -38,8 +98,7 @@ def classifier_outcomes(
     *,
     classifier: Any = None,
     pos_label: Any = None,
-    cv: Any = 5,
-    n_boot: int = 200,
+    cv: int = 5,
     confidence: float = 0.95,
     random_state: Any = None,
 ) -> list[Outcomes]:
@@ -61,53 +120,126 @@ def classifier_outcomes(
         By default a logistic regression on standardised columns.
     pos_label : label, optional
         The positive class; by default the larger of two. All others are negative.
-    cv : int or splitter, default=5
-    n_boot : int, default=200
-        Samples of each group's rows, drawn with replacement, for the intervals of gaps, AUC and
-        calibration. The classifiers are not fitted again for them.
+    cv : int, default=5
+        Number of folds.
     confidence : float, default=0.95
+        Level of the intervals. They hold for the classifiers as fitted.
     random_state : int, RandomState or None, default=None
-        Of the folds and the bootstrap.
+        Seed of the folds.
 
     Returns
     -------
     list of Outcomes
-        Of ``"scores"``, ``"pca"`` (with as many components) and ``"features"``. Of a pipeline, PCA
-        and all features are those that arrive at its projection: standardised, for example.
+        For ``"scores"``, ``"pca"`` (with as many components) and ``"features"``. With a pipeline,
+        PCA and all features are those that arrive at its projection: standardised, for example.
 
     Examples
     --------
     >>> from fairpca import FairPLS
-    >>> from fairpca.datasets import load_diabetes_by_sex
+    >>> from fairpca.datasets import load_rand_health
     >>> from fairpca.metrics import classifier_outcomes
-    >>> data = load_diabetes_by_sex()
-    >>> pls = FairPLS(2, notion="demographic_parity")
-    >>> outcomes = classifier_outcomes(
-    ...     pls, data.data, data.target > 150, data.sensitive_features, random_state=0
-    ... )
-    >>> for result in outcomes:
-    ...     print(result.name, f"{result.difference['selection_rate'].value:.2f}")
-    scores 0.01
-    pca 0.29
-    features 0.21
+    >>> people = load_rand_health(prepare=False)
+    >>> X, often = people.data[:, 1:], people.data[:, 0] > 1  # visits to a doctor
+    >>> pls = FairPLS(3, notion="demographic_parity", standardize=True)
+    >>> outcomes = classifier_outcomes(pls, X, often, people.sensitive_features, random_state=0)
+    >>> for found in outcomes:
+    ...     print(found.name, f"{found.difference['selection_rate'].value:.1f}")
+    scores 0.0
+    pca 0.1
+    features 0.3
     """
-    check_integer("n_boot", n_boot, 2)
     check_confidence(confidence)
-    if classifier is None:
-        classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    classifier = usual_classifier() if classifier is None else classifier
     _check_kinds(estimator, X, classifier)
-    rng = check_random_state(random_state)
     codes, labels = encode_groups(sensitive_features, len(X))
+    check_several_groups(labels.tolist(), len(codes), otherwise="")
     positive, label = _positive(y, len(X), pos_label)
-    folds = _folds(cv, positive, codes, labels.tolist(), rng)
-    draws = Draws(n_boot, confidence, int(rng.randint(2**31 - 1)))
-    fit = _fitting(estimator, X, y, sensitive_features)
-    results = []
-    for name, chance in zip(_NAMES, _predicted(classifier, fit, X, positive, folds), strict=True):
-        seen = ~np.isnan(chance)
-        rows = positive[seen], chance[seen], codes[seen]
-        results.append(replace(rates_by_group(name, *rows, labels, draws), positive=label))
-    return results
+    cells = 2 * codes + positive
+    sizes = np.bincount(cells, minlength=2 * len(labels))
+    if not sizes.all():
+        raise ValueError(
+            f"group {labels.tolist()[int(np.argmin(sizes)) // 2]!r} has rows of one class only, so "
+            "it has no rates to compare; leave it out, or merge it with others."
+        )
+    folds = stratified_folds(cv, cells, "group and class", check_random_state(random_state))
+    fit, chances = _fitting(estimator, X, y, sensitive_features), np.empty((3, len(codes)))
+    for train, test in folds:
+        for chance, seen in zip(chances, _representations(fit(train), X, train), strict=True):
+            fitted = clone(classifier).fit(seen[train], positive[train])
+            chance[test] = fitted.predict_proba(seen[test])[:, 1]
+    return [
+        rates_by_group(name, positive, chance, codes, labels, confidence, label)
+        for name, chance in zip(("scores", "pca", "features"), chances, strict=True)
+    ]
+
+
+def rates_by_group(
+    name: str,
+    positive: Mask,
+    chance: Array,
+    codes: Codes,
+    labels: Labels,
+    confidence: float = 0.95,
+    label: Any = True,
+) -> Outcomes:
+    """All figures and their intervals, from the predicted probability of each row."""
+    parts = [(positive[codes == g], chance[codes == g]) for g in range(len(labels))]
+    n_pairs = len(parts) * (len(parts) - 1) // 2
+    groups = [_estimates(*part, confidence) for part in parts]
+    wider = [_estimates(*part, 1 - (1 - confidence) / n_pairs) for part in parts]
+    overall = _estimates(positive, chance, confidence)
+    return Outcomes(
+        name=name,
+        overall={metric: estimate.value for metric, estimate in overall.items()},
+        base_rate=float(positive.mean()),
+        by_group={
+            metric: dict(zip(labels.tolist(), (group[metric] for group in groups), strict=True))
+            for metric in overall
+        },
+        difference={
+            metric: _gap_of_rates([group[metric] for group in wider]) for metric in overall
+        },
+        data=(positive.astype(int), chance, labels[codes]),
+        positive=label,
+    )
+
+
+def _estimates(positive: Mask, chance: Array, confidence: float) -> dict[str, Estimate]:
+    """Every metric of some rows of both classes, with Wilson's interval."""
+    chosen = chance >= 0.5
+    shares = {
+        "accuracy": chosen == positive,
+        "selection_rate": chosen,
+        "true_positive_rate": chosen[positive],
+        "false_positive_rate": chosen[~positive],
+    }
+    figures = {
+        metric: (float(rows.mean()), float(rows.std()) / np.sqrt(len(rows)), len(rows))
+        for metric, rows in shares.items()
+    }
+    both, one_fold = np.column_stack([1 - chance, chance]), np.zeros(len(chance))
+    fewest = int(min(positive.sum(), (~positive).sum()))
+    figures["auc"] = *cross_fitted_auc(both, positive.astype(np.intp), one_fold), fewest
+    return {
+        metric: Estimate(value, *share_interval(value, error, n, confidence))
+        for metric, (value, error, n) in figures.items()
+    }
+
+
+def _gap_of_rates(groups: list[Estimate]) -> Estimate:
+    """Largest less smallest value, with its interval.
+
+    The interval of the difference of a pair comes from those of the two (Newcombe's hybrid score
+    interval). The gap lies between the largest lower and the largest upper end of all pairs.
+    """
+    gap, low, high = 0.0, 0.0, 0.0
+    for pair in combinations(groups, 2):
+        small, large = sorted(pair)
+        apart = large.value - small.value
+        gap = max(gap, apart)
+        low = max(low, apart - hypot(large.value - large.low, small.high - small.value))
+        high = max(high, apart + hypot(large.high - large.value, small.value - small.low))
+    return Estimate(gap, low, high)
 
 
 def _check_kinds(estimator: Any, X: Any, classifier: Any) -> None:
@@ -123,42 +255,12 @@ def _check_kinds(estimator: Any, X: Any, classifier: Any) -> None:
         raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
 
 
-Seen = Callable[[NDArray[Any]], Any]  # what a classifier sees of rows
-
-
-def _representations(model: Any, X: Any, train: NDArray[Any]) -> list[Seen]:
+def _representations(model: Any, X: Any, train: NDArray[Any]) -> list[Array]:
     """The scores of a fitted model, those of PCA, and all features, as they arrive at the model."""
-    before = _before_projection(model)
-
-    def scores(rows: NDArray[Any]) -> Any:
-        return np.asarray(model.transform(_safe_indexing(X, rows)))
-
-    def features(rows: NDArray[Any]) -> Any:
-        values: Any = _safe_indexing(X, rows)
-        for step in before:
-            values = step.transform(values)
-        if hasattr(values, "toarray"):
-            values = values.toarray()  # sparse
-        return np.asarray(values, dtype=np.float64)
-
-    r, known = scores(train[:1]).shape[1], features(train)
-    plain = PCA(min(r, *known.shape)).fit(known)
-    return [scores, lambda rows: plain.transform(features(rows)), features]
-
-
-def _before_projection(model: Any) -> list[Any]:
-    """The fitted steps of a pipeline before its projection, or before the last if it has none."""
-    steps = _flat_steps(model)
-    places = [i for i, step in enumerate(steps) if hasattr(step, "components_")]
-    return steps[: places[-1] if places else -1]
-
-
-def _flat_steps(model: Any) -> list[Any]:
-    """The steps of a pipeline and of those in it, without those that pass on what they get."""
-    if not isinstance(model, Pipeline):
-        return [model]
-    steps = [step for _, step in model.steps if step not in (None, "passthrough")]
-    return [inner for step in steps for inner in _flat_steps(step)]
+    scores, seen = np.asarray(model.transform(X)), seen_by_projection(model, X, strict=False)[1]
+    seen = np.asarray(seen.toarray() if hasattr(seen, "toarray") else seen, dtype=np.float64)
+    pca = PCA(min(scores.shape[1], *seen[train].shape)).fit(seen[train])
+    return [scores, pca.transform(seen), seen]
 
 
 def _fitting(estimator: Any, X: Any, y: Any, groups: Any) -> Callable[[NDArray[Any]], Any]:
@@ -166,42 +268,18 @@ def _fitting(estimator: Any, X: Any, y: Any, groups: Any) -> Callable[[NDArray[A
     try:
         check_is_fitted(estimator)
     except NotFittedError:
-        names = _names_of_groups(estimator)
+        steps = [step for step in flattened(estimator) if hasattr(step, "fit")]
+        takes = any("sensitive_features" in signature(step.fit).parameters for step in steps)
     else:
         return lambda train: estimator
 
     def fit(train: NDArray[Any]) -> Any:
         here, there, known = (_safe_indexing(values, train) for values in (X, y, groups))
-        return clone(estimator).fit(here, there, **dict.fromkeys(names, known))
+        with config_context(enable_metadata_routing=True):  # as steps of pipelines get the groups
+            given = {"sensitive_features": known} if takes else {}
+            return clone(estimator).fit(here, there, **given)
 
     return fit
-
-
-def _names_of_groups(estimator: Any) -> list[str]:
-    """The arguments of ``fit`` by which an estimator, or steps of a pipeline, take the groups."""
-    if not isinstance(estimator, Pipeline):
-        takes = "sensitive_features" in signature(estimator.fit).parameters
-        return ["sensitive_features"] if takes else []
-    steps = [(name, step) for name, step in estimator.steps if hasattr(step, "fit")]
-    names = [f"{name}__{inner}" for name, step in steps for inner in _names_of_groups(step)]
-    routed = names and get_config()["enable_metadata_routing"]
-    return ["sensitive_features"] if routed else names
-
-
-def _predicted(
-    classifier: Any,
-    fit: Callable[[NDArray[Any]], Any],
-    X: Any,
-    positive: Mask,
-    folds: list[tuple[NDArray[Any], NDArray[Any]]],
-) -> Array:
-    """The probability of the positive class by each representation; NaN for rows never tested."""
-    chances = np.full((len(_NAMES), len(positive)), np.nan)
-    for train, test in folds:
-        for chance, seen in zip(chances, _representations(fit(train), X, train), strict=True):
-            fitted = clone(classifier).fit(seen(train), positive[train])
-            chance[test] = fitted.predict_proba(seen(test))[:, 1]
-    return chances
 
 
 def _positive(y: Any, n_rows: int, pos_label: Any) -> tuple[Mask, Any]:
@@ -215,30 +293,3 @@ def _positive(y: Any, n_rows: int, pos_label: Any) -> tuple[Mask, Any]:
     classes = labels.tolist()
     label = positive_class(classes, pos_label)
     return np.asarray(codes == classes.index(label)), label
-
-
-def _folds(
-    cv: Any, positive: Mask, codes: Codes, labels: list[Any], rng: np.random.RandomState
-) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Folds with the same share of each group and class, where an integer is given."""
-    if len(labels) < 2:
-        raise ValueError(
-            f"sensitive_features holds one group only ({labels[0]!r}), so there is nothing to "
-            "compare; pass labels of two groups or more."
-        )
-    cells = 2 * codes + positive
-    sizes = np.bincount(cells, minlength=2 * len(labels))
-    if not sizes.all():
-        raise ValueError(
-            f"group {labels[int(np.argmin(sizes)) // 2]!r} has rows of one class only, so it has "
-            "no rates to compare; leave it out, or merge it with others."
-        )
-    if isinstance(cv, (int, np.integer)):
-        check_integer("cv", cv, 2)
-        if cv > sizes.min():
-            raise ValueError(
-                f"cv={cv} folds need {cv} rows of each group and class, but one has "
-                f"{sizes.min()}; pass fewer folds or merge small groups."
-            )
-        cv = StratifiedKFold(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
-    return list(check_cv(cv, cells, classifier=True).split(np.zeros(len(cells)), cells))

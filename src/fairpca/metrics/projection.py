@@ -29,7 +29,9 @@ def refuse_unfitted(estimator: Any) -> None:
         if isinstance(estimator, Pipeline):
             names = [name for name, step in estimator.steps if isinstance(step, FairProjection)]
             code = "pipeline" + _fit_call(bool(names), "".join(f"{name}__" for name in names[-1:]))
-        raise TypeError(f"this {type(estimator).__name__} is not fitted; pass {code}.") from None
+        raise NotFittedError(
+            f"this {type(estimator).__name__} is not fitted; pass {code}."
+        ) from None
 
 
 def _fit_call(fair: bool, prefix: str = "") -> str:
@@ -37,36 +39,49 @@ def _fit_call(fair: bool, prefix: str = "") -> str:
     return f".fit(X, {prefix}sensitive_features=groups)" if fair else ".fit(X)"
 
 
-def seen_by_projection(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The projection of a fitted pipeline, and the rows as they arrive at it.
+def steps_to_projection(estimator: Any, strict: bool = True) -> list[Any]:
+    """The steps of a fitted pipeline up to its last linear projection, which comes last.
 
-    It is the last step that has ``components_``. What follows it, such as a classifier, does not
-    matter here.
+    What follows the projection, such as a classifier, does not matter. A pipeline without one is
+    refused, or unless ``strict`` taken as a whole.
     """
-    if not isinstance(estimator, Pipeline):
-        return estimator, X
-    places = [i for i, (_, step) in enumerate(estimator.steps) if hasattr(step, "components_")]
-    if not places:
+    steps = flattened(estimator)
+    places = [place for place, step in enumerate(steps) if hasattr(step, "components_")]
+    if strict and not places and isinstance(estimator, Pipeline):
         refuse_unfitted(estimator)
-        steps = ", ".join(type(step).__name__ for _, step in estimator.steps)
+        names = ", ".join(type(step).__name__ for step in steps)
         raise TypeError(
-            f"no step of the pipeline ({steps}) is a fitted linear projection; fit it, and let one "
+            f"no step of the pipeline ({names}) is a fitted linear projection; fit it, and let one "
             "step be FairPCA or sklearn.decomposition.PCA."
         )
-    last = places[-1]
-    return estimator[last], estimator[:last].transform(X) if last else X
+    return steps[: places[-1] + 1] if places else steps
 
 
-def score_units(estimator: Any) -> Array | float:
-    """What whitening divides the score of each component by, as a column; 1 without whitening."""
-    if not getattr(estimator, "whiten", False):
-        return 1.0
-    deviations = np.sqrt(np.asarray(estimator.explained_variance_, dtype=np.float64))
-    return np.where(deviations > 0, deviations, 1.0)[:, np.newaxis]
+def flattened(estimator: Any) -> list[Any]:
+    """The steps of a pipeline and of those inside it; any other estimator is a step."""
+    if not isinstance(estimator, Pipeline):
+        return [estimator]
+    steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+    return [part for step in steps for part in flattened(step)]
 
 
-def projection_of(estimator: Any) -> tuple[Array, Array]:
-    """Components and mean of a fitted linear projection."""
+def seen_by_projection(estimator: Any, X: Any, strict: bool = True) -> tuple[Any, Any]:
+    """The projection of a fitted pipeline, and the rows as they arrive at it.
+
+    An estimator that standardises is taken as the pipeline that it is.
+    """
+    *before, projection = steps_to_projection(estimator, strict)
+    if isinstance(projection, FairProjection) and projection.standardize:
+        refuse_unfitted(projection)
+        scaling, projection = projection.to_sklearn()
+        before.append(scaling)
+    for step in before:
+        X = step.transform(X)
+    return projection, X
+
+
+def projection_of(estimator: Any, n_features: int | None = None) -> tuple[Array, Array]:
+    """Components and mean of a fitted linear projection, for data of so many features."""
     components = getattr(estimator, "components_", None)
     mean = getattr(estimator, "mean_", None)
     if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre
@@ -83,5 +98,10 @@ def projection_of(estimator: Any) -> tuple[Array, Array]:
         raise ValueError(
             f"the components_ of {type(estimator).__name__} are not orthonormal (off by "
             f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
+        )
+    if n_features not in (None, components.shape[1]):
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} was fitted to "
+            f"{components.shape[1]}; pass the same columns as for fit."
         )
     return components, np.asarray(mean, dtype=np.float64)

@@ -1,17 +1,14 @@
 """How well a linear projection reconstructs each group, on any data.
 
-All functions take any fitted object with orthonormal ``components_`` and a ``mean_``: the
-estimators of this library as well as scikit-learn's ``PCA``, ``IncrementalPCA`` and
-``TruncatedSVD``, or a pipeline with one of them. Errors are in the units of the rows as they arrive
-at the projection. The data may be other rows than those fitted to.
+Errors are in the units of the rows as they arrive at the projection.
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from fairpca._input.checks import (
     check_feature_names,
@@ -20,16 +17,12 @@ from fairpca._input.checks import (
 )
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
-from fairpca._moments.operand import NEGLIGIBLE
+from fairpca._moments.tolerances import varying_groups
 from fairpca._typing import Array
+from fairpca.exceptions import warn
 from fairpca.metrics.projection import projection_of, seen_by_projection
 
-__all__ = [
-    "fairness_measure",
-    "group_reconstruction_errors",
-    "reconstruction_disparity",
-    "row_reconstruction_errors",
-]
+_NEXT_TO_NOTHING = 1e-3  # of a group's variance
 
 
 def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
@@ -54,15 +47,15 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
     >>> row_reconstruction_errors(PCA(1).fit(X), X)
     array([1., 1., 0., 0.])
     """
-    estimator, X = seen_by_projection(estimator, X)
-    components, mean = projection_of(estimator)
+    return _row_errors(*seen_by_projection(estimator, X))
+
+
+def _row_errors(projection: Any, X: Any, rank: int | None = None) -> Array:
+    """Squared error of each row with the first components; with none, its squared distance."""
     rows = as_rows(X)
-    if rows.n_features != len(mean):
-        raise ValueError(
-            f"X has {rows.n_features} features, but {type(estimator).__name__} was fitted to "
-            f"{len(mean)}; pass the same columns as for fit."
-        )
-    names = getattr(estimator, "feature_names_in_", None)
+    components, mean = projection_of(projection, rows.n_features)
+    components = components[:rank]
+    names = getattr(projection, "feature_names_in_", None)
     check_feature_names(names, rows.feature_names, "row_reconstruction_errors")
     squares = np.empty(rows.n_rows)
     for place, block in dense_blocks(rows):
@@ -86,9 +79,8 @@ def group_reconstruction_errors(
 
     Parameters
     ----------
-    estimator : object
-        Fitted, with ``components_`` and ``mean_``; or a fitted pipeline with such a step.
-    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+    estimator, X
+        As for :func:`row_reconstruction_errors`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row, any number of groups; several columns are crossed.
     sample_weight : array-like of shape (n_samples,), optional
@@ -113,26 +105,19 @@ def group_reconstruction_errors(
     >>> group_reconstruction_errors(pca, X + [0.0, 1.0], ["a", "a", "b", "b"], normalize=True)
     {'a': 1.0, 'b': 0.2}
     """
-    estimator, X = seen_by_projection(estimator, X)
-    squares = row_reconstruction_errors(estimator, X)
+    projection, X = seen_by_projection(estimator, X)
+    squares = _row_errors(projection, X)
     codes, labels = encode_groups(sensitive_features, len(squares))
     weights = check_sample_weight(sample_weight, len(squares))
     weights = np.ones(len(squares)) if weights is None else weights
-    errors = np.bincount(codes, weights * squares, minlength=len(labels))
     totals = np.bincount(codes, weights, minlength=len(labels))
     check_group_weights(labels, totals)
-    averages: dict[Any, float] = dict(zip(labels.tolist(), (errors / totals).tolist(), strict=True))
+    errors = np.bincount(codes, weights * squares, minlength=len(labels)) / totals
     if normalize:
-        components, mean = projection_of(estimator)
-        empty = SimpleNamespace(components_=components[:0], mean_=mean)
-        distances = group_reconstruction_errors(
-            empty, X, sensitive_features, sample_weight=sample_weight
-        )
-        least = NEGLIGIBLE * max(distances.values())
-        averages = {
-            g: e / distances[g] if distances[g] > least else 0.0 for g, e in averages.items()
-        }
-    return averages
+        distances = np.bincount(codes, weights * _row_errors(projection, X, rank=0)) / totals
+        varies = varying_groups(distances)
+        errors = np.divide(errors, distances, out=np.zeros(len(errors)), where=varies)
+    return dict(zip(labels.tolist(), errors.tolist(), strict=True))
 
 
 def reconstruction_disparity(
@@ -163,10 +148,10 @@ def reconstruction_disparity(
     """
     errors = group_reconstruction_errors(
         estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
-    ).values()
+    )
     if len(errors) == 1:
         raise ValueError("sensitive_features holds one group only; a disparity needs at least two.")
-    return max(errors) - min(errors)
+    return max(errors.values()) - min(errors.values())
 
 
 def fairness_measure(
@@ -199,3 +184,73 @@ def fairness_measure(
         estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
     )
     return disparity**2
+
+
+class DisparityScorer:
+    """Minus the disparity of reconstruction errors, so that greater is better.
+
+    For ``scoring=`` of ``cross_validate``, ``GridSearchCV`` and others, with metadata routing
+    enabled. It asks for ``sensitive_features`` and ``sample_weight`` by itself. The estimator may
+    be a pipeline: the disparity is that of the projection in it, on the rows as they arrive there.
+    There is a warning where the projection loses next to nothing: a search over ``n_components``
+    would end there. ``fairpca.metrics.disparity_scorer`` is ready to use.
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.model_selection import cross_validate
+    >>> from fairpca import FairPCA
+    >>> from fairpca.datasets import load_rand_health
+    >>> from fairpca.metrics import disparity_scorer
+    >>> people = load_rand_health()
+    >>> groups = {"sensitive_features": people.sensitive_features}
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     plain, fair = (
+    ...         cross_validate(model, people.data, scoring=disparity_scorer, params=groups)
+    ...         for model in (FairPCA(8, alpha=1), FairPCA(8))
+    ...     )
+    >>> bool(fair["test_score"].mean() > plain["test_score"].mean())
+    True
+    """
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """Score a fitted estimator on these rows."""
+        if sensitive_features is None:
+            raise ValueError(
+                "sensitive_features is missing: disparity_scorer needs one group label per row. "
+                "Enable metadata routing with sklearn.set_config(enable_metadata_routing=True) and "
+                "pass cross_validate(..., params={'sensitive_features': groups}), or "
+                "search.fit(X, y, sensitive_features=groups)."
+            )
+        given = estimator, X, sensitive_features
+        lost = group_reconstruction_errors(*given, sample_weight=sample_weight, normalize=True)
+        if max(lost.values()) <= _NEXT_TO_NOTHING:
+            warn(
+                "this projection loses next to nothing of any group, so its disparity is next to "
+                "nothing too, fair or not, and a search over n_components ends there. Search with "
+                "a fixed n_components, or let another score choose it: scoring={'R2': 'r2', "
+                "'disparity': disparity_scorer}, refit='R2'.",
+                UserWarning,
+            )
+        return -reconstruction_disparity(*given, sample_weight=sample_weight)
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What scikit-learn is to pass on."""
+        request = MetadataRequest(owner="disparity_scorer")
+        for name in ("sensitive_features", "sample_weight"):
+            request.score.add_request(param=name, alias=True)
+        return request
+
+    def __repr__(self) -> str:
+        return "disparity_scorer"
+
+
+disparity_scorer = DisparityScorer()

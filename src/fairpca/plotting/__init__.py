@@ -1,17 +1,18 @@
 """Figures of fitted projections, as display objects in scikit-learn's manner.
 
-Each display holds the numbers it draws. Make one with ``from_estimator`` or ``from_data``, draw it
-with ``plot(ax=...)``. matplotlib is imported when something is drawn, not before
-(``pip install "fairpca[plot]"``).
+``from_estimator``, ``from_data`` and ``from_audit`` draw on the axes ``ax``, or on a new figure,
+and return a display that holds the numbers drawn and the axes (``ax_``); ``plot`` draws it again.
+matplotlib is imported when something is drawn, not before (``pip install "fairpca[plot]"``).
 """
 
+from fairpca.plotting.changes import ChangesDisplay
 from fairpca.plotting.frontier import TradeoffDisplay
 from fairpca.plotting.loadings import LoadingsDisplay
 from fairpca.plotting.ranks import GroupErrorDisplay, GroupScreeDisplay
-from fairpca.plotting.scores import BiplotDisplay, ScoresDisplay
+from fairpca.plotting.scores import ScoresDisplay
 
 __all__ = [
-    "BiplotDisplay",
+    "ChangesDisplay",
     "GroupErrorDisplay",
     "GroupScreeDisplay",
     "LoadingsDisplay",

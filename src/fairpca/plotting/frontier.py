@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from fairpca._estimators.base import FairProjection
 from fairpca.path import MarkedPoint, TradeoffPath, tradeoff_path
-from fairpca.plotting._fitted import kept_moments
-from fairpca.plotting._style import COLORS, MARKERS, axes_for, escaped
+from fairpca.plotting._common import (
+    COLORS,
+    MARKERS,
+    axes_for,
+    escaped,
+    fair_projection_in,
+    moments_compared,
+)
 
 
+@dataclass
 class TradeoffDisplay:
-    """The frontier of overall error against disparity.
+    """The frontier of overall error against disparity: PCA on the left, parity on the right.
 
     Parameters
     ----------
@@ -26,39 +33,46 @@ class TradeoffDisplay:
     >>> from fairpca.datasets import make_two_groups
     >>> from fairpca.plotting import TradeoffDisplay
     >>> made = make_two_groups(random_state=0)
-    >>> display = TradeoffDisplay.from_data(made.data, made.sensitive_features, n_components=1)
-    >>> display.plot()  # doctest: +SKIP
+    >>> TradeoffDisplay.from_data(
+    ...     made.data, made.sensitive_features, n_components=1
+    ... )  # doctest: +SKIP
     """
 
-    def __init__(self, path: TradeoffPath, chosen: tuple[float, float] | None = None) -> None:
-        self.path = path
-        self.chosen = chosen
+    path: TradeoffPath
+    chosen: tuple[float, float] | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: FairProjection, *, n_points: int = 41) -> Self:
-        """Frontier at the rank of a fitted estimator, with the estimator marked on it."""
-        moments = kept_moments(estimator)
-        if estimator.small_groups == "ignore" and estimator.small_groups_:
+    def from_estimator(cls, estimator: Any, *, n_points: int = 41, ax: Any = None) -> Self:
+        """Draw the frontier at the rank of a fitted estimator, which may be in a pipeline."""
+        fair = fair_projection_in(estimator)
+        if fair.small_groups == "ignore" and fair.small_groups_:
             raise ValueError(
-                f"the frontier compares all groups, but {estimator!r} left out "
-                f"{estimator.small_groups_}; leave out their rows, or use small_groups='merge'."
+                f"the frontier compares all groups, but {fair!r} left out "
+                f"{fair.small_groups_}; leave out their rows, or use small_groups='merge'."
             )
+        moments, r = moments_compared(fair), fair.n_components_
         path = tradeoff_path(
             moments,
-            n_components=estimator.n_components_,
+            n_components=r,
             n_points=n_points,
-            normalize=estimator.normalize,
+            normalize=fair.normalize,
+            max_groups=fair.max_groups,
         )
-        return cls(path, (estimator.disparity_, estimator.reconstruction_error_))
+        return cls(path, (fair.disparity_, fair.reconstruction_error_)).plot(ax)
 
     @classmethod
     def from_data(
-        cls, X: Any, sensitive_features: Any, *, n_components: int, n_points: int = 41
+        cls,
+        X: Any,
+        sensitive_features: Any,
+        *,
+        n_components: int,
+        n_points: int = 41,
+        ax: Any = None,
     ) -> Self:
-        """Frontier of the rows of X; arguments as for :func:`fairpca.tradeoff_path`."""
-        return cls(
-            tradeoff_path(X, sensitive_features, n_components=n_components, n_points=n_points)
-        )
+        """Draw the frontier of the rows of X; arguments as for :func:`fairpca.tradeoff_path`."""
+        path = tradeoff_path(X, sensitive_features, n_components=n_components, n_points=n_points)
+        return cls(path).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
@@ -78,8 +92,8 @@ class TradeoffDisplay:
         if len(path.groups) == 2:
             sides = path.harmed_group, path.privileged_group
             difference = "error of {} minus {}".format(*map(escaped, sides))
-        ax.set_xlabel(f"disparity: {difference}")
-        ax.set_ylabel("overall error")
+        ax.set(xlabel=f"disparity: {difference}", ylabel="overall error")
+        ax.xaxis.set_inverted(True)
         ax.legend(frameon=False)
         return self
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from fairpca._audit.fits import agreeing_signs
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
 from fairpca._typing import Array
-from fairpca.plotting._fitted import feature_names_of, kept_moments, named_features
-from fairpca.plotting._style import axes_for, escaped, style_of
+from fairpca.plotting._common import axes_for, drawn_projection, escaped, moments_compared, style_of
 
 
 class LoadingsDisplay:
@@ -29,33 +27,56 @@ class LoadingsDisplay:
     Examples
     --------
     >>> from fairpca import FairPCA
-    >>> from fairpca.datasets import load_diabetes_by_sex
+    >>> from fairpca.datasets import load_checkup
     >>> from fairpca.plotting import LoadingsDisplay
-    >>> diabetes = load_diabetes_by_sex()
-    >>> fair = FairPCA(2).fit(diabetes.data, sensitive_features=diabetes.sensitive_features)
-    >>> display = LoadingsDisplay.from_estimator(fair, feature_names=diabetes.feature_names)
-    >>> sorted(display.loadings)
-    ['PCA', 'fair PCA']
-    >>> display.plot(component=1)  # doctest: +SKIP
+    >>> people = load_checkup()
+    >>> fair = FairPCA(5, standardize=True)
+    >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
+    >>> LoadingsDisplay.from_estimator(
+    ...     fair, feature_names=people.feature_names, component=1
+    ... )  # doctest: +SKIP
     """
 
-    def __init__(self, loadings: dict[str, Array], feature_names: Sequence[str]) -> None:
+    def __init__(self, loadings: Mapping[str, Array], feature_names: Sequence[str]) -> None:
         first = next(iter(loadings.values()))
+        if len(feature_names) != first.shape[1]:
+            raise ValueError(
+                f"{len(feature_names)} feature names for {first.shape[1]} features; pass one for "
+                "each."
+            )
         self.loadings = {
-            name: values * agreeing_signs(values, first)[:, None]
+            name: np.where(np.sum(values * first, axis=1) < 0, -1.0, 1.0)[:, np.newaxis] * values
             for name, values in loadings.items()
         }
-        self.feature_names = named_features(feature_names, first.shape[1])
+        self.feature_names = list(feature_names)
 
     @classmethod
     def from_estimator(
-        cls, estimator: FairProjection, *, feature_names: Sequence[str] | None = None
+        cls,
+        estimator: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        component: int = 0,
+        n_features: int = 15,
+        ax: Any = None,
     ) -> Self:
-        """Loadings of a fitted estimator beside those of PCA on the same rows."""
-        pca = FairPCA(estimator.n_components_, alpha=1.0).fit_moments(kept_moments(estimator))
+        """Draw the loadings of any fitted projection, or of the one in a pipeline.
+
+        Those of PCA on the same rows are drawn beside those of a fair projection, unless it was
+        loaded from a file. In a pipeline, the features are those that arrive at the projection.
+        """
+        projection = drawn_projection(estimator)
+        loadings = {"PCA": projection.components_}
+        if isinstance(projection, FairProjection):
+            loadings = {"fair PCA": projection.components_}
+            if hasattr(projection, "moments_"):
+                pca = FairPCA(projection.n_components_, alpha=1.0)
+                loadings["PCA"] = pca.fit_moments(moments_compared(projection)).components_
         if feature_names is None:
-            feature_names = feature_names_of(estimator)
-        return cls({"fair PCA": estimator.components_, "PCA": pca.components_}, feature_names)
+            usual = [f"x{j}" for j in range(projection.n_features_in_)]
+            feature_names = getattr(projection, "feature_names_in_", usual)
+        display = cls(loadings, feature_names)
+        return display.plot(ax, component=component, n_features=n_features)
 
     def plot(self, ax: Any = None, *, component: int = 0, n_features: int = 15) -> Self:
         """Draw the ``n_features`` largest weights of one component (0 is the first)."""
@@ -69,8 +90,8 @@ class LoadingsDisplay:
         shown = np.argsort(largest, kind="stable")[-n_features:]
         ax.axvline(0, color="0.7", lw=0.8)
         for i, (name, values) in enumerate(weights.items()):
-            ax.plot(values[shown], range(len(shown)), style_of(i)[1], color=style_of(i)[0],
-                    label=escaped(name))  # fmt: skip
+            color, marker = style_of(i)
+            ax.plot(values[shown], range(len(shown)), marker, color=color, label=escaped(name))
         ax.set_yticks(range(len(shown)), [escaped(self.feature_names[j]) for j in shown])
         ax.set_xlabel(f"weight in component {component + 1}")
         ax.legend(frameon=False)

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from fairpca._audit.figures import RankCurve
-from fairpca._audit.rank_curve import rank_curve
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.small_groups import SettledGroups
 from fairpca._typing import Array
-from fairpca.plotting._fitted import kept_groups
-from fairpca.plotting._style import axes_for, escaped, style_of
+from fairpca.exceptions import quietly
+from fairpca.plotting._common import axes_for, escaped, fair_projection_in, style_of
+
+_MOST_RANKS = 30  # drawn by default
 
 
+@dataclass
 class GroupErrorDisplay:
     """Group errors against the number of components, PCA dashed and fair PCA solid.
 
     Parameters
     ----------
-    curve : RankCurve
+    n_components : ndarray of shape (n_ranks,)
+    pca, fair : ndarray of shape (n_ranks, n_groups)
+        Errors, the ``group_errors_`` of each fit.
     groups : sequence of labels
 
     Examples
@@ -33,22 +35,50 @@ class GroupErrorDisplay:
     >>> from fairpca.datasets import make_two_groups
     >>> from fairpca.plotting import GroupErrorDisplay
     >>> made = make_two_groups(n_features=4, random_state=0)
-    >>> display = GroupErrorDisplay.from_data(made.data, made.sensitive_features)
-    >>> display.curve.n_components
-    array([1, 2, 3, 4])
-    >>> display.plot()  # doctest: +SKIP
+    >>> display = GroupErrorDisplay.from_data(
+    ...     made.data, made.sensitive_features
+    ... )  # doctest: +SKIP
     """
 
-    def __init__(self, curve: RankCurve, groups: Sequence[Any]) -> None:
-        self.curve = curve
-        self.groups = list(groups)
+    n_components: NDArray[np.intp]
+    pca: Array
+    fair: Array
+    groups: Sequence[Any]
+    share: float | None = None
+    _as_shares: ClassVar[bool] = False  # of the group's variance
 
     @classmethod
     def from_estimator(
-        cls, estimator: FairProjection, *, ranks: Sequence[int] | None = None
+        cls, estimator: Any, *, ranks: Sequence[int] | None = None, ax: Any = None
     ) -> Self:
-        """Refit a fitted estimator at many ranks, from its moments."""
-        return cls(*_curve(kept_groups(estimator), estimator, ranks))
+        """Refit a fitted estimator at many ranks, from its moments, and draw.
+
+        The estimator may be the projection of a pipeline. By default all ranks are fitted, at most
+        30 of them.
+        """
+        fair = fair_projection_in(estimator)
+        chosen, fits = _ranks_to_draw(fair, ranks), []
+        for rank in chosen:
+            if rank == fair.n_components_:
+                fits.append(fair)
+                continue
+            model = clone(fair).set_params(n_components=int(rank))
+            try:
+                with quietly():
+                    fits.append(model.fit_moments(fair.moments_))
+            except ValueError:
+                if ranks is not None or rank <= fair.n_components_:
+                    raise
+                break  # the directions that the estimator hides leave no room for more components
+        pca = np.array([fit.pca_group_errors_ for fit in fits])
+        errors = np.array([fit.group_errors_ for fit in fits])
+        fitted, groups = chosen[: len(fits)], fair.groups_.tolist()
+        if not cls._as_shares:
+            return cls(fitted, pca, errors, groups).plot(ax)
+        whole = fair._settle(fair.moments_).measured(fair.normalize).traces
+        whole = np.where(whole > 0, whole, np.inf)  # a group that does not vary keeps everything
+        share = fair.n_components if isinstance(fair.n_components, float) else None
+        return cls(fitted, 1 - pca / whole, 1 - errors / whole, groups, share).plot(ax)
 
     @classmethod
     def from_data(
@@ -58,20 +88,36 @@ class GroupErrorDisplay:
         *,
         estimator: FairProjection | None = None,
         ranks: Sequence[int] | None = None,
+        ax: Any = None,
     ) -> Self:
-        """Fit ``estimator`` (``FairPCA()`` by default) to X at many ranks."""
-        model = FairPCA(n_components=1) if estimator is None else estimator
-        return cls(*_curve(_groups_of(model, X, sensitive_features), model, ranks))
+        """Fit ``estimator`` (``FairPCA()`` by default) to X at many ranks, and draw."""
+        model = FairPCA(1) if estimator is None else clone(estimator)
+        with quietly():
+            model.fit(X, sensitive_features=sensitive_features)
+        return cls.from_estimator(model, ranks=ranks, ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
         self.ax_ = ax = axes_for(ax)
-        _draw_by_group(ax, self.curve.n_components, self.curve.pca, self.curve.fair, self.groups)
-        ax.set_ylabel("average squared error")
+        for g, label in enumerate(map(escaped, self.groups)):
+            color, marker = style_of(g)
+            for figures, name, how in (
+                (self.pca, "PCA", {"ls": "--", "mfc": "none"}),
+                (self.fair, "fair", {"ls": "-"}),
+            ):
+                ax.plot(self.n_components, figures[:, g], marker, color=color,
+                        label=f"{label}, {name}", **how)  # fmt: skip
+        if self.share is not None:
+            label = f"{self.share:.4g} of the variance"
+            ax.axhline(self.share, color="0.5", ls=":", label=label)
+        kept, lost = "share of the group's variance kept", "average squared error"
+        ax.set(xlabel="components", ylabel=kept if self._as_shares else lost)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.legend(frameon=False)
         return self
 
 
-class GroupScreeDisplay:
+class GroupScreeDisplay(GroupErrorDisplay):
     """Share of its variance that each group keeps, against the number of components.
 
     A scree plot by group, PCA dashed and fair PCA solid. The shares are sums over all components
@@ -79,12 +125,12 @@ class GroupScreeDisplay:
 
     Parameters
     ----------
-    n_components : ndarray of shape (n_ranks,)
+    n_components, groups
+        As for :class:`GroupErrorDisplay`.
     pca, fair : ndarray of shape (n_ranks, n_groups)
         Shares from 0 to 1, the ``group_explained_variance_ratio_`` of each fit.
-    groups : sequence of labels
     share : float, optional
-        A share to mark: what ``FairPCA(share)`` asks for.
+        A share to mark: the one that ``FairPCA(share)`` asks for.
 
     Examples
     --------
@@ -93,119 +139,19 @@ class GroupScreeDisplay:
     >>> from fairpca.plotting import GroupScreeDisplay
     >>> people = load_rand_health()
     >>> fair = FairPCA(0.9).fit(people.data, sensitive_features=people.sensitive_features)
-    >>> display = GroupScreeDisplay.from_estimator(fair)
-    >>> display.share, fair.n_components_, display.least_rank(0.9)
-    (0.9, 11, 11)
-    >>> display.plot()  # doctest: +SKIP
+    >>> display = GroupScreeDisplay.from_estimator(fair)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        n_components: NDArray[np.int64],
-        pca: Array,
-        fair: Array,
-        groups: Sequence[Any],
-        share: float | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.pca = pca
-        self.fair = fair
-        self.groups = list(groups)
-        self.share = share
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: FairProjection, *, ranks: Sequence[int] | None = None
-    ) -> Self:
-        """Refit a fitted estimator at many ranks, from its moments.
-
-        If its ``n_components`` is a share, the share is marked.
-        """
-        return cls._of(kept_groups(estimator), estimator, ranks)
-
-    @classmethod
-    def from_data(
-        cls,
-        X: Any,
-        sensitive_features: Any,
-        *,
-        estimator: FairProjection | None = None,
-        ranks: Sequence[int] | None = None,
-    ) -> Self:
-        """Fit ``estimator`` (``FairPCA()`` by default) to X at many ranks."""
-        model = FairPCA(n_components=1) if estimator is None else estimator
-        return cls._of(_groups_of(model, X, sensitive_features), model, ranks)
-
-    @classmethod
-    def _of(
-        cls, settled: SettledGroups, estimator: FairProjection, ranks: Sequence[int] | None
-    ) -> Self:
-        curve, groups = _curve(settled, estimator, ranks)
-        operand = settled.measured(estimator.normalize)
-        whole, wanted = operand.traces, estimator.n_components
-        kept = [
-            1 - np.divide(errors, whole, out=np.zeros(errors.shape), where=whole > 0)
-            for errors in (curve.pca, curve.fair)
-        ]
-        share = wanted if isinstance(wanted, float) else None
-        return cls(curve.n_components, kept[0], kept[1], groups, share)
-
-    def least_rank(self, share: float, *, method: str = "fair") -> int | None:
-        """The fewest components drawn with which every group keeps this share.
-
-        Parameters
-        ----------
-        share : float
-            From 0 to 1.
-        method : {"fair", "pca"}
-
-        Returns
-        -------
-        int, or None if no number drawn is enough
-        """
-        if method not in ("fair", "pca"):
-            raise ValueError(f"method={method!r}: pass 'fair' or 'pca'.")
-        kept = self.fair if method == "fair" else self.pca
-        enough = np.flatnonzero((kept >= share - 1e-12).all(axis=1))
-        return int(self.n_components[enough[0]]) if len(enough) else None
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
-        self.ax_ = ax = axes_for(ax)
-        _draw_by_group(ax, self.n_components, self.pca, self.fair, self.groups)
-        if self.share is not None:
-            ax.axhline(self.share, color="0.5", ls=":", label=f"{self.share:.4g} of the variance")
-            ax.legend(frameon=False)
-        ax.set_ylabel("share of the group's variance kept")
-        return self
+    _as_shares = True
 
 
-def _groups_of(estimator: FairProjection, X: Any, sensitive_features: Any) -> SettledGroups:
-    """The groups of X as the estimator sees them, with folds if it chooses by them."""
-    folds = estimator._fold_options()
-    return estimator._settle(GroupMoments.from_data(X, sensitive_features, **folds))
-
-
-def _curve(
-    settled: SettledGroups, estimator: FairProjection, ranks: Sequence[int] | None
-) -> tuple[RankCurve, list[Any]]:
-    """Errors at many ranks, that of the estimator among them, and the groups."""
-    moments, wanted = settled.moments, estimator.n_components
-    assert isinstance(moments, GroupMoments)
-    if wanted is None or isinstance(wanted, float):
-        fitted = getattr(estimator, "n_components_", 1)
-        estimator = clone(estimator).set_params(n_components=fitted)
-    curve = rank_curve(moments, estimator, ranks, settled=settled)
-    return curve, moments.groups.tolist()
-
-
-def _draw_by_group(
-    ax: Any, ranks: NDArray[np.int64], pca: Array, fair: Array, groups: Sequence[Any]
-) -> None:
-    for g, label in enumerate(map(escaped, groups)):
-        color, marker = style_of(g)
-        ax.plot(ranks, pca[:, g], marker, ls="--", mfc="none", color=color, label=f"{label}, PCA")
-        ax.plot(ranks, fair[:, g], marker, ls="-", color=color, label=f"{label}, fair")
-    ax.set_xlabel("components")
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.legend(frameon=False)
+def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> NDArray[np.intp]:
+    """The ranks asked for; by default all, or some thirty on a logarithmic scale."""
+    limit = int(min(fair.n_features_in_, fair.moments_.counts.sum()))
+    if ranks is None:
+        grid = np.geomspace(1, limit, _MOST_RANKS).round()
+        every = np.arange(1, limit + 1) if limit <= _MOST_RANKS else grid
+        return np.unique(np.append(every, fair.n_components_)).astype(np.intp)
+    if not len(ranks) or any(not 1 <= rank <= limit or int(rank) != rank for rank in ranks):
+        raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
+    return np.unique(np.asarray(ranks, dtype=np.intp))

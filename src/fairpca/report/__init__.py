@@ -1,53 +1,42 @@
-"""An audit as one self-contained HTML page.
+"""An audit as people see it: a page, a model card, a table in a notebook, a few lines of text.
 
-The audit's numbers become a plain dict (:mod:`fairpca.report._view`) and Vega-Lite charts
-(:mod:`fairpca.report._charts`); an autoescaped template puts them on a page
-(:mod:`fairpca.report._page`). The same numbers become a model card (:mod:`fairpca.report._card`,
-:mod:`fairpca.report._cyclonedx`).
+``sentences`` puts the verdict into words, ``charts`` and ``context`` make numbers for the templates
+in ``templates/``, one for each section. ``README.md`` says where to change what.
 """
 
 from __future__ import annotations
 
-from fairpca._audit.model import ModelAudit
-from fairpca._audit.result import Audit
-from fairpca.report._card import model_card
-from fairpca.report._cyclonedx import cyclonedx_card
-from fairpca.report._provenance import Provenance
-from fairpca.report._reading import read_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Provenance", "cyclonedx_card", "model_card", "read_table", "render"]
+if TYPE_CHECKING:
+    from fairpca.report.context import Origin
+    from fairpca.report.notebook import as_html, as_text, path_as_html, path_as_text
+    from fairpca.report.rendering import model_card, render
+
+__all__ = [
+    "Origin",
+    "as_html",
+    "as_text",
+    "model_card",
+    "path_as_html",
+    "path_as_text",
+    "render",
+]
+
+# Loaded when first used: the command prints an error without waiting for numpy.
+_HOMES = {
+    "Origin": "context",
+    "as_html": "notebook",
+    "as_text": "notebook",
+    "model_card": "rendering",
+    "path_as_html": "notebook",
+    "path_as_text": "notebook",
+    "render": "rendering",
+}
 
 
-def render(audit: Audit | ModelAudit, provenance: Provenance | None = None) -> str:
-    """The page about an audit; needs ``pip install "fairpca[cli]"``.
-
-    Parameters
-    ----------
-    audit : Audit or ModelAudit
-    provenance : Provenance, optional
-        Where the data come from and how to repeat the analysis.
-
-    Returns
-    -------
-    str
-        HTML; write it with ``encoding="utf-8"``.
-
-    Examples
-    --------
-    >>> from fairpca import audit
-    >>> from fairpca.datasets import make_two_groups
-    >>> from fairpca.report import render
-    >>> made = make_two_groups(random_state=0)
-    >>> render(audit(made.data, made.sensitive_features)).splitlines()[0]
-    '<!doctype html>'
-    """
-    try:
-        from fairpca.report._page import model_page, page
-    except ImportError as error:
-        raise ImportError(
-            f'the page needs {error.name}; install it with pip install "fairpca[cli]".'
-        ) from error
-    provenance = provenance or Provenance()
-    if isinstance(audit, ModelAudit):
-        return model_page(audit, provenance)
-    return page(audit, provenance)
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fairpca.report' has no attribute {name!r}")
+    return getattr(import_module(f"fairpca.report.{_HOMES[name]}"), name)

@@ -23,7 +23,7 @@ from helpers.families import (
 )
 
 from fairpca._problems import linear as _group_problems
-from fairpca._problems.fair import FairProblem
+from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._solvers.many_groups import workspace as _workspace
 from fairpca._solvers.many_groups.dual import minimise

@@ -8,13 +8,13 @@ from helpers.families import family, sampled
 
 from fairpca import FairPCA, MinMaxPCA
 from fairpca._moments.operand import Operand
-from fairpca._problems.fair import FairProblem
 from fairpca._problems.linear import least_error
+from fairpca._problems.problems import FairProblem
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.decompose import eigen
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.many_groups import descent
-from fairpca._solvers.many_groups.central_path import follow
+from fairpca._solvers.many_groups.barrier import follow
 from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.workspace import Workspace

@@ -9,8 +9,8 @@ import pytest
 from helpers.families import alike, diagonal, family, sampled, spaces_of
 
 from fairpca._moments.operand import Operand
-from fairpca._problems.fair import FairProblem
 from fairpca._problems.linear import least_error
+from fairpca._problems.problems import FairProblem
 from fairpca._problems.status import Status
 from fairpca._solvers import solve_fractions
 from fairpca._solvers.eigenspaces.dense import Eigenspaces

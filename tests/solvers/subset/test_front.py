@@ -11,9 +11,8 @@ from helpers.fronts import check, made, objectives, shares
 from helpers.marks import needs_data
 
 from fairpca import datasets
-from fairpca._solvers.subset import front as _subset
-from fairpca._solvers.subset.front import exact_front
-from fairpca._solvers.subset.select import select
+from fairpca._solvers import subset as _subset
+from fairpca._solvers.subset import exact_front, select
 
 
 def brute_force(lambdas, deltas, r):

@@ -7,9 +7,8 @@ from typing import get_args
 import numpy as np
 from helpers.fronts import made
 
-from fairpca._problems.subset import Rule
-from fairpca._solvers.subset.front import Front, exact_front
-from fairpca._solvers.subset.select import select
+from fairpca._problems.problems import Rule
+from fairpca._solvers.subset import Front, exact_front, select
 
 
 def front_of(errors, fairness):

@@ -7,7 +7,7 @@ import pytest
 from helpers.fronts import check, made
 from helpers.marks import needs_data, slow_case
 
-from fairpca._solvers.subset.front import exact_front, spea2_front
+from fairpca._solvers.subset import exact_front, spea2_front
 
 pytest.importorskip("pymoo", reason="needs the subset extra")
 

@@ -17,14 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from fairpca import FairPCA
 from fairpca._moments.operand import Operand
-from fairpca._problems.fair import FairProblem
+from fairpca._problems.problems import FairProblem
+from fairpca._problems.solution import best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers import solve
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import solve_fixed
 from fairpca._solvers.two_groups.golden import solve_golden
-from fairpca._solvers.two_groups.subspace_path import SubspacePath
+from fairpca._solvers.two_groups.root import SubspacePath
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
@@ -274,3 +276,74 @@ def test_a_group_that_is_served_alike_by_all_projections_is_not_levelled_down(se
     if found.harmed == 0:
         assert found.status is Status.WORST_OFF_BEST
         np.testing.assert_allclose(found.errors, found.pca.errors, rtol=1e-9)
+
+
+def rows_with_covariance(variances):
+    half = np.diag(np.sqrt(np.array(variances) * len(variances)))
+    return np.vstack([half, -half])
+
+
+@pytest.mark.filterwarnings("ignore::fairpca.exceptions.LevellingDownWarning")
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("budget", [0.0, 0.01, 0.1, 0.5])
+def test_an_error_budget_is_kept_among_projections_that_are_equally_good_for_the_harmed_group(
+    budget, normalize
+):
+    """B's leading eigenvalues are tied across the rank, so its error does not limit the walk."""
+    X = np.vstack([rows_with_covariance([2, 1.5, 1, 0.5]), rows_with_covariance([3.0, 3, 3, 1])])
+    fair = FairPCA(2, constraint="no_worse", max_error_increase=budget, normalize=normalize).fit(
+        X, sensitive_features=np.repeat(["a", "b"], 8)
+    )
+    increase = fair.reconstruction_error_ / fair.pca_reconstruction_error_ - 1
+    assert increase <= budget + 1e-12
+    assert fair.disparity_ <= np.diff(fair.pca_group_errors_)[0] + 1e-12
+    if fair.status_ == Status.ERROR_BUDGET:
+        assert increase == pytest.approx(budget)
+    assert fair.duality_gap_ <= 1e-12
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_an_error_budget_among_ties_leaves_the_least_disparity(seed):
+    """Diagonal matrices with ties: the best mixture of coordinates, by a linear program."""
+    rng = np.random.default_rng(seed)
+    kept = np.stack([0.5 * rng.integers(0, 4, 5), np.sort(rng.integers(1, 4, 5))[::-1]]).astype(
+        float
+    )
+    problem = FairProblem(constraint="no_worse", max_error_increase=0.05)
+    solution = solve_exact(diagonal_family(*kept, rank=2), problem)
+    A, B = solution.privileged, solution.harmed
+    traces, cap = kept.sum(axis=1), solution.pca.errors[B]
+    limit = 1.05 * 0.5 * solution.pca.errors.sum()
+    best = linprog(
+        kept[A] - kept[B],
+        A_ub=[-kept[B], -kept[A], kept[B] - kept[A], -0.5 * kept.sum(axis=0)],
+        b_ub=[cap - traces[B], cap - traces[A], traces[B] - traces[A], limit - 0.5 * traces.sum()],
+        A_eq=[np.ones(5)],
+        b_eq=[2],
+        bounds=(0, 1),
+    )
+    least = best.fun + traces[B] - traces[A] if best.success else np.inf
+    assert 0.5 * solution.errors.sum() <= limit + 1e-9
+    assert solution.errors.max() <= cap + 1e-9
+    assert solution.errors[B] - solution.errors[A] <= least + 1e-8
+
+
+@pytest.mark.parametrize("constraint", ["pareto", "no_worse", None])
+def test_nothing_is_paid_for_groups_that_differ_by_rounding_of_the_data(constraint):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 6)) * np.arange(1, 7)
+    nearly = X * (1 + 1e-9 * rng.normal(size=X.shape))
+    fair = FairPCA(2, constraint=constraint).fit(
+        np.vstack([X, nearly]), sensitive_features=np.repeat(["a", "b"], 60)
+    )
+    assert 0 < abs(fair.disparity_) < 1e-7
+    assert fair.status_ == Status.ALREADY_FAIR
+    assert fair.reconstruction_error_ == pytest.approx(fair.pca_reconstruction_error_, rel=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_who_is_harmed_does_not_depend_on_rounding(sign):
+    """Both groups lose nothing; which error is larger by an epsilon is up to the processor."""
+    assert best_and_worst(sign * np.array([3e-16, -2e-16]), np.ones(2), np.ones(2, bool)) == (0, 1)
+    errors = np.array([2.0, 5.0, 5.0 - sign * 1e-15, 2.0 + sign * 1e-15])
+    assert best_and_worst(errors, np.full(4, 9.0), np.ones(4, bool)) == (0, 2)

@@ -7,7 +7,7 @@ import pytest
 from helpers.families import diagonal, sampled, spaces_of
 
 from fairpca._moments.operand import Operand
-from fairpca._problems.robust import RobustProblem
+from fairpca._problems.problems import RobustProblem
 from fairpca._solvers import solve
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.robust import solve_robust
@@ -68,3 +68,20 @@ def test_growing_basis_finds_what_the_dense_solver_does():
     grown = solve(problem, operand, 3)
     dense = solve_robust(Eigenspaces(operand, 3), problem)
     assert grown.value == pytest.approx(dense.value, rel=1e-10)
+
+
+@pytest.mark.parametrize("rank", [104, 105, 106])
+def test_errors_that_vanish_do_not_keep_the_search_busy(rank):
+    """The slope of the objective is infinite there, so rounding is all that divisions see."""
+    d = 230
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(d, d)))[0]
+    spectra = (
+        np.append(np.linspace(top, 1, m), np.zeros(d - m)) for m, top in ((100, 3), (105, 4))
+    )
+    operand = Operand(np.stack([Q * values @ Q.T for values in spectra]), np.array([0.6, 0.4]))
+    problem = RobustProblem(0.1, 0.5)
+    solution = solve(problem, operand, rank)
+    assert solution.n_eigensolves < 30
+    lost = np.array([0.0, 1.0 if rank == 104 else 0.0])
+    assert solution.value == pytest.approx(objective(lost, operand.shares, problem), abs=1e-6)
+    assert 0 <= solution.gap < 1e-6

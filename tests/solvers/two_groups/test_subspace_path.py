@@ -7,7 +7,7 @@ from helpers.two_groups import (
     random_family,
 )
 
-from fairpca._solvers.two_groups.subspace_path import SubspacePath
+from fairpca._solvers.two_groups.root import SubspacePath
 
 
 def test_path_between_subspaces():

@@ -10,7 +10,7 @@ from helpers.families import diagonal, sampled, spaces_of
 
 from fairpca import GroupMoments
 from fairpca._moments.operand import Operand
-from fairpca._problems.welfare import WelfareProblem
+from fairpca._problems.problems import WelfareProblem
 from fairpca._solvers import solve
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.welfare import solve_welfare_of_two

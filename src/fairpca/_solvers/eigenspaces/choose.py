@@ -1,30 +1,27 @@
 """Which way to find eigenspaces is fastest: all features at once, or in a basis that grows.
 
-Few features, or components nearly as many, are decomposed whole, which takes two decompositions;
-very many in a basis of residuals. A basis also serves the searches that follow, such as those for
-the points of a path, so for these some hundred features get a basis of snapshots. Where a basis
-gives up, the next simpler way is taken. An operand that has no matrices gets the best that the
-growing basis finds.
+Few features, or nearly as many components, are decomposed densely; very many are searched in a
+growing basis. Where the basis gives up, the dense way is taken. An operand without matrices gets
+the best that the growing basis finds. Whatever was used is kept with the solution and serves the
+searches that start from it, such as those for the points of a path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from fairpca._moments.operand import Operand
 from fairpca._problems.solution import Solution
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.eigenspaces.growing import GrowingBasis, Spaces, ThinSpaces
-from fairpca._solvers.eigenspaces.snapshots import SnapshotBasis
+from fairpca._solvers.eigenspaces.many_features import GrowingBasis, Spaces, ThinSpaces
 
-# What is fastest from how many features on, and from how many for each component.
-_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK = 160, 15
+# A growing basis is faster from this many features on, and from this many for each component.
 _GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
-# Columns per component, of which a growing basis needs about ten; many more where eigenvalues are
-# close to each other, and there is no other way to the answer.
+# Columns per component without matrices. A basis needs about ten, but many more where eigenvalues
+# are close to each other, and then there is no other way to the answer.
 _BASIS_PER_RANK = 80
-_BASIS_BYTES = 1 << 29  # of a growing basis without matrices to fall back on
+_BASIS_BYTES = 1 << 29  # largest size of a growing basis without matrices
 
 
 def search_in_basis(
@@ -32,24 +29,24 @@ def search_in_basis(
     operand: Operand,
     rank: int,
     start: Solution | None = None,
-    from_pca: bool = False,
-    several: bool = False,
 ) -> Solution:
-    """What ``search`` finds, all of it within a small basis where that is faster.
-
-    A search ``from_pca`` goes along one line of weights that starts there. It may be one of
-    ``several``.
-    """
-    n_eigensolves, guess = 0, None if start is None else start.alpha
-    for basis in _bases(operand, rank, start, from_pca and several):
-        before = basis.n_eigensolves
-        solution = basis.solve(search, guess)
-        n_eigensolves += basis.n_eigensolves - before
-        if basis.converged or operand.matrices is None:
-            return replace(solution, n_eigensolves=n_eigensolves, found_in=basis)
-    spaces = Eigenspaces(operand, rank, guess=guess)
+    """What ``search`` finds, inside a growing basis where that is faster."""
+    guess, kept = (None, None) if start is None else (start.alpha, start.found_in)
+    if not isinstance(kept, Eigenspaces | GrowingBasis) or kept.operand is not operand:
+        kept = _growing_basis(operand, rank) if _is_thin(operand, rank) else None
+    n_eigensolves = 0
+    if isinstance(kept, GrowingBasis):
+        before = kept.n_eigensolves
+        solution = kept.solve(search, guess)
+        n_eigensolves = kept.n_eigensolves - before
+        if kept.converged or operand.matrices is None:
+            return replace(solution, n_eigensolves=n_eigensolves, found_in=kept)
+    spaces = kept if isinstance(kept, Eigenspaces) else Eigenspaces(operand, rank)
+    spaces.guess = guess
+    before = spaces.n_eigensolves
     solution = search(spaces)
-    return replace(solution, n_eigensolves=n_eigensolves + spaces.n_eigensolves)
+    n_eigensolves += spaces.n_eigensolves - before
+    return replace(solution, n_eigensolves=n_eigensolves, found_in=spaces)
 
 
 def search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: int) -> Solution:
@@ -63,19 +60,6 @@ def spaces_of(operand: Operand, rank: int) -> Spaces:
     if operand.matrices is None:
         return _growing_basis(operand, rank)
     return (ThinSpaces if _is_thin(operand, rank) else Eigenspaces)(operand, rank)
-
-
-def _bases(
-    operand: Operand, rank: int, start: Solution | None, on_one_line: bool
-) -> Iterator[GrowingBasis]:
-    """The bases worth a try, the fastest first; one that was grown for ``start`` serves again."""
-    if start is not None and isinstance(start.found_in, GrowingBasis):
-        yield start.found_in
-    elif _is_thin(operand, rank):
-        yield _growing_basis(operand, rank)
-    d, enough = operand.n_features, max(_SNAPSHOTS_FROM, _SNAPSHOTS_PER_RANK * rank)
-    if on_one_line and operand.matrices is not None and d >= enough:
-        yield SnapshotBasis(operand, rank, limit=d // 2)
 
 
 def _is_thin(operand: Operand, rank: int) -> bool:

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors by LAPACK, whichever of its drivers finds them."""
+"""Eigenvalues and eigenvectors by LAPACK; where one driver fails, by another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scipy.linalg import eigh
 
 from fairpca._typing import Array
 
-_FULL_DRIVER_UP_TO = 128  # below, computing all eigenvectors is as fast as computing some
+_FULL_DRIVER_UP_TO = 128  # features up to which all eigenvectors take no longer than some
 
 
 def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
@@ -33,10 +33,7 @@ def descending(M: Array) -> tuple[Array, Array]:
 
 
 def eigen(M: Array) -> tuple[Array, Array]:
-    """All eigenvalues, ascending, and eigenvectors; by another driver where one fails.
-
-    Of a matrix or of a stack of them.
-    """
+    """All eigenvalues, ascending, and eigenvectors of a matrix or of a stack of matrices."""
     try:
         values, vectors = np.linalg.eigh(M)
     except np.linalg.LinAlgError:

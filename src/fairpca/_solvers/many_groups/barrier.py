@@ -28,6 +28,12 @@ infeasible problem, or one without interior, still has a path. It rises as ``mu`
 a span that is still small constraints may look infeasible that are not.
 
 Cost of a step, with m columns in ``V``: one m x m eigendecomposition and ``4 k m^3`` flops.
+
+:func:`follow` follows the path of maximisers, which ends at the best prices as ``mu`` goes to zero.
+With few features it does so in the whole space, otherwise in a growing span: the top eigenvectors
+at each point of the path are added while the dual value within the span exceeds the true one by
+more than the present gap of the path. The span ends with a few dozen vectors after ten to twenty
+eigen-solves, however many features there are.
 """
 
 from __future__ import annotations
@@ -37,50 +43,31 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from fairpca._moments.tolerances import EPS
 from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.decompose import eigen
+from fairpca._solvers.many_groups.workspace import MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
 
-_MAX_PRICE = 1e6
-_CENTRED = 0.3  # Newton decrement below which the tangent can be trusted
-_MAX_STEPS = 60
-_RIDGE = 1e-14
+_FIRST_MU, _LAST_MU = 0.1, 1e-9  # in units of the errors; a smaller mu only adds rounding
+_MAX_PRICE = 1e6  # a limit with a higher price counts as one that cannot be kept
+_CENTRED = 0.3  # the tangent can be trusted below this Newton decrement
+_PACE = (0.1, 0.1, 0.3, 1.0, 3.0)  # factor of the next reduction of mu, by Newton steps needed
 
 
 @dataclass(frozen=True)
 class Centre:
-    """A point on (or near) the central path.
+    """A point on (or near) the central path."""
 
-    Attributes
-    ----------
-    prices : ndarray of shape (n,)
-        ``y``.
-    mu : float
-        Barrier parameter.
-    weights : ndarray of shape (k,)
-        ``w = c + A'y``.
-    value : float
-        Dual value without the barrier, for the matrices in the span.
-    vectors, occupations : ndarrays of shape (m, m) and (m,)
-        Eigenvectors of ``W`` and eigenvalues of ``S``, ascending.
-    slack : ndarray of shape (n,)
-        What the rows leave unused at ``S``, negative where they are violated.
-    newton, tangent : ndarrays of shape (n,)
-        Newton step at this ``mu``, and ``dy/dmu`` along the path.
-    steps : int
-        Newton steps taken to get here.
-    """
-
-    prices: Array
+    prices: Array  # y
     mu: float
-    weights: Array
-    value: float
-    vectors: Array
-    occupations: Array
-    slack: Array
-    newton: Array
-    tangent: Array
-    steps: int
+    value: float  # of the dual without the barrier, in the span
+    vectors: Array  # eigenvectors of W, as columns
+    occupations: Array  # eigenvalues of S, ascending
+    slack: Array  # what the rows leave unused at S, negative where they are violated
+    newton: Array  # Newton step at this mu
+    tangent: Array  # dy/dmu along the path
+    steps: int  # Newton steps taken to get here
 
 
 @dataclass(frozen=True)
@@ -98,47 +85,19 @@ class _Evaluation:
 
 
 class SmoothedDual:
-    """The function ``f`` of the module docstring, for one problem in one span.
+    """The function ``f`` of the module docstring, for a problem in units and the present span."""
 
-    Parameters
-    ----------
-    problem : LinearProblem
-        Scaled, so that errors and prices are of order one.
-    matrices : ndarray of shape (k, m, m)
-        ``V' C_g V``, with m > rank.
-    traces : ndarray of shape (k,)
-        Traces of the matrices before projection.
-    rank : int
-
-    Attributes
-    ----------
-    n_terms : int
-        Logarithms in the barrier: the duality gap on the path is at most ``mu * n_terms``.
-    n_evaluations : int
-        Eigendecompositions so far.
-    """
-
-    def __init__(self, problem: LinearProblem, matrices: Array, traces: Array, rank: int) -> None:
-        self.problem = problem
-        self.matrices = matrices
-        self.traces = traces
-        self.rank = rank
-        self.n_terms = 2 * matrices.shape[1] + 2 * len(problem.limits)
-        self.n_evaluations = 0
+    def __init__(self, work: Workspace, problem: LinearProblem) -> None:
+        self.problem, self.rank = problem, work.rank
+        self.matrices, self.traces = work.matrices, work.traces
+        #: Number of logarithms; the duality gap on the path is at most ``mu`` times as large.
+        self.n_terms = 2 * self.matrices.shape[1] + 2 * len(problem.limits)
+        self.n_evaluations = 0  # eigendecompositions so far
 
     def centre(self, prices: Array, mu: float, tol: float = _CENTRED) -> Centre:
         """Maximise ``f`` from strictly feasible prices by damped Newton steps.
 
-        Parameters
-        ----------
-        prices : ndarray of shape (n,)
-        mu : float
-        tol : float
-            Newton decrement to stop at. Rounding may stop it earlier.
-
-        Returns
-        -------
-        Centre
+        They stop at a Newton decrement of ``tol``, or where rounding leaves nothing to gain.
         """
         if not self._allowed(prices, mu):
             raise ArithmeticError("rounding has moved the prices out of their limits")
@@ -146,7 +105,7 @@ class SmoothedDual:
         steps = 0
         while True:
             newton, tangent, decrement = self._directions(prices, mu, at)
-            if decrement < tol or steps == _MAX_STEPS:
+            if decrement < tol or steps == MAX_STEPS:
                 break
             better = self._search(at, newton, decrement, mu)
             if better is None:
@@ -157,7 +116,6 @@ class SmoothedDual:
         return Centre(
             prices=prices,
             mu=mu,
-            weights=at.weights,
             value=self._bound(prices, at.weights, at.eigenvalues),
             vectors=at.vectors,
             occupations=at.filled,
@@ -170,11 +128,7 @@ class SmoothedDual:
     def predict(self, centre: Centre, mu: float) -> tuple[Array, float]:
         """Follow the tangent towards a smaller ``mu``, stopping short of the price limits.
 
-        Returns
-        -------
-        prices : ndarray of shape (n,)
-        mu : float
-            The parameter the prices belong to, not below the one asked for.
+        The prices come with the ``mu`` they belong to, which is not below the one asked for.
         """
         step = centre.newton + (mu - centre.mu) * centre.tangent
         while self._reach(centre.prices, step, centre.mu) <= 1.02 and mu < 0.9 * centre.mu:
@@ -280,7 +234,7 @@ class SmoothedDual:
         levels = unit[:, np.newaxis] * problem.levels
         levels /= np.linalg.norm(levels, axis=0)
         kkt = np.zeros((n + n_levels, n + n_levels))
-        kkt[:n, :n] = N * np.outer(unit, unit) + _RIDGE * np.eye(n)
+        kkt[:n, :n] = N * np.outer(unit, unit) + 64 * EPS * np.eye(n)
         kkt[:n, n:], kkt[n:, :n] = levels, levels.T
         right = np.zeros((n + n_levels, 2))
         right[:n] = unit[:, np.newaxis] * np.column_stack([gradient, d_gradient])
@@ -318,3 +272,43 @@ def _occupy(eigenvalues: Array, rank: int, mu: float) -> tuple[float, Array, Arr
         rtol=1e-15,
     )
     return theta, *fill(theta)
+
+
+@dataclass(frozen=True)
+class PathEnd:
+    """Last centre of the central path, the prices it leads to, and the best proof on the way."""
+
+    centre: Centre
+    prices: Array
+    proof: Proof
+
+
+def follow(work: Workspace, problem: LinearProblem, tol: float, ceiling: float = np.inf) -> PathEnd:
+    """Follow the central path to its end, or until the bound passes a ceiling; all in units."""
+    last_mu = max(_LAST_MU, 1e-2 * tol, 10.0 * work.noise)
+    prices, mu, shrink = problem.start, _FIRST_MU, 0.1
+    best = Proof(prices, -np.inf)
+    dual, before = SmoothedDual(work, problem), None
+    for _ in range(5 * MAX_STEPS):
+        last = mu <= last_mu
+        centre = dual.centre(prices, mu, 1e-2) if last else dual.centre(prices, mu)
+        if last and before is not None and centre.value < before.value - mu * dual.n_terms:
+            centre = before  # no centre has so small a value: rounding ended Newton's method
+        prices = dual.limit(centre) if last else centre.prices
+        here = dual.value(prices) if last else centre.value
+        proof = Proof(prices, here) if work.closed else work.prove(problem, prices)
+        best = max(best, proof, key=lambda proof: proof.bound)
+        allowed = max(1e-3 * tol, work.noise, 0.0 if last else 0.1 * mu * dual.n_terms)
+        missing = here - proof.bound > allowed and best.bound <= ceiling
+        if missing and proof.reach is not None and work.grow(proof.reach):
+            dual, before, prices = SmoothedDual(work, problem), None, centre.prices
+            continue
+        if last or best.bound > ceiling:
+            break
+        shrink = float(np.clip(shrink * _PACE[min(centre.steps, 4)], 1e-3, 0.5))
+        prices, mu = dual.predict(centre, max(mu * shrink, last_mu))
+        before = centre
+    if work.closed:
+        work.spaces.n_eigensolves += dual.n_evaluations
+        best = work.prove(problem, best.prices)
+    return PathEnd(centre, prices, best)

@@ -1,4 +1,4 @@
-"""The best projection nearby: sequential quadratic programming over subspaces.
+"""Descent to the best projection nearby: sequential quadratic programming over subspaces.
 
 Subspaces near ``U`` are written ``U + N X`` with ``N`` the complement. With ``U'WU = diag(a)`` and
 ``N'WN = diag(b)``, for small ``X``::
@@ -6,9 +6,9 @@ Subspaces near ``U`` are written ``U + N X`` with ``N`` the complement. With ``U
     R_g(U + N X) = R_g(U) + <J_g, X> + ...      J_g = -2 N'C_g U
     w'R(U + N X): second-order term  sum_ji (a_i - b_j) X_ji^2  =  sum_ji D_ji X_ji^2 / 2
 
-so the quadratic program is diagonal in ``X``: ``X = -(sum_g w_g J_g) / D`` for the multipliers of a
-program in the k errors alone, ``R - G w`` with ``G_gh = <J_g, J_h / D>``. Near a strict optimum it
-converges quadratically, and its multipliers are the prices that prove the optimum to be one.
+so the quadratic program is diagonal in ``X``: ``X = -(sum_g w_g J_g) / D``, with the multipliers of
+a program in the k errors alone, ``R - G w`` with ``G_gh = <J_g, J_h / D>``. Near a strict optimum
+the descent converges quadratically, and its multipliers are prices that prove the optimum.
 """
 
 from __future__ import annotations
@@ -20,67 +20,42 @@ from scipy.optimize import nnls
 
 from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.decompose import eigen
-from fairpca._solvers.many_groups.workspace import Workspace
+from fairpca._solvers.many_groups.workspace import KEPT, LEAST_CURVATURE, MAX_STEPS, Workspace
 from fairpca._typing import Array
 
-_MAX_STEPS = 60
-_LEAST_CURVATURE = 1e-8
-_PROXIMITY = 1e-6
-KEPT = 8.0  # times rounding: limits are kept to within this
+_PROXIMITY = 1e-6  # weight of the old prices, which makes the program for new ones strictly convex
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A subspace and how well it does.
+    """A subspace of the span and how well it does, in units."""
 
-    Attributes
-    ----------
-    basis : ndarray of shape (m, r)
-    errors : ndarray of shape (k,)
-    value, violation : float
-        Objective and largest violation of a row, in the problem's units.
-    prices : ndarray of shape (n,)
-        The multipliers of the last quadratic program.
-    """
-
-    basis: Array
+    basis: Array  # m x r
     errors: Array
-    value: float
-    violation: float
-    prices: Array
+    value: float  # the objective
+    violation: float  # largest violation of a row
+    prices: Array  # multipliers of the last quadratic program
 
     def better(self, other: Candidate, kept: float) -> Candidate:
-        """The one that keeps to the limits, to within ``kept``, and among such the lower one."""
+        """The candidate that exceeds the limits less; of two that keep them, the lower one."""
         mine, theirs = ((max(one.violation, kept), one.value) for one in (self, other))
         return other if theirs < mine else self
 
 
 def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array) -> Candidate:
-    """Descend from a subspace to one that no small change improves.
+    """Descend from a subspace of the span to one that no small change improves.
 
-    Parameters
-    ----------
-    basis : ndarray of shape (m, r)
-        Where to start.
-    work : Workspace
-    problem : LinearProblem
-        In units.
-    prices : ndarray of shape (n,)
-        First guess of the multipliers.
-
-    Returns
-    -------
-    Candidate
+    The problem is in units; ``prices`` are a first guess of the multipliers.
     """
-    damping = _LEAST_CURVATURE
+    damping = LEAST_CURVATURE
     best = _candidate(basis, work, problem, prices)
-    for _ in range(_MAX_STEPS):
+    for _ in range(MAX_STEPS):
         try:
             U, step, prices, promised = _quadratic_step(best, work, problem, prices, damping)
         except (np.linalg.LinAlgError, RuntimeError):  # from LAPACK and nnls: numbers out of range
             break
         penalty = 2.0 * (1.0 + np.abs(prices).sum())
-        # The last step lowers nothing that could be measured, but doubles the digits of the basis.
+        # The last step gains nothing measurable, but doubles the correct digits of the basis.
         last = promised <= work.noise
         least = -penalty * work.noise if last else 0.0
         length, gain = 1.0, least
@@ -93,7 +68,7 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
             length *= 0.5
         if gain > least:
             best = trial
-            damping = max(damping / 10.0, _LEAST_CURVATURE) if length == 1.0 else damping
+            damping = max(damping / 10.0, LEAST_CURVATURE) if length == 1.0 else damping
         else:
             damping = 100.0 * max(damping, 1e-6)
         if (last and best.violation <= KEPT * work.noise) or damping > 1e3:
@@ -104,7 +79,7 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
 def _quadratic_step(
     at: Candidate, work: Workspace, problem: LinearProblem, prices: Array, damping: float
 ) -> tuple[Array, Array, Array, float]:
-    """A basis of the same subspace, the change to add to it, prices, and the gain it promises."""
+    """A basis of the same subspace, the step from it, prices, and the gain that is promised."""
     W = work.weighted(problem.weights(prices))
     N = np.linalg.qr(at.basis, mode="complete")[0][:, work.rank :]
     a, turn_u = eigen(at.basis.T @ W @ at.basis)
@@ -125,9 +100,9 @@ def _candidate(basis: Array, work: Workspace, problem: LinearProblem, prices: Ar
 def _multipliers(scaled: Array, errors: Array, problem: LinearProblem, prices: Array) -> Array:
     """Prices of the quadratic program in which the errors are ``R - G w``.
 
-    They minimise ``w'Gw / 2 - w'R + b'y`` subject to ``y >= 0`` and ``B'y = -q``: nonnegative least
-    squares, once a proximal term has made it strictly convex and the levels are priced in. ``G`` is
-    given by its factor ``J / sqrt(D)``, of shape (k, r, m - r).
+    They minimise ``w'Gw / 2 - w'R + b'y`` subject to ``y >= 0`` and ``B'y = -q``. With a proximal
+    term, and a penalty in place of the equations, that is nonnegative least squares. ``scaled`` is
+    the factor ``J / sqrt(D)`` of ``G``, of shape (k, r, m - r).
     """
     flat = scaled.reshape(len(scaled), -1)
     values, vectors = eigen(flat @ flat.T)

@@ -14,10 +14,10 @@ concave; its maximum is the value of the relaxation ``0 <= P <= I``, ``tr P = r`
 
 The quick way is tried first: descend from a projection near the answer, such as PCA, and see
 whether the multipliers found there prove it to be the best. They do wherever the relaxation is
-tight and no eigenvalues cross. Otherwise the maximum of ``q`` is found by following the central
-path, and a projection near it by recovery. The gap between value and bound is zero up to rounding
-where the relaxation is tight, as it always is for two groups; elsewhere it is at least the price of
-asking for rank r.
+tight and no eigenvalues cross. Otherwise the central path leads to the maximum of ``q``, and
+recovery to a projection near it. The gap between value and bound is zero up to rounding where the
+relaxation is tight, as it always is for two groups; elsewhere it is at least the price of asking
+for rank r.
 """
 
 from __future__ import annotations
@@ -32,20 +32,16 @@ import numpy as np
 from fairpca._problems.linear import LinearProblem
 from fairpca._problems.solution import Objective, Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._solvers.many_groups.barrier import balanced
-from fairpca._solvers.many_groups.central_path import follow
-from fairpca._solvers.many_groups.descent import KEPT, Candidate, descend
+from fairpca._solvers.many_groups.barrier import balanced, follow
+from fairpca._solvers.many_groups.descent import Candidate, descend
 from fairpca._solvers.many_groups.recovery import recover
-from fairpca._solvers.many_groups.workspace import Proof, Workspace
+from fairpca._solvers.many_groups.workspace import KEPT, MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
-
-EQUAL = 1e-8  # of the unit: limits are met, and groups equal, to within this
-_MAX_ROUNDS = 20  # of descent and growth
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where to start from: a projection in the span, by default PCA, and prices of the rows."""
+    """Where a search starts: at a projection in the span, by default PCA, and at prices."""
 
     basis: Array | None = None
     prices: Array | None = None
@@ -56,37 +52,23 @@ _FROM_PCA = Start()
 
 @dataclass(frozen=True)
 class Minimum:
-    """The best projection found for a problem that is linear in the group errors, and its proof.
+    """The best projection found for a problem that is linear in the group errors, and its proof."""
 
-    Attributes
-    ----------
-    basis : ndarray of shape (d, r)
-    errors : ndarray of shape (k,)
-    value, bound : float
-        The objective, and what it is proven to be at least.
-    prices : ndarray of shape (n,)
-        Of the rows of the problem; they prove the bound.
-    weights : ndarray of shape (k,)
-        Of the groups, at these prices.
-    violation : float
-        Largest amount by which a row is violated.
-    """
-
-    basis: Array
+    basis: Array  # d x r
     errors: Array
-    value: float
-    bound: float
-    prices: Array
-    weights: Array
-    violation: float
+    value: float  # the objective
+    bound: float  # its proven lower bound
+    prices: Array  # prices of the rows, which prove the bound
+    weights: Array  # weights of the groups at these prices
+    violation: float  # largest amount by which a row is violated
 
     @property
     def found(self) -> dict[str, Any]:
-        """The projection, without what is proven of it."""
+        """The projection, without the bound."""
         return {"basis": self.basis, "errors": self.errors, "violation": self.violation}
 
     def or_instead(self, known: Solution, work: Workspace) -> Minimum:
-        """The projection of a known solution, where the one found does not keep to the limits.
+        """A known projection instead, where the one found exceeds the limits.
 
         The objective is the overall error.
         """
@@ -95,9 +77,17 @@ class Minimum:
         value = float(work.spaces.shares @ known.errors)
         return replace(self, basis=known.basis, errors=known.errors, violation=0.0, value=value)
 
-    def solution(self, work: Workspace, objective: Objective, status: Status) -> Solution:
-        """The same as what every solver returns."""
-        privileged, harmed = best_and_worst(work.pca.errors, work.spaces.compared)
+    def solution(
+        self, work: Workspace, objective: Objective, status: Status, error_gap: float | None = None
+    ) -> Solution:
+        """The form in which every solver returns its answer.
+
+        ``error_gap`` tells how far the overall error can be from the least one; where the overall
+        error is the objective, it is the gap.
+        """
+        privileged, harmed = best_and_worst(
+            work.pca.errors, work.spaces.traces, work.spaces.compared
+        )
         return Solution(
             basis=self.basis,
             errors=self.errors,
@@ -110,6 +100,9 @@ class Minimum:
             privileged=privileged,
             harmed=harmed,
             violation=self.violation,
+            extras={
+                "error_gap_": max(self.value - self.bound if error_gap is None else error_gap, 0.0)
+            },
         )
 
 
@@ -117,9 +110,10 @@ def minimise(
     work: Workspace,
     problem: LinearProblem,
     tol: float,
-    ceiling: float = inf,
     start: Start = _FROM_PCA,
-) -> Minimum | None:
+    *,
+    nearby_only: bool = False,
+) -> Minimum:
     """Solve one problem that is linear in the group errors.
 
     Parameters
@@ -128,24 +122,32 @@ def minimise(
     problem : LinearProblem
     tol : float
         Gap to reach, relative to the value, or to the unit where the value may be zero.
-    ceiling : float
-        No projection within the limits can have a larger objective.
     start : Start
-        Near the answer.
+        A point near the answer.
+    nearby_only : bool
+        Whether the optimum next to the start is good enough, proven or not.
+    """
+    problem = problem.in_units(work.unit)
+    found, proof = _nearby(work, problem, tol, start)
+    if not nearby_only:
+        found, proof = _improved(work, problem, tol, inf, found, proof)
+    return _minimum(work, problem, found, proof)
 
-    Returns
-    -------
-    Minimum or None
-        None when the bound passes the ceiling, which proves that no projection keeps to the limits.
+
+def minimise_below(
+    work: Workspace, problem: LinearProblem, tol: float, ceiling: float
+) -> Minimum | None:
+    """The same where no projection within the limits has an objective above the ceiling.
+
+    None where the bound is above the ceiling: it proves that no projection keeps to the limits.
     """
     problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
-    found, proof = _nearby(work, problem, tol, start)
-    if proof.bound <= ceiling and not _proven(work, problem, found, proof, tol):
-        # Should the path leave the range of the arithmetic, what was found and proven stands.
-        with suppress(np.linalg.LinAlgError, ArithmeticError):
-            found, proof = _anywhere(work, problem, tol, ceiling, found, proof)
-    if proof.bound > ceiling:
-        return None
+    found, proof = _nearby(work, problem, tol, _FROM_PCA)
+    found, proof = _improved(work, problem, tol, ceiling, found, proof)
+    return None if proof.bound > ceiling else _minimum(work, problem, found, proof)
+
+
+def _minimum(work: Workspace, problem: LinearProblem, found: Candidate, proof: Proof) -> Minimum:
     return Minimum(
         basis=work.basis @ found.basis,
         errors=found.errors * work.unit,
@@ -169,12 +171,11 @@ def minimise_in_face(
     if block.shape[1] == inner.rank:
         return None
     found = minimise(inner, problem, tol)
-    assert found is not None  # without a ceiling there is always an answer
     return replace(found, basis=np.hstack([work.basis @ fixed, found.basis]))
 
 
 def _allowed(work: Workspace, problem: LinearProblem, value: float, tol: float) -> float:
-    """The gap at which to end: relative to what is minimised, unless that may vanish."""
+    """The gap at which to end, relative to what is minimised unless that may vanish."""
     scale = 1.0 if len(problem.level_cost) == 2 else abs(value)
     return max(tol * scale, KEPT * work.noise)
 
@@ -189,10 +190,10 @@ def _proven(
 def _nearby(
     work: Workspace, problem: LinearProblem, tol: float, start: Start
 ) -> tuple[Candidate, Proof]:
-    """What descent from the start leads to, and what its multipliers prove."""
+    """Where descent from the start ends, and what its multipliers prove."""
     basis = work.principal() if start.basis is None else work.basis.T @ start.basis
     prices = problem.start if start.prices is None else start.prices
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(MAX_STEPS):
         found = descend(basis, work, problem, prices)
         proof = _priced(work, problem, found.prices, certain=False)
         if proof.reach is None or _proven(work, problem, found, proof, tol):
@@ -204,6 +205,23 @@ def _nearby(
     return found, proof if proof.certain else _priced(work, problem, found.prices)
 
 
+def _improved(
+    work: Workspace,
+    problem: LinearProblem,
+    tol: float,
+    ceiling: float,
+    nearby: Candidate,
+    known: Proof,
+) -> tuple[Candidate, Proof]:
+    """The end of the central path and a projection near it, where what is known is not proven."""
+    if known.bound > ceiling or _proven(work, problem, nearby, known, tol):
+        return nearby, known
+    # Should the path leave the range of the arithmetic, what is known stands.
+    with suppress(np.linalg.LinAlgError, ArithmeticError):
+        return _anywhere(work, problem, tol, ceiling, nearby, known)
+    return nearby, known
+
+
 def _anywhere(
     work: Workspace,
     problem: LinearProblem,
@@ -212,7 +230,6 @@ def _anywhere(
     nearby: Candidate,
     known: Proof,
 ) -> tuple[Candidate, Proof]:
-    """The end of the central path and a projection near it, unless those known are better."""
     end = follow(work, problem, tol, ceiling)
     proof = max(known, end.proof, key=lambda proof: proof.bound)
     if proof.bound > ceiling:
@@ -220,8 +237,8 @@ def _anywhere(
     target = proof.bound + _allowed(work, problem, nearby.value, tol)
     found = recover(work, problem, end.centre, end.prices, target)
     if found.value - proof.bound > _allowed(work, problem, found.value, tol):
-        # Multipliers are exact, zeros included, where the path only tends to its end slowly: at a
-        # row that is active at no price.
+        # At a row that is active at no price the path approaches its end slowly, whereas the
+        # multipliers of the descent are exact, zeros included.
         proof = max(proof, _priced(work, problem, found.prices), key=lambda proof: proof.bound)
     new = work.basis.shape[1] - len(nearby.basis)
     nearby = replace(nearby, basis=np.pad(nearby.basis, ((0, new), (0, 0))))

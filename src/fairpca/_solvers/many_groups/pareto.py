@@ -7,37 +7,38 @@ the least overall error among the projections of least largest error, a lexicogr
 
 * At the end either all groups compared are equal, or the worst-off one is at its best.
 * ``max_error_increase`` stops where the overall error is spent.
-* ``max_disparity`` stops where the spread is small enough, the first time that it is, looked at
-  after every eighth of the way in ``c``: with more than two groups the spread may rise in between.
+* ``max_disparity`` stops at the first ``c`` at which the spread is small enough. The way is looked
+  at in eight steps, because the spread of more than two groups may rise in between. The projections
+  on it are found by descent, each from the one before; a proof is sought for the last one only.
 * ``fraction`` stops at a part of the way in ``c``.
 
-What is certified: at the end and within an error budget that no projection has a smaller largest
-error; elsewhere that none with as small a largest error has a smaller overall error. The latter is
-known at the end as well, as ``error_gap_``.
+The certificate says, at the end and within an error budget, that no projection has a smaller
+largest error; elsewhere that no projection with as small a largest error has a smaller overall
+error. At the end, ``error_gap_`` tells how far the latter can be from true.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isinf, nan
+from functools import cached_property
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
-from fairpca._problems.fair import FairProblem
 from fairpca._problems.linear import least_error, least_maximum
+from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.growing import Spaces
-from fairpca._solvers.many_groups.dual import EQUAL, Minimum, Start, minimise, minimise_in_face
-from fairpca._solvers.many_groups.workspace import Workspace
+from fairpca._solvers.eigenspaces.many_features import Spaces
+from fairpca._solvers.many_groups.dual import Minimum, Start, minimise, minimise_in_face
+from fairpca._solvers.many_groups.workspace import MAX_STEPS, Workspace
 from fairpca._solvers.pca import solve_pca
-from fairpca._threads import computed_once
 from fairpca._typing import Array
 
-_LOOKS = 8  # at the spread, on the way from PCA to the end
-_NARROWINGS = 30
-_HIGH_PRICES = np.array([1.0, 0.1, 10.0])  # of the largest error, for one of the overall error
+_LOOKS = 8  # steps in which the spread is looked at on the way from PCA to the end
+_WALKS = 3  # walks in search of a spread, at most
+_HIGH_PRICES = np.array([1.0, 0.1, 10.0])  # prices to try for the largest error at the end
 
 
 def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
@@ -45,13 +46,26 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
     frontier = EfficientFrontier(spaces, tol)
     if problem.fraction is not None:
         return frontier.part(problem.fraction)
-    if frontier.spread(frontier.pca.errors) <= problem.max_disparity + frontier.rounding:
+    if is_fair(frontier.spread(frontier.pca.errors), problem.max_disparity, frontier.work):
         return replace(frontier.pca, status=Status.ALREADY_FAIR)
-    if not isinf(problem.max_error_increase):
-        return frontier.within_budget(problem.max_error_increase)
+    max_error = largest_error_allowed(problem, frontier.work)
+    if max_error < inf:
+        return frontier.within_budget(max_error)
     if problem.max_disparity > 0:
         return frontier.first_within(problem.max_disparity)
     return frontier.end
+
+
+def is_fair(spread: float, max_spread: float, work: Workspace) -> bool:
+    """Whether a spread is within the one allowed, or so small that the groups count as equal."""
+    return spread <= max(max_spread + work.rounding, work.parity)
+
+
+def largest_error_allowed(problem: FairProblem, work: Workspace) -> float:
+    """The overall error that a problem allows; infinite where no projection can exceed it."""
+    shares = work.spaces.shares
+    limit = (1.0 + problem.max_error_increase) * float(shares @ work.pca.errors)
+    return limit if limit < float(shares @ work.spaces.traces) else inf
 
 
 class EfficientFrontier:
@@ -72,20 +86,18 @@ class EfficientFrontier:
     def spread(self, errors: Array) -> float:
         return float(np.ptp(errors[self.compared]))
 
-    @computed_once
+    @cached_property
     def lowest(self) -> Minimum:
         """A projection of least largest error."""
         problem = least_maximum(np.zeros(len(self.shares)), self.compared)
-        found = minimise(self.work, problem, self.tol)
-        assert found is not None  # without a ceiling there is always an answer
-        return found
+        return minimise(self.work, problem, self.tol)
 
-    @computed_once
+    @cached_property
     def _last_point(self) -> tuple[Minimum, float]:
-        """The end of the frontier, and a bound of the overall error there.
+        """The end of the frontier, and a lower bound of the overall error there.
 
         Where the least largest error is certain, the projections that have it differ in tied
-        eigenvectors only, of which the best for the overall error are taken.
+        eigenvectors only. The best of these for the overall error is taken.
         """
         lowest, best = self.lowest, self.lowest
         if self.highest <= lowest.value + self.rounding:
@@ -102,10 +114,10 @@ class EfficientFrontier:
         return best, self._least_error_at_the_end(prices)
 
     def _least_error_at_the_end(self, prices: Array) -> float:
-        """A bound of the overall error of the projections of least largest error.
+        """A lower bound of the overall error of the projections of least largest error.
 
-        The price of the largest error is infinite there. A high one proves nearly as much; how
-        high is best depends on how well the least largest error is known.
+        The price of the largest error is infinite there. A high price proves nearly as much; which
+        one is best depends on how well the least largest error is known.
         """
         lowest, unit = self.lowest, self.work.unit
         problem = least_error(self.shares, self.compared, cap=lowest.value).in_units(unit)
@@ -123,26 +135,23 @@ class EfficientFrontier:
         return self._worst(best, self._status(best, Status.WORST_OFF_BEST), least)
 
     def _status(self, found: Minimum, otherwise: Status) -> Status:
-        equal = self.spread(found.errors) <= self.rounding + EQUAL * self.work.unit
-        return Status.PARITY if equal else otherwise
+        return Status.PARITY if self.spread(found.errors) <= self.work.parity else otherwise
 
     def _as_pca(self) -> dict[str, Any]:
         """PCA as the projection of a minimum."""
         return {"basis": self.pca.basis, "errors": self.pca.errors, "violation": 0.0}
 
-    def within_budget(self, max_increase: float) -> Solution:
-        """Least largest error at an overall error of at most ``1 + max_increase`` times PCA's."""
-        limit = (1 + max_increase) * self.pca.value
+    def within_budget(self, limit: float) -> Solution:
+        """Least largest error at an overall error of at most ``limit``."""
         if limit <= self.pca.value + self.rounding:
             return self._at_no_cost()
         nothing = np.zeros(len(self.shares))
         problem = least_maximum(nothing, self.compared, shares=self.shares, max_error=limit)
         found = minimise(self.work, problem, self.tol)
-        assert found is not None  # without a ceiling there is always an answer
         if found.violation > self.rounding:
             found = replace(found, **self._as_pca())
         left, price = limit - float(self.shares @ found.errors), float(found.prices[-1])
-        if left > self.rounding or price <= EQUAL:
+        if left > self.rounding or price <= self.tol:
             end = self.end
             if self.shares @ end.errors <= limit + self.rounding:
                 return end
@@ -157,8 +166,7 @@ class EfficientFrontier:
             free = replace(self.lowest, **self._as_pca(), bound=self.highest)
         elif free.violation > self.rounding or not self.compared.all():
             problem = least_maximum(np.zeros(len(self.shares)), self.compared)
-            free = minimise_in_face(self.work, problem, self.shares, self.tol)
-            assert free is not None  # as above
+            free = minimise_in_face(self.work, problem, self.shares, self.tol) or free
         return self._worst(free, self._status(free, Status.ERROR_BUDGET), self.pca.bound)
 
     def part(self, fraction: float) -> Solution:
@@ -168,27 +176,59 @@ class EfficientFrontier:
             return self.end
         if c >= self.highest - self.rounding:
             return replace(self.pca, status=Status.STOPPED)
-        return self._error(self.at(c), Status.STOPPED)
+        return self._at(c).solution(self.work, "error", Status.STOPPED)
 
-    def at(self, c: float) -> Minimum:
-        """Least overall error with no group compared above ``c``; quick near the ``c`` before."""
+    def _at(self, c: float, *, nearby_only: bool = False) -> Minimum:
+        """Least overall error with no group compared above ``c``.
+
+        The search starts where the one before it ended, so take values of ``c`` in order. With
+        ``nearby_only`` it may end at a local optimum.
+        """
         problem = least_error(self.shares, self.compared, cap=c)
-        found = minimise(self.work, problem, self.tol, start=self._near)
-        assert found is not None  # without a ceiling there is always an answer
+        found = minimise(self.work, problem, self.tol, self._near, nearby_only=nearby_only)
+        if nearby_only and found.violation > self.rounding:
+            return self._at(c)
         self._near = Start(found.basis, found.prices)
         return found if found.violation <= self.rounding else found.or_instead(self.end, self.work)
 
     def first_within(self, max_spread: float) -> Solution:
-        """The first projection seen from PCA whose spread is at most ``max_spread``."""
-        above, too_wide = self.highest, self.spread(self.pca.errors) - max_spread
-        for c in np.linspace(self.highest, self.lowest.value, _LOOKS + 1)[1:].tolist():
-            found = self._last_as_least_error() if c == self.lowest.value else self.at(c)
+        """The first projection seen from PCA whose spread is at most ``max_spread``.
+
+        The proof of the projection where a walk ended may come with another one that has less
+        overall error but too large a spread. Then one more walk starts from there.
+        """
+        ends: list[Minimum] = []
+        c, errors = self.highest, self.pca.errors
+        for _ in range(_WALKS):
+            met = self._walk(c, errors, max_spread)
+            if met is None:
+                break
+            c, found = met
+            proof = found
+            if found.value - found.bound > self.tol * found.value:
+                self._near = Start(found.basis)
+                proof = self._at(c)
+            errors = proof.errors
+            if self.spread(errors) <= max_spread + self.rounding:
+                ends.append(proof)
+                break
+            ends.append(replace(proof, **found.found, value=found.value))
+        if not ends:
+            return self.end
+        best = min(ends, key=lambda end: end.value)
+        return best.solution(self.work, "error", Status.DISPARITY_BUDGET)
+
+    def _walk(self, c: float, errors: Array, max_spread: float) -> tuple[float, Minimum] | None:
+        """The first ``c`` below a given one, with its errors, at which the spread is met."""
+        above, too_wide = c, self.spread(errors) - max_spread
+        for below in np.linspace(c, self.lowest.value, _LOOKS + 1)[1:].tolist():
+            last = below == self.lowest.value
+            found = self._last_as_least_error() if last else self._at(below, nearby_only=True)
             excess = self.spread(found.errors) - max_spread
             if excess <= self.rounding:
-                found = self._narrowed((c, excess, found), (above, too_wide), max_spread)
-                return self._error(found, Status.DISPARITY_BUDGET)
-            above, too_wide = c, excess
-        return self.end
+                return self._narrowed((below, excess, found), (above, too_wide), max_spread)
+            above, too_wide = below, excess
+        return None
 
     def _last_as_least_error(self) -> Minimum:
         """The end, as a minimum of the overall error."""
@@ -197,33 +237,27 @@ class EfficientFrontier:
 
     def _narrowed(
         self, met: tuple[float, float, Minimum], missed: tuple[float, float], max_spread: float
-    ) -> Minimum:
+    ) -> tuple[float, Minimum]:
         """The least overall error between a ``c`` that meets the spread and one that does not.
 
-        Regula falsi, with the Illinois rule: the end that stays counts half.
+        Regula falsi with the Illinois rule: the end that stays counts half.
         """
         (low, f_low, found), (high, f_high) = met, missed
-        for _ in range(_NARROWINGS):
+        for _ in range(MAX_STEPS):
             exact = self.spread(found.errors) >= max_spread - self.rounding
-            if exact or high - low <= EQUAL * self.highest:
+            if exact or high - low <= self.work.parity:
                 break
             c = high - f_high * (high - low) / (f_high - f_low)
-            trial = self.at(c)
+            trial = self._at(c, nearby_only=True)
             excess = self.spread(trial.errors) - max_spread
             if excess <= self.rounding:
                 low, f_low, found, f_high = c, min(excess, 0.0), trial, f_high / 2
             else:
                 high, f_high, f_low = c, excess, f_low / 2
-        return found
+        return low, found
 
     def _worst(self, found: Minimum, status: Status, least_error_bound: float) -> Solution:
         """Certified for its largest error; its overall error is at least ``least_error_bound``."""
         found = replace(found, value=self.largest(found.errors))
-        gap = float(self.shares @ found.errors) - least_error_bound
-        solution = found.solution(self.work, "worst", status)
-        return replace(solution, extras={"error_gap_": max(gap, 0.0)})
-
-    def _error(self, found: Minimum, status: Status) -> Solution:
-        """Certified for its overall error."""
-        solution = found.solution(self.work, "error", status)
-        return replace(solution, extras={"error_gap_": max(solution.gap, 0.0)})
+        error_gap = float(self.shares @ found.errors) - least_error_bound
+        return found.solution(self.work, "worst", status, error_gap)

@@ -1,25 +1,27 @@
 """From the relaxed solution of a k-group problem to a projection of rank r.
 
-The central path ends at ``P = V S V'`` whose occupations ``s_i`` are 1 or 0, or in between on the
-eigenvectors where eigenvalues r and r + 1 of ``W`` cross. Three steps follow.
+The central path ends at ``P = V S V'``. Its occupations ``s_i`` are 1 or 0, or lie in between on
+the eigenvectors where eigenvalues r and r + 1 of ``W`` cross. Three steps follow.
 
 **Face.** On those f eigenvectors ``W`` is a multiple of the identity, so every ``S`` with the same
 trace and the same active rows is optimal as well. A symmetric ``E`` with ``tr E = 0`` that leaves
-the active rows unchanged (the levels ``t`` may follow) exists while ``f (f + 1) / 2`` exceeds their
-number; moving along it until an occupation reaches 0 or 1 lowers f. What cannot be removed is at
-most ``floor(sqrt(2k + 1/4) - 3/2)`` beyond rank r, none for two groups.
+the active rows unchanged (the levels ``t`` may follow) exists while ``f (f + 1) / 2`` exceeds the
+number of active rows; moving along ``E`` until an occupation reaches 0 or 1 lowers f. The rank that
+remains exceeds r by at most ``floor(sqrt(2k + 1/4) - 3/2)``, by nothing for two groups.
 
 **Rounding.** ``U`` is the top-r eigenspace of ``S``.
 
 **Descent** from there (:mod:`fairpca._solvers.many_groups.descent`). At its end the rows hold to
 rounding, whatever the second step left open.
 
-A face may hold many subspaces of which the first found is not the best; a few more starts inside
-the fractional block are tried while the gap is open, until two of them have ended where the best
-one did.
+The descent may end at a local optimum, or where a row cannot be met. While the gap is open, a few
+more descents start from random subspaces, in turn inside the fractional block and anywhere in the
+span. They stop once four of them, two of each kind, end at the best value known.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.linalg import null_space
@@ -27,13 +29,13 @@ from scipy.linalg import null_space
 from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.decompose import eigen
 from fairpca._solvers.many_groups.barrier import Centre
-from fairpca._solvers.many_groups.descent import KEPT, Candidate, descend
-from fairpca._solvers.many_groups.workspace import Workspace
+from fairpca._solvers.many_groups.descent import Candidate, descend
+from fairpca._solvers.many_groups.workspace import KEPT, Workspace
 from fairpca._typing import Array, Mask
 
-_WHOLE = 1e-4  # an occupation this near to 0 or 1 is whole
-_RESTARTS = 6
-_FOUND_AGAIN = 2  # as often from other starts it is the best: of 496 open gaps none was missed
+_WHOLE = 1e-4  # an occupation this near to 0 or 1 counts as 0 or 1
+_RESTARTS = 6  # random starts of each kind, at most
+_FOUND_AGAIN = 4  # starts that end at the best value known before the search stops
 
 
 def recover(
@@ -43,43 +45,41 @@ def recover(
     prices: Array,
     target: float,
 ) -> Candidate:
-    """Find a rank-r projection near the relaxed solution.
+    """Find a rank-r projection near the relaxed solution of a problem in units.
 
-    Parameters
-    ----------
-    work : Workspace
-    problem : LinearProblem
-        In units.
-    centre : Centre
-        Last point of the central path.
-    prices : ndarray of shape (n,)
-        The prices it leads to.
-    target : float
-        Objective at which to stop trying other starts.
-
-    Returns
-    -------
-    Candidate
+    ``centre`` is the last point of the central path, ``prices`` are those it leads to. No other
+    start is tried once the objective has reached its target.
     """
-    rank, kept = work.rank, KEPT * work.noise
+    kept = KEPT * work.noise
     active = problem.equal | (centre.prices > centre.slack)
-    occupations = centre.occupations
-    fractional = (occupations > _WHOLE) & (occupations < 1.0 - _WHOLE)
-    whole = centre.vectors[:, occupations >= 1.0 - _WHOLE]
-    block = centre.vectors[:, fractional]
-
+    whole, block = split(centre.occupations, centre.vectors)
     S = _purify(centre, block, work.matrices, problem, active)
-    best = descend(eigen(S)[1][:, -rank:], work, problem, prices)
-    rng, found_again = np.random.default_rng(0), 0
-    for _ in range(_RESTARTS if block.shape[1] > 1 else 0):
+    best = descend(eigen(S)[1][:, -work.rank :], work, problem, prices)
+    found_again = 0
+    for start in random_starts(whole, block, work.rank):
         if best.violation <= kept and (best.value <= target or found_again == _FOUND_AGAIN):
             break
-        turn = rng.normal(size=(block.shape[1], rank - whole.shape[1]))
-        start = np.hstack([whole, block @ np.linalg.qr(turn)[0]])
         other = descend(start, work, problem, prices)
-        found_again += abs(other.value - best.value) <= 1e-8 and other.violation <= kept
+        same = abs(other.value - best.value) <= _WHOLE**2  # descent is far more exact than this
+        found_again += same and other.violation <= kept
         best = best.better(other, kept)
     return best
+
+
+def split(occupations: Array, vectors: Array) -> tuple[Array, Array]:
+    """The eigenvectors that a relaxed solution keeps whole, and those that it keeps in part."""
+    whole = occupations >= 1.0 - _WHOLE
+    return vectors[:, whole], vectors[:, ~whole & (occupations > _WHOLE)]
+
+
+def random_starts(whole: Array, block: Array, rank: int) -> Iterator[Array]:
+    """Random subspaces of the span, in turn with those that differ inside the block only."""
+    rng = np.random.default_rng(0)
+    for _ in range(_RESTARTS):
+        if block.shape[1] > 1:
+            turn = rng.normal(size=(block.shape[1], rank - whole.shape[1]))
+            yield np.hstack([whole, block @ np.linalg.qr(turn)[0]])
+        yield np.linalg.qr(rng.normal(size=(len(block), rank)))[0]
 
 
 def _purify(

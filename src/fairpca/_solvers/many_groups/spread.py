@@ -1,34 +1,40 @@
 """Equal errors for more than two groups: the spread takes the place of the disparity.
 
 The spread is ``max_g R_g - min_g R_g`` over the groups compared. Groups that are not compared count
-in the overall error only, which the two-group solver cannot do: its cap rests on ``C`` being made
-of the two groups and nothing else.
+in the overall error only. The solver of two groups cannot leave groups out: its cap needs ``C`` to
+consist of the two groups and nothing else.
 
-First the least overall error at the spread asked for. Where that is out of reach, or was not
-reached, the least spread, and then the least overall error that it leaves free. Should the spread
-asked for turn up there after all, it is the first bound that proves how good the projection is.
+The first search is for the least overall error at the spread asked for. Where that spread is out of
+reach, or was not reached, searches for the least spread and for the least overall error at this
+spread follow. Should the second search reach the spread asked for after all, the bound of the first
+one proves how good its projection is.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, isinf, nan
+from functools import cached_property
+from math import inf, nan
 
 import numpy as np
 
-from fairpca._problems.fair import FairProblem
 from fairpca._problems.linear import LinearProblem, least_error, least_spread
+from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.growing import Spaces
+from fairpca._solvers.eigenspaces.many_features import Spaces
 from fairpca._solvers.many_groups.barrier import balanced
-from fairpca._solvers.many_groups.dual import EQUAL, Minimum, Start, minimise, minimise_in_face
-from fairpca._solvers.many_groups.workspace import Workspace
+from fairpca._solvers.many_groups.dual import (
+    Minimum,
+    Start,
+    minimise,
+    minimise_below,
+    minimise_in_face,
+)
+from fairpca._solvers.many_groups.pareto import is_fair, largest_error_allowed
+from fairpca._solvers.many_groups.workspace import MAX_STEPS, Workspace
 from fairpca._solvers.pca import solve_pca
-from fairpca._threads import computed_once
 from fairpca._typing import Array
-
-_HALVINGS = 50
 
 
 def solve_spread(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
@@ -41,32 +47,32 @@ class SpreadFrontier:
     """Least overall error at falling spread, from PCA to where the limits of a problem end it."""
 
     def __init__(self, spaces: Spaces, problem: FairProblem, tol: float) -> None:
-        self.pca = replace(solve_pca(spaces), alpha=nan)
+        self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
         self.work = Workspace(spaces, self.pca.pca)
         self.limits = _Limits(self.work, problem)
         self.tol = tol
         self._near = Start()
 
-    @computed_once
+    @cached_property
     def end(self) -> Solution:
-        """At the spread asked for, or as near to it as the limits allow."""
+        """The projection at the spread asked for, or as near to it as the limits allow."""
         pca, work, limits, tol = self.pca, self.work, self.limits, self.tol
-        if limits.spread(pca.errors) <= limits.max_spread + limits.rounding:
+        if is_fair(limits.spread(pca.errors), limits.max_spread, work):
             return replace(pca, status=Status.ALREADY_FAIR)
         if limits.max_error is not None and limits.max_error <= pca.value + limits.rounding:
             return _at_no_cost(work, limits, tol)
-        first = minimise(work, limits.least_error(limits.max_spread), tol, limits.ceiling)
+        first = minimise_below(work, limits.least_error(limits.max_spread), tol, limits.ceiling)
         if first is not None and limits.kept_by(first):
             return first.solution(work, "error", limits.status(first.errors))
-        nearest = _nearest(work, limits, tol, first)
+        nearest, least_error = _nearest(work, limits, tol, first)
         status = limits.status(nearest.errors, _least_spread_of_any(work, limits, nearest))
+        error = float(limits.shares @ nearest.errors)
         if first is not None and status in (Status.PARITY, Status.DISPARITY_BUDGET):
-            value = float(limits.shares @ nearest.errors)
-            return replace(first, **nearest.found, value=value).solution(work, "error", status)
-        return nearest.solution(work, "disparity", status)
+            return replace(first, **nearest.found, value=error).solution(work, "error", status)
+        return nearest.solution(work, "disparity", status, error - least_error)
 
     def part(self, fraction: float) -> Solution:
-        """The projection at a fraction of the way from PCA to the end, in the spread."""
+        """The projection at a fraction of the way from PCA's spread to that of the end."""
         first, last = self.limits.spread(self.pca.errors), self.limits.spread(self.end.errors)
         max_spread = first + fraction * (last - first)
         if fraction == 1.0:
@@ -74,8 +80,7 @@ class SpreadFrontier:
         if max_spread >= first - self.limits.rounding:
             return replace(self.pca, status=Status.STOPPED)
         problem = self.limits.least_error(max_spread)
-        found = minimise(self.work, problem, self.tol, start=self._near)
-        assert found is not None  # without a ceiling there is always an answer
+        found = minimise(self.work, problem, self.tol, self._near)
         self._near = Start(found.basis, found.prices)
         return found.or_instead(self.end, self.work).solution(self.work, "error", Status.STOPPED)
 
@@ -88,11 +93,9 @@ class _Limits:
         self.shares, self.compared = spaces.shares, spaces.compared
         self.max_spread = problem.max_disparity
         self.cap = float(before[self.compared].max()) if problem.constraint == "no_worse" else None
-        self.max_error: float | None = None
-        if not isinf(problem.max_error_increase):
-            self.max_error = float(self.shares @ before) * (1 + problem.max_error_increase)
-        self.rounding = work.rounding
-        self.near = self.rounding + EQUAL * work.unit
+        max_error = largest_error_allowed(problem, work)
+        self.max_error = max_error if max_error < inf else None
+        self.work, self.rounding = work, work.rounding
         # No overall error is above this, so a higher bound proves that the spread is out of reach.
         most = spaces.traces.copy()
         if self.cap is not None:
@@ -111,8 +114,8 @@ class _Limits:
         return within and solution.value <= self.ceiling + self.rounding
 
     def status(self, errors: Array, bound: float = 0.0) -> Status:
-        """Which limit binds; ``bound`` is what the spread of any projection is at least."""
-        if self.spread(errors) <= self.max_spread + self.near:
+        """Which limit binds; no projection has a spread below ``bound``."""
+        if is_fair(self.spread(errors), self.max_spread, self.work):
             return Status.DISPARITY_BUDGET if self.max_spread > 0 else Status.PARITY
         left = {
             Status.CAPPED: inf if self.cap is None else self.cap - errors[self.compared].max(),
@@ -121,22 +124,25 @@ class _Limits:
             ),
         }
         tightest = min(left, key=lambda limit: float(left[limit]))
-        if left[tightest] <= self.near:
+        if left[tightest] <= self.work.parity:
             return tightest
-        return Status.INFEASIBLE if bound > self.max_spread + self.near else Status.UNPROVEN
+        infeasible = bound > self.max_spread + self.work.parity
+        return Status.INFEASIBLE if infeasible else Status.UNPROVEN
 
 
-def _nearest(work: Workspace, limits: _Limits, tol: float, first: Minimum | None) -> Minimum:
-    """Least spread, from the projection that just missed the spread asked for."""
+def _nearest(
+    work: Workspace, limits: _Limits, tol: float, first: Minimum | None
+) -> tuple[Minimum, float]:
+    """A projection of least spread, and a bound of the overall error at this spread.
+
+    The search starts from the projection that just missed the spread asked for.
+    """
     problem = least_spread(
         limits.shares, limits.compared, cap=limits.cap, max_error=limits.max_error
     )
-    least = minimise(work, problem, tol, start=Start(None if first is None else first.basis))
-    assert least is not None  # without a ceiling there is always an answer
+    least = minimise(work, problem, tol, Start(None if first is None else first.basis))
     least = _kept(work, limits, problem, replace(least, bound=max(least.bound, 0.0)))
-    if least.value - least.bound > tol * work.unit:
-        return least  # it is not known which projections have the least spread
-    return _least_error_in_face(work, limits, least, tol)
+    return _least_error_at(work, limits, least, tol)
 
 
 def _kept(work: Workspace, limits: _Limits, problem: LinearProblem, found: Minimum) -> Minimum:
@@ -144,13 +150,13 @@ def _kept(work: Workspace, limits: _Limits, problem: LinearProblem, found: Minim
 
     At a near-tie a limit may have so high a price that the search leaves it exceeded.
     """
-    if found.violation <= limits.near:
+    if found.violation <= work.parity:
         return found
     pca, end = work.basis.T @ work.pca.basis, work.basis.T @ found.basis
     left, _, right = np.linalg.svd(end.T @ pca)
     end = end @ left @ right  # the basis of the same projection that is nearest to PCA's
     best, low, high = pca, 0.0, 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(MAX_STEPS):
         share = 0.5 * (low + high)
         basis = np.linalg.qr((1.0 - share) * pca + share * end)[0]
         if problem.measure(work.errors(basis) * work.unit)[1] <= limits.rounding:
@@ -164,30 +170,36 @@ def _kept(work: Workspace, limits: _Limits, problem: LinearProblem, found: Minim
 
 
 def _least_spread_of_any(work: Workspace, limits: _Limits, least: Minimum) -> float:
-    """A bound of the spread that holds beyond cap and error budget as well."""
+    """A lower bound of the spread that holds without cap and error budget as well."""
     free = least_spread(limits.shares, limits.compared).in_units(work.unit)
-    prices = balanced(free, least.prices[: len(free.limits)])  # those of the limits come last
+    prices = balanced(free, least.prices[: len(free.limits)])  # prices of the limits come last
     return work.prove(free, prices).bound * work.unit
 
 
-def _least_error_in_face(work: Workspace, limits: _Limits, least: Minimum, tol: float) -> Minimum:
-    """Lower the overall error as far as the least spread leaves it free.
+def _least_error_at(
+    work: Workspace, limits: _Limits, least: Minimum, tol: float
+) -> tuple[Minimum, float]:
+    """Lower the overall error as far as the spread leaves it free, and bound it.
 
-    It does where eigenvalue r of ``W`` is multiple: the eigenvectors above it belong to every
-    solution, those equal to it are open.
+    A least spread that is proven leaves a choice only where eigenvalue r of ``W`` is multiple: the
+    eigenvectors above it belong to every solution. Otherwise all projections are searched.
     """
-    spread = limits.spread(least.errors)
-    problem = limits.least_error(spread + limits.rounding)
-    lower = minimise_in_face(work, problem, least.weights, tol)
-    if lower is None or lower.violation > limits.rounding:
-        return least
-    if lower.value >= limits.shares @ least.errors - limits.rounding:
-        return least
-    return replace(least, **lower.found, value=limits.spread(lower.errors))
+    error = float(limits.shares @ least.errors)
+    problem = limits.least_error(limits.spread(least.errors) + limits.rounding)
+    if least.value - least.bound <= tol * work.unit:
+        lower = minimise_in_face(work, problem, least.weights, tol)
+    else:
+        lower = minimise(work, problem, tol, Start(least.basis))
+    if lower is None:
+        return least, error
+    bound = max(lower.bound, work.pca.bound)
+    if lower.violation > limits.rounding or lower.value >= error - limits.rounding:
+        return least, bound
+    return replace(least, **lower.found, value=limits.spread(lower.errors)), bound
 
 
 def _at_no_cost(work: Workspace, limits: _Limits, tol: float) -> Solution:
-    """Least spread among the projections as good as PCA: its eigenvalues may be tied."""
+    """Least spread among the projections as good as PCA, whose eigenvalues may be tied."""
     wanted = limits.least_error(limits.max_spread)
     found = minimise_in_face(work, wanted, limits.shares, tol)
     if found is not None and found.violation <= limits.rounding:
@@ -205,4 +217,4 @@ def _at_no_cost(work: Workspace, limits: _Limits, tol: float) -> Solution:
         violation=0.0,
     )
     found = _kept(work, limits, problem, replace(found, bound=max(found.bound, 0.0)))
-    return found.solution(work, "disparity", limits.status(found.errors))
+    return found.solution(work, "disparity", limits.status(found.errors), 0.0)

@@ -1,12 +1,12 @@
-"""Where a k-group problem is solved: a span of features, and the errors in units of PCA's own.
+"""Where a k-group problem is solved: a span of features, and a unit for the errors.
 
-A feature may vary a million times as much as another, and every projection keeps it. What is left
-to decide is of the size of the errors, so these are the unit of all that follows: limits,
-tolerances and the smoothing of the dual. ``noise`` is what the arithmetic with the large numbers
-leaves of one unit.
+One feature may vary a million times as much as another, and then every good projection keeps it.
+What is left to decide has the size of PCA's errors, so the largest of them is the unit of limits,
+tolerances and the smoothing of the dual. ``noise`` is the rounding of the large numbers in this
+unit.
 
-With few features the span is everything. With more it starts from PCA and grows by the eigenvectors
-that are met on the way; it ends with a few dozen vectors, however many features there are.
+With few features the span is the whole space. With more it starts from PCA and grows by the
+eigenvectors met on the way; it ends with a few dozen vectors, however many features there are.
 """
 
 from __future__ import annotations
@@ -16,25 +16,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairpca._moments.tolerances import EPS, arithmetic_noise, moment_noise, parity_tolerance
 from fairpca._problems.linear import LinearProblem
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.decompose import eigen
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, rounding_of
-from fairpca._solvers.eigenspaces.growing import Spaces, ThinSpaces, bordered
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.eigenspaces.many_features import Spaces, ThinSpaces, bordered
 from fairpca._typing import Array
 
-_WHOLE_SPACE = 64  # up to this many features the span is everything from the start
-_LEAST_UNIT = 1e-8  # of the largest trace: errors that are smaller are half noise
-_ROUNDING = 1e-12  # of the unit
+MAX_STEPS = 60  # every loop has its own end; this only stops one that rounding keeps going
+KEPT = 8.0  # limits are kept to within this many times the noise
+LEAST_CURVATURE = float(np.sqrt(EPS))  # a curvature below this share of the largest is noise
+_WHOLE_SPACE = 64  # with up to this many features the span is the whole space from the start
 _TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Prices, and the bound that they prove, rounding allowed for.
+    """Prices, and the bound that they prove, less rounding.
 
-    ``reach`` is the projection that attains it, None where the span is everything. A bound that is
-    not ``certain`` takes eigenvectors for the first ones that were not proven to be.
+    ``reach`` is the projection that attains the bound, None where the span is the whole space. A
+    bound that is not ``certain`` rests on eigenvectors that were not proven to be the first ones.
     """
 
     prices: Array
@@ -65,9 +67,11 @@ class Workspace:
     noise : float
         Rounding, in units.
     rounding : float
-        Differences between errors below this count as zero; not in units.
+        Limits are kept if they are exceeded by no more than this; not in units.
+    parity : float
+        Groups compared are equal if their errors differ by no more than this; not in units.
     closed : bool
-        Whether the span is everything, and will not grow.
+        Whether the span is the whole space, and will not grow.
     """
 
     def __init__(self, spaces: Spaces, pca: Point, unit: float | None = None) -> None:
@@ -75,9 +79,11 @@ class Workspace:
         self.pca = pca
         self.rank = spaces.rank
         largest = float(spaces.traces.max())
-        self.unit = unit or max(float(pca.errors.max()), _LEAST_UNIT * largest) or 1.0
-        self.noise = rounding_of(spaces.n_features) * largest / self.unit
-        self.rounding = _ROUNDING * self.unit + 64 * rounding_of(spaces.n_features) * largest
+        # Errors far below the square root of the noise are half noise themselves.
+        self.unit = unit or max(float(pca.errors.max()), LEAST_CURVATURE * largest) or 1.0
+        self.noise = arithmetic_noise(spaces.n_features) * largest / self.unit
+        self.rounding = moment_noise(np.array([self.unit])) + 8 * KEPT * self.noise * self.unit
+        self.parity = parity_tolerance(pca.errors[spaces.compared], spaces.traces)
         self.traces = spaces.traces / self.unit
         d = spaces.n_features
         self.closed = d <= _WHOLE_SPACE
@@ -92,11 +98,11 @@ class Workspace:
                 self.grow(np.eye(d, self.rank + 1))
 
     def grow(self, block: Array) -> bool:
-        """Add the columns of a block to the span; false if they were in it."""
+        """Add the columns of a block to the span; False if all of them were in it."""
         for _ in range(2):
             block = block - self.basis @ (self.basis.T @ block)
             left, sizes, _ = np.linalg.svd(block, full_matrices=False)
-            block = left[:, sizes > 1e-9]
+            block = left[:, sizes > LEAST_CURVATURE]
         if block.shape[1]:
             products = self.spaces.products(block) / self.unit
             self.matrices = bordered(self.matrices, self.basis, block, products)
@@ -132,13 +138,13 @@ class Workspace:
             least, reach, certain = float(weights @ self.traces - kept), None, True
         else:
             if isinstance(self.spaces, ThinSpaces) and not certain:
-                point = self.spaces.top_unproven(weights)
+                point = self.spaces.top(weights, proven=False)
             else:
                 point, certain = self.spaces.top(weights), True
             least, reach = point.bound / self.unit, point.basis
         # The terms can be far larger than their sum.
         terms = np.abs(weights) @ self.traces + np.abs(problem.limits) @ np.abs(prices)
-        rounding = rounding_of(self.basis.shape[0]) * float(terms)
+        rounding = arithmetic_noise(self.basis.shape[0]) * float(terms)
         bound = least - float(problem.limits @ prices) - rounding
         return Proof(prices, bound, reach, certain)
 
@@ -148,10 +154,9 @@ class Workspace:
         return np.asarray(eigen(pooled)[1][:, -self.rank :])
 
     def tied(self, weights: Array) -> tuple[Array, Array]:
-        """Eigenvectors of ``W`` in the span: above the r-th eigenvalue, and equal to it.
+        """Eigenvectors of ``W``: those above the r-th eigenvalue, and those equal to it.
 
-        All of them are taken into the span, unless there are so many features that matrices are
-        not decomposed whole.
+        The span grows by all of them, unless there are too many features to decompose ``W`` whole.
         """
         if not self.closed and isinstance(self.spaces, Eigenspaces):
             W = np.tensordot(weights, self.spaces.matrices, 1) / self.unit
@@ -161,11 +166,11 @@ class Workspace:
     def _split(self, W: Array) -> tuple[Array, Array]:
         values, vectors = eigen(W)
         height = values - values[-self.rank]
-        width = max(_TIE * max(abs(float(values[-self.rank])), 1.0), 64 * self.noise)
+        width = max(_TIE * max(abs(float(values[-self.rank])), 1.0), 8 * KEPT * self.noise)
         return vectors[:, height > width], vectors[:, np.abs(height) <= width]
 
     def within(self, fixed: Array, block: Array) -> Workspace:
-        """The problem that is left when U contains `fixed` and lies in `fixed` and `block`."""
+        """The problem that is left where U contains ``fixed`` and the rest of U is in ``block``."""
         inner = copy(self)
         inner.traces = self.traces - np.einsum("gai,ai->g", self.matrices @ fixed, fixed)
         inner.rank = self.rank - fixed.shape[1]

@@ -29,7 +29,8 @@ from dataclasses import replace
 from functools import partial
 from math import inf, isfinite
 
-from fairpca._problems.fair import FairProblem
+from fairpca._moments.tolerances import moment_noise, parity_tolerance
+from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
@@ -37,8 +38,7 @@ from fairpca._solvers.two_groups.frontier import Frontier
 from fairpca._solvers.two_groups.root import Crossing, Sample, between
 from fairpca._typing import Array
 
-_NEGLIGIBLE = 1e-12  # of the largest trace: where PCA is this fair, data of lower rank are noise
-_USED_UP = 16  # times rounding: what errors measured on different bases can differ by
+_USED_UP = 16  # times rounding: errors measured on different bases differ by that much
 
 
 def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
@@ -46,8 +46,8 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     frontier = Frontier(spaces)
     limits = Limits(frontier, problem)
     pca, alpha_B = frontier.pca, frontier.alpha_B
-    negligible = max(spaces.rounding, _NEGLIGIBLE * float(spaces.traces.max()))
-    if limits.pca_disparity - problem.max_disparity <= negligible:
+    allowed = problem.max_disparity + max(spaces.rounding, moment_noise(spaces.traces))
+    if limits.pca_disparity <= max(allowed, parity_tolerance(pca.errors, spaces.traces)):
         return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
 
     capped, end = False, 0.0 if problem.constraint is None else alpha_B
@@ -104,23 +104,30 @@ class Limits:
             Status.ERROR_BUDGET: self.error_limit - R,
         }
 
-    def among_ties(self, start: Sample, status: Status) -> Solution:
-        """The least disparity, or the one asked for, among projections as good as the start's.
+    def among_ties(self, start: Sample, used_up: Status) -> Solution:
+        """The least disparity within the limits, among projections as good as the start's.
 
         They have the same ``alpha R + (1 - alpha) D``: at alpha = 1 the same overall error, at
-        alpha_B the same error of the harmed group, so the limit behind ``status`` is kept.
+        alpha_B the same error of the harmed group. So they all keep the limit that is used up. The
+        other limits shrink on the way from the start to the fairest of these projections.
         """
         frontier, alpha = self.frontier, start.x
+
+        def left(errors: Array) -> dict[Status, float]:
+            slacks = self._left(errors, capped=False)
+            return {limit: slack for limit, slack in slacks.items() if limit is not used_up}
+
+        def slack(errors: Array) -> float:
+            return min(left(errors).values())
+
         fairest = frontier.fairest_at(alpha)
-        below = Sample(alpha, self._left(fairest.errors, capped=False)[self.parity], fairest)
+        below = Sample(alpha, slack(fairest.errors), fairest)
         if below.value >= 0:
-            return frontier.solution(fairest, alpha, status, "disparity", fairest.tied_bound)
-        point = between(
-            frontier.spaces,
-            Crossing(below, start, start),
-            lambda errors: self._left(errors, capped=False)[self.parity],
-        )
-        return self.certify(point, start, self.parity, start.point, fairest)
+            return frontier.solution(fairest, alpha, used_up, "disparity", fairest.tied_bound)
+        point = between(frontier.spaces, Crossing(below, start, start), slack)
+        slacks = left(point.errors)
+        binding = min(slacks, key=slacks.__getitem__)
+        return self.certify(point, start, binding, start.point, fairest)
 
     def certify(self, point: Point, at: Sample, status: Status, *ends: Point) -> Solution:
         """The solution with its bound, by the limit that binds."""

@@ -25,7 +25,9 @@ class Frontier:
     def __init__(self, spaces: Eigenspaces) -> None:
         self.spaces = spaces
         self.pca = spaces.top(spaces.shares)
-        self.privileged, self.harmed = best_and_worst(self.pca.errors, spaces.compared)
+        self.privileged, self.harmed = best_and_worst(
+            self.pca.errors, spaces.traces, spaces.compared
+        )
         self.p_A = float(spaces.shares[self.privileged])
         self.alpha_B = 1.0 / (1.0 + self.p_A)
         self._towards_parity = np.zeros(2)

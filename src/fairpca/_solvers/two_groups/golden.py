@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from math import nan, sqrt
 
-from fairpca._problems.fair import Constraint
+from fairpca._problems.problems import Constraint
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.frontier import Frontier
 
-_TOLERANCE = 1e-6  # the authors' tol
-_CAP_SLACK = 1e-6  # not in the paper, but in the code that produced its results
+_TOLERANCE = 1e-6  # length of the last interval, as in the authors' code
+_CAP_SLACK = 1e-6  # errors may exceed the cap by this in the code that produced the results
 
 
 def solve_golden(spaces: Eigenspaces, constraint: Constraint = None) -> Solution:

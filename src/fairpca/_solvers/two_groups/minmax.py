@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairpca._problems.problems import Criterion
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
-from fairpca._problems.worst_off import Criterion
 from fairpca._solvers.balance import Balance
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.root import Line, Sample

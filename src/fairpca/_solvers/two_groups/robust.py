@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairpca._problems.robust import RobustProblem
+from fairpca._moments.tolerances import EPS, moment_noise
+from fairpca._problems.problems import RobustProblem
 from fairpca._problems.solution import Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.root import Line, Sample
 from fairpca._typing import Array
 
-_MAX_DIVISIONS = 1000
-_PARALLEL = 1e-14
-_NEGLIGIBLE = 1e-12  # of the objective
+_MAX_DIVISIONS = 1000  # a few dozen suffice; this many only where rounding hides the optimum
+_PARALLEL = 64 * EPS  # determinant of two vectors of weights below which they are parallel
 
 
 class Piece(NamedTuple):
@@ -47,7 +47,7 @@ def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
     pca = spaces.top(spaces.shares)
     ends = [spaces.top(unit, 1.0 - unit) for unit in np.eye(2)]  # best for group 0, for group 1
     found, proof = _branch_and_bound(spaces, problem, _divide_where_equal(spaces, problem, *ends))
-    privileged, harmed = best_and_worst(pca.errors, spaces.compared)
+    privileged, harmed = best_and_worst(pca.errors, spaces.traces, spaces.compared)
     value = problem.measure(found.errors, spaces.shares)
     return Solution(
         basis=found.basis,
@@ -94,6 +94,11 @@ def _branch_and_bound(
     def objective(point: Point) -> float:
         return problem.measure(point.errors, spaces.shares)
 
+    def noise_of(point: Point) -> float:
+        """What rounding of the errors makes of the objective, whose slope is infinite at zero."""
+        noisy = problem.measure(np.maximum(point.errors, 0.0) + spaces.rounding, spaces.shares)
+        return max(spaces.rounding, noisy - objective(point))
+
     def piece(a: Point, b: Point, worse: int, *corner: Array) -> Piece:
         vertices = (a.errors, b.errors, *corner)
         bound = min(problem.side(errors, spaces.shares, worse) for errors in vertices)
@@ -104,7 +109,7 @@ def _branch_and_bound(
     pieces = sorted(piece(a, b, worse, _corner(a, b)) for a, b, worse in parts)
     for _ in range(_MAX_DIVISIONS):
         value = objective(best)
-        if value - pieces[0].bound <= max(spaces.rounding, _NEGLIGIBLE * value):
+        if value - pieces[0].bound <= max(noise_of(best), moment_noise(np.array([value]))):
             break
         _, _, a, b, worse = heappop(pieces)
         weights = np.abs(a.errors - b.errors)[::-1]  # for which both ends are equally good

@@ -8,8 +8,8 @@ that x. One of them has zero slack.
 The slope of the slack comes from the same decomposition as U, so Newton's method needs a handful of
 them. With more features, where a decomposition takes longer than a few products, it also tells
 about where the root lies, and two are enough: corrections to the second one lead to the root
-(:mod:`fairpca._solvers.eigenspaces.nearby`). The bracket is shrunk by hand, not by scipy, because
-the function may jump over zero.
+(:mod:`fairpca._solvers.eigenspaces.root_prediction`). The bracket is shrunk by hand, not by scipy,
+because the function may jump over zero.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from scipy.optimize import brentq
 
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.eigenspaces.nearby import Limit, Neighbourhood
-from fairpca._solvers.two_groups.subspace_path import SubspacePath
+from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._typing import Array
 
-_NEWTON_STEPS = 8  # on one side of the root
-_BESIDE = 1e-9  # of a line: so near to its end, the end itself is looked at
-_MANY_FEATURES = 80  # below, a decomposition is faster than predictions and corrections
+_NEWTON_STEPS = 8  # steps on one side of the root before the end of the line is tried
+_BESIDE = 1e-9  # share of the line's length below which its end point is used
+_MANY_FEATURES = 80  # with fewer, a decomposition is faster than predictions and corrections
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,12 @@ class Sample:
     value: float
     point: Point
     slope: float = nan
-    near: Neighbourhood | None = None
+    prediction: RootPrediction | None = None
 
     @property
-    def towards(self) -> float:
+    def predicted(self) -> float:
         """About where the root lies, as seen from here; NaN if that is not known."""
-        return nan if self.near is None else self.x + self.near.towards
+        return nan if self.prediction is None else self.x + self.prediction.predicted
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ def _next(new: Sample, opposite: Sample, previous: Sample | None) -> float:
     NaN where neither Newton's method nor interpolation is safe.
     """
     others = [other for other in (previous, opposite) if other is not None]
-    for x in (new.towards, *(_hermite(new, other) for other in others)):
+    for x in (new.predicted, *(_hermite(new, other) for other in others)):
         if min(new.x, opposite.x) < x < max(new.x, opposite.x):
             return x
     return new.x + _interpolate(new, opposite, previous) * (opposite.x - new.x)
@@ -206,35 +205,51 @@ class Line:
 
     def sample(self, x: float) -> Sample:
         """The slack at x, and what its decomposition tells of the line."""
-        point, spaces = self.at(x), self.spaces
-        value = self.slack(x, point.errors)
+        return self._sampled(x, self.at(x))
+
+    def _sampled(self, x: float, point: Point) -> Sample:
+        spaces, value = self.spaces, self.slack(x, point.errors)
+        decomposition = spaces.decomposition_of(point)
+        if decomposition is None or spaces.rank == spaces.n_features:
+            return Sample(x, value, point)
         reach = self.ends[0] - x, self.ends[1] - x
-        limit = Limit(lambda t, e: self.slack(x + t, e), spaces.rounding, reach)
-        near = spaces.near(point, self.direction, limit)
-        if near is None or spaces.n_features >= _MANY_FEATURES:
-            return Sample(x, value, point, near=near)
-        slopes = near.slopes
+        slack = Slack(lambda t, errors: self.slack(x + t, errors), spaces.rounding, reach)
+        prediction = RootPrediction(spaces.matrices, decomposition, self.direction, slack)
+        if spaces.n_features >= _MANY_FEATURES:
+            return Sample(x, value, point, prediction=prediction)
+        slopes = prediction.slopes
         known = bool(np.isfinite(slopes).all())  # not where eigenvalues are equal
-        return Sample(x, value, point, limit.slope(0.0, point.errors, slopes) if known else nan)
+        return Sample(x, value, point, slack.slope(0.0, point.errors, slopes) if known else nan)
 
     def _root_or_sample(self, x: float, ends: tuple[float, float]) -> Sample:
         """The root between the ends if corrections to x lead to it, else the sample at x."""
         return self._corrected(self.sample(x), ends)
 
+    def _from_before(self, above: Sample) -> Sample | None:
+        """What the latest decomposition of an earlier search tells, if it lies on this line."""
+        latest = self.spaces.latest
+        if latest is None or latest.point is above.point or self.spaces.n_features < _MANY_FEATURES:
+            return None
+        change, d = latest.point.weights - above.point.weights, self.direction
+        t = float(change @ d / (d @ d))
+        if not np.allclose(change, t * d, rtol=0.0, atol=1e-14 * float(np.abs(d).max())):
+            return None
+        return self._corrected(self._sampled(above.x + t, latest.point), (self.ends[0], above.x))
+
     def _corrected(self, sample: Sample, ends: tuple[float, float]) -> Sample:
         """The root between the ends if corrections to a sample lead to it, else the sample."""
         spaces = self.spaces
-        found = None if sample.near is None else sample.near.root(spaces.errors)
-        if found is None:
+        root = None if sample.prediction is None else sample.prediction.root(spaces.errors)
+        if root is None:
             return sample
-        t, basis, errors, values = found
-        x, weights = sample.x + t, sample.point.weights + t * self.direction
+        x, weights = sample.x + root.t, sample.point.weights + root.t * self.direction
         beside = _BESIDE * abs(ends[1] - ends[0])
         inside = min(ends) + beside < x < max(ends) - beside
-        if not (inside and spaces.is_first(weights, basis, values)):
+        if not (inside and spaces.is_first(weights, root.basis, root.values)):
             return sample
-        bound = float(weights @ spaces.traces - values.sum())
-        return Sample(x, self.slack(x, errors), Point(weights, basis, errors, bound))
+        bound = float(weights @ spaces.traces - root.values.sum())
+        point = Point(weights, root.basis, root.errors, bound)
+        return Sample(x, self.slack(x, root.errors), point)
 
     def approach(self, above: Sample) -> tuple[Sample, Sample]:
         """From a positive slack down to the first that is not, or to the end: the last two samples.
@@ -243,11 +258,16 @@ class Line:
         straight.
         """
         x, before, end = self.spaces.guess, None, self.ends[0]
+        known = self._from_before(above)
+        if known is not None:
+            if end < known.x < above.x and abs(known.value) <= self.spaces.rounding:
+                return above, known
+            x = x if isnan(known.predicted) else known.predicted
         for _ in range(_NEWTON_STEPS):
             if x is None:
                 x = nan if before is None else _hermite(above, before)
             if not end < x < above.x:
-                x = above.towards
+                x = above.predicted
             if isnan(x) and above.slope:
                 x = above.x / (1 + above.value / (above.x * above.slope))
             if not end + _BESIDE * (above.x - end) < x < above.x:
@@ -316,3 +336,44 @@ def between(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], fl
     # No change of sign: one end has no slack, to rounding, and it may be the one below.
     below, above = crossing.below.point, crossing.above.point
     return below if abs(slack(below.errors)) <= spaces.rounding else above
+
+
+class SubspacePath:
+    """The shortest path between two subspaces, turning all principal angles in proportion.
+
+    Where the r-th and (r+1)-th eigenvalues of ``M(w)`` cross, the eigenspaces on the two sides and
+    every subspace between them are equally good for those weights, so a point of this path can
+    have what neither end has: zero disparity, say.
+
+    With ``U0' U1 = P cos(T) Q'``, ``X = U0 P`` and ``Y`` the unit directions of
+    ``U1 Q - X cos(T)``, the path is ``X cos(sT) + Y sin(sT)`` for s in [0, 1], and errors along it
+    are sums of ``cos^2, sin cos, sin^2`` with coefficients found once.
+    """
+
+    def __init__(self, spaces: Eigenspaces, start: Array, end: Array) -> None:
+        P, cosines, Qt = np.linalg.svd(start.T @ end)
+        self._X = start @ P
+        towards = end @ Qt.T - self._X * cosines
+        towards -= self._X @ (self._X.T @ towards)
+        sines = np.linalg.norm(towards, axis=0)
+        moving = sines > 1e-14
+        self._Y = np.where(moving, towards / np.where(moving, sines, 1.0), 0.0)
+        self._angles = np.where(moving, np.arctan2(sines, cosines), 0.0)
+        r = start.shape[1]
+        V = np.hstack([self._X, self._Y])
+        H = V.T @ spaces.products(V)
+        diagonals = np.diagonal(H, axis1=1, axis2=2)
+        self._xx, self._yy = diagonals[:, :r], diagonals[:, r:]
+        self._xy = np.diagonal(H[:, :r, r:], axis1=1, axis2=2)
+        self._traces = spaces.traces
+
+    def errors(self, s: float) -> Array:
+        """Group errors at the fraction s of the way."""
+        c, q = np.cos(s * self._angles), np.sin(s * self._angles)
+        captured = self._xx @ c**2 + 2 * self._xy @ (c * q) + self._yy @ q**2
+        return np.asarray(self._traces - captured)
+
+    def basis(self, s: float) -> Array:
+        """An orthonormal basis of the subspace at the fraction s of the way."""
+        mixed = self._X * np.cos(s * self._angles) + self._Y * np.sin(s * self._angles)
+        return np.asarray(np.linalg.qr(mixed)[0])

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Point, Solution
-from fairpca._problems.welfare import WelfareProblem
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.root import Line, Sample
 from fairpca._solvers.welfare import Welfare
 from fairpca._typing import Array
 
-_EDGE = 2.0**-50
+_EDGE = 2.0**-50  # distance from the ends of the interval, where a weight would be zero
 
 
 def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Solution:
@@ -44,7 +44,7 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
         sides = np.array([x, 1.0 - x]) ** (1.0 / max(a, 1.0)) * shares ** min(a, 1.0)
         return float(coefficients[0] * sides[0] - coefficients[1] * sides[1])
 
-    # So near to the ends only ties are left to decide, and they are the other group's.
+    # This near to an end one group decides, and the other one only among ties.
     ends = []
     for x, unit in ((_EDGE, np.array([0.0, 1.0])), (1.0 - _EDGE, np.array([1.0, 0.0]))):
         point = spaces.top(unit, 1.0 - unit)

@@ -1,0 +1,385 @@
+"""What an audit finds, as frozen records of figures. Words are made elsewhere.
+
+========  ==================================================================
+symbol    meaning
+========  ==================================================================
+R_g       mean squared reconstruction error of the people of group g
+R_rest    the same over all people outside group g, those of small groups included
+V_g       mean squared distance of group g from the mean: the error of keeping nothing
+gap       ``R_g / R_rest - 1``: 0.33 says that g is described 33 % worse than all others
+========  ==================================================================
+
+In an :class:`Audit` plain PCA is judged (``baseline``) and the ``alternative`` is the fair version.
+In a :class:`ModelAudit` a model is judged and the alternative is plain PCA of the same rank.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from math import isfinite
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._audit.verdict import Thresholds, Verdict
+from fairpca._typing import Array, Codes
+from fairpca.metrics import Outcomes, Probe
+from fairpca.path import TradeoffPath
+
+
+class Interval(NamedTuple):
+    """A figure with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def direction(self) -> int:
+        """1 if the figure is reliably above zero, -1 if reliably below, otherwise 0."""
+        return int(self.low > 0) - int(self.high < 0)
+
+
+@dataclass(frozen=True)
+class Robust:
+    """Figures of a group that a few unusual people cannot move."""
+
+    median: float  # of the squared errors in the group
+    median_gap: float  # over the median of all others, minus 1
+    trimmed_gaps: Mapping[float, float]  # without the largest 1 % and 5 % of errors in EACH group
+    pairs: float  # how often a person of the group has a larger error than one of all others
+
+
+@dataclass(frozen=True)
+class GroupFigures:
+    """What one projection does to one group.
+
+    Intervals of all judged groups hold together. There are none for a group that is not judged, nor
+    for the gap of the reference group.
+    """
+
+    error: float  # R_g
+    share: float  # R_g / V_g, what the group loses of its own variation
+    gap: Interval | None
+    share_gap: Interval | None  # (R_g / V_g) / (R_rest / V_rest) - 1
+    gap_estimate: float  # the bare figures, for every group
+    share_gap_estimate: float
+    robust: Robust | None = None  # of judged groups, with rows in memory
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """One group: what is judged does to it, and what the alternative changes.
+
+    ``name`` is the label, with its column where the label says little: ``"sex = 1"``.
+    """
+
+    label: Any
+    name: str
+    n: int  # rows
+    weight: float  # share of all rows, by weight
+    judged: bool  # whether the group, and all others together, have enough rows
+    compared: bool  # False if ``small_groups`` set the group aside in the fit
+    baseline: GroupFigures
+    alternative: GroupFigures | None
+    change: Interval | None = None  # R_g(alternative) / R_g(baseline) - 1; of judged groups
+    change_estimate: float = float("nan")  # the bare figure, for every group
+    above_worst: Interval | None = None  # R_g(alternative) over the worst judged baseline, minus 1
+    better_off: float | None = None  # share of people whose error the alternative lowers
+    detectable_gap: float | None = None  # these rows would have shown it in 80 % of cases
+
+
+@dataclass(frozen=True)
+class Overall:
+    """All people together."""
+
+    error: float
+    alternative_error: float
+    share: float  # of all variation
+    alternative_share: float
+    change: Interval | None  # the price of the alternative
+
+
+@dataclass(frozen=True)
+class DecidingColumn:
+    """A column whose scale hangs on few rows."""
+
+    name: str
+    n_rows: int  # how many rows lie far from all others
+    value: float | None  # that they share; None if they differ
+    next_value: float  # the most extreme value of the other rows, on the same side
+    share_of_variance: float  # which these rows make up
+    near_constant: bool  # whether all other rows have one and the same value
+    decides: bool  # whether these rows make up half of the error of a judged group
+    group: Any = None  # that group
+
+
+class LeftOut(NamedTuple):
+    """Something that the audit did not look at."""
+
+    what: str  # "column", "rows" or "group"
+    name: str
+    n_rows: int
+    reason: str  # a short phrase such as "constant"
+
+
+@dataclass(frozen=True)
+class RankCurve:
+    """Held-out errors of plain PCA by the number of components."""
+
+    n_components: NDArray[np.int64]  # of shape (m,)
+    pca: Array  # group errors, of shape (m, k)
+    pca_overall: Array  # of shape (m,)
+    pca_gap: Sequence[Interval | None]  # of ``gap_group``, at each rank
+    gap_group: Any  # the group of the verdict, or the one with the largest gap
+
+
+class Budget(NamedTuple):
+    """A budget such as ``max_disparity=0.1``, and what was reached on the rows fitted to."""
+
+    name: str
+    wanted: float
+    reached: float
+    met: bool
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The projections fitted to all rows. Their errors look too good."""
+
+    status: str  # how the fit of the fair version ended
+    alpha: float
+    duality_gap: float
+    certified: bool  # whether nothing is better by more than the duality gap
+    budgets: Sequence[Budget]
+    pca_loadings: Array  # of shape (n_components, n_features), signs as those of the fair ones
+    fair_loadings: Array
+    pca_errors: Array  # of shape (k,)
+    fair_errors: Array
+    pca_column_errors: Array | None  # of shape (k, n_features); None with 2,000 columns or more
+    fair_column_errors: Array | None
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """What the scores tell about the group."""
+
+    baseline: Mapping[str, float]  # group_separation of the worst pair of judged groups
+    alternative: Mapping[str, float]
+    baseline_probes: Sequence[Probe] = ()  # classifiers that guess the group, if asked for
+    alternative_probes: Sequence[Probe] = ()
+    n_rows: int = 0  # that the probes guessed
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Single people of judged groups, kept out of ``to_dict`` and of the page unless asked for."""
+
+    rows: Codes  # positions of a random sample, about as many of each group
+    group: Codes  # index into ``Audit.groups``
+    pca: Array  # scores on the first two components
+    fair: Array
+    largest: Mapping[Any, Codes]  # positions of the ten largest errors of each group under PCA
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How the figures came about."""
+
+    judged: str  # what was judged, as code
+    fitted_here: bool  # False for somebody's model
+    alternative: str  # as code
+    parameters: Mapping[str, Any]  # of the alternative; of the model in a ModelAudit
+    n_rows: int
+    n_components: int
+    feature_names: Sequence[str]  # as they enter the projection
+    group_columns: Sequence[str]  # empty where groups came without a name
+    standardized: bool
+    normalized: bool  # whether the verdict is about shares of each group's own variation
+    weighted: bool
+    n_folds: int  # 0 for a fitted model
+    reference: Any  # the group that all are compared with; None for all others together
+    thresholds: Thresholds
+    random_state: int
+
+
+@dataclass(frozen=True, repr=False)
+class _Result:
+    """What both kinds of audit have."""
+
+    verdict: Verdict
+    groups: Sequence[GroupResult]
+    overall: Overall
+    columns: Sequence[DecidingColumn]
+    left_out: Sequence[LeftOut]
+    provenance: Provenance
+    leakage: Leakage | None
+    outcomes: Sequence[Outcomes] | None
+
+    @property
+    def n_components(self) -> int:
+        """Rank of the projections."""
+        return self.provenance.n_components
+
+    def group(self, label: Any) -> GroupResult:
+        """The figures of one group, by its label."""
+        for row in self.groups:
+            if row.label == label:
+                return row
+        known = [row.label for row in self.groups]
+        raise KeyError(f"{label!r} is none of the groups; these are {known}.")
+
+    def to_dict(self, with_rows: bool = False) -> dict[str, Any]:
+        """All figures as plain lists, numbers, strings and None, ready for ``json.dump``.
+
+        Row numbers and figures of single people are in it only ``with_rows``.
+        """
+        hidden = () if with_rows else ("rows",)
+        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in hidden}
+        plain: dict[str, Any] = plain_json(shown)
+        return plain
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write the page of ``fairpca report``; needs ``pip install "fairpca[cli]"``.
+
+        Without a path the page is returned as text.
+        """
+        from fairpca._tables.atomic import replacing
+        from fairpca.report import render
+
+        page: str = render(cast(Any, self))
+        if path is None:
+            return page
+        with replacing(path) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+        return None
+
+    def __repr__(self) -> str:
+        from fairpca.report.notebook import as_text
+
+        text: str = as_text(cast(Any, self))
+        return text
+
+    def _repr_html_(self) -> str:
+        from fairpca.report.notebook import as_html
+
+        text: str = as_html(cast(Any, self))
+        return text
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(_Result):
+    """What plain PCA does to the groups, and what a fair version changes, for people to come.
+
+    Every figure is about rows that the projection was not fitted to, unless it is in ``fit``.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    groups : list of GroupResult
+    overall : Overall
+    columns : list of DecidingColumn
+    left_out : list of LeftOut
+    provenance : Provenance
+    leakage : Leakage or None
+        What the scores tell about the group.
+    outcomes : list of Outcomes or None
+        What a classifier makes of the scores, of PCA's scores and of all features; None without y.
+    fit : Fit
+    ranks : RankCurve
+    path : TradeoffPath
+        The frontier at this rank, with held-out figures where there are folds.
+    rows : SampledRows or None
+        None without rows in memory.
+    """
+
+    fit: Fit
+    ranks: RankCurve
+    path: TradeoffPath
+    rows: SampledRows | None
+
+
+@dataclass(frozen=True, repr=False)
+class ModelAudit(_Result):
+    """What a fitted model does to the groups, beside plain PCA of the same rank.
+
+    The case of the verdict is ``GAP`` where there is a gap: no remedy is tried.
+
+    Attributes
+    ----------
+    verdict, groups, overall, columns, left_out, provenance, leakage, outcomes
+        As in :class:`Audit`.
+    on_rows_fitted_to : bool
+        Whether the scores vary exactly as in the fit, so that these are the model's own rows, which
+        make it look too good. False may also mean that this cannot be told.
+    outside : float or None
+        Share of rows that lie outside of what the model was fitted to: in some column more than ten
+        standard deviations from its mean. None where the model does not know its scale.
+    column_errors : ndarray of shape (k, n_features)
+        What each group loses on each column.
+    loadings : ndarray of shape (n_components, n_features)
+    """
+
+    on_rows_fitted_to: bool
+    outside: float | None
+    column_errors: Array
+    loadings: Array
+
+
+AnyAudit = TypeVar("AnyAudit", Audit, ModelAudit)
+
+
+def with_group_columns(audit: AnyAudit, columns: Sequence[str]) -> AnyAudit:
+    """The same audit with the names of the columns that the groups come from."""
+    named = [replace(g, name=group_name(g.label, columns)) for g in audit.groups]
+    provenance = replace(audit.provenance, group_columns=list(columns))
+    return replace(audit, groups=named, provenance=provenance)
+
+
+def group_name(label: Any, columns: Sequence[str]) -> str:
+    """The label, with its column where the label alone says little.
+
+    Examples
+    --------
+    >>> group_name(1, ["sex"]), group_name("female", ["sex"]), group_name("black=0 & m", ["a", "b"])
+    ('sex = 1', 'female', 'black = 0, m')
+    """
+    text = str(label)
+    if len(columns) > 1:
+        return ", ".join(part.replace("=", " = ", 1) for part in text.split(" & "))
+    return f"{columns[0]} = {text}" if columns and _says_little(label) else text
+
+
+def _says_little(label: Any) -> bool:
+    """Whether a label is a number, a letter, or a yes or no."""
+    number = r"\s*[-+.\d]*\d[.\d]*\s*|\s*(true|false|yes|no|.)?\s*"
+    return not isinstance(label, str) or re.fullmatch(number, label, re.IGNORECASE) is not None
+
+
+def plain_json(value: Any) -> Any:
+    """The value, or the fields of a record, as JSON can hold them.
+
+    Without the bases of the points of a frontier, which are many numbers and no figures.
+    """
+    if isinstance(value, TradeoffPath):
+        return plain_json({k: v for k, v in vars(value).items() if k != "components"})
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {f.name: plain_json(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain_json(value._asdict())
+    if isinstance(value, np.ndarray | np.generic):
+        return plain_json(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain_json(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [plain_json(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None  # JSON has no NaN and no infinity
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,91 @@
+"""Threads: blocks of rows are shared among Python threads, and BLAS uses a single one meanwhile.
+
+Many small products on several BLAS threads spend their time waiting for each other; on a busy
+machine they take a hundred times as long. So block loops and small eigenproblems run with one BLAS
+thread, and blocks are spread over Python threads instead.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_lock = Lock()
+_users = 0  # how many contexts need the limit now
+_before: list[int] = []  # the number of threads of each BLAS library without the limit
+
+
+@cache
+def _libraries() -> list[Any]:
+    """The BLAS libraries in this process; looking for them takes too long to do for every block."""
+    controllers: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return controllers
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Limit BLAS to one thread.
+
+    The limit belongs to the whole process. The first context sets it and the last one lifts it;
+    threadpoolctl's own limits would be lifted by whichever thread ends first.
+    """
+    global _users
+    with _lock:
+        if _users == 0:
+            _before[:] = [library.num_threads for library in _libraries()]
+            _set_threads([1] * len(_before))
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _set_threads(_before)
+
+
+def _set_threads(numbers: list[int]) -> None:
+    for library, number in zip(_libraries(), numbers, strict=True):
+        library.set_num_threads(number)
+
+
+def blas_threads() -> int:
+    """As many threads as BLAS would use now, so that the usual limits on it hold here too."""
+    return max([library.num_threads for library in _libraries()], default=1)
+
+
+def parallel_map(
+    work: Callable[[T], R], items: Iterable[T], n_threads: int | None = None
+) -> Iterator[R]:
+    """``work`` of every item, in their order, by default on as many threads as BLAS would use.
+
+    Items are drawn in the calling thread, only a few ahead of the results, so that a stream of
+    large blocks needs memory for a few of them.
+    """
+    n_threads = n_threads or blas_threads()
+    if n_threads == 1:
+        with single_threaded_blas():
+            yield from map(work, items)
+        return
+    pending = deque[Future[R]]()
+    with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
+        try:
+            for item in items:
+                pending.append(pool.submit(work, item))
+                if len(pending) > n_threads:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:  # after an error nobody wants the rest
+                future.cancel()

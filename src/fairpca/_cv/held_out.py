@@ -1,0 +1,285 @@
+"""Errors of rows under projections that were fitted without them, and intervals for new rows.
+
+========  ==================================================================
+symbol    meaning
+========  ==================================================================
+e_fpg     summed squared errors of the rows of group g in fold f under projection p, which was
+          fitted to the other folds
+w_fg      total weight of these rows
+v_fg      their summed squared distances from the mean of the rows fitted to: the error of
+          keeping nothing
+R_pg      held-out error of group g, ``sum_f e_fpg / sum_f w_fg``
+odds      rows left out for each row fitted to: 1/9 for ten folds
+========  ==================================================================
+
+Projection 0 is PCA. Nothing deeper than these sums is needed, so it does not matter where they come
+from: moments, files, or a pipeline in which every fold has a space of its own.
+
+**Intervals.** A figure is a function h of the sums over folds. Leaving fold f out of the *sums* (no
+fit is repeated) shows what the fold contributes, ``c_f = (F - 1) (h - h_without_f)``: the jackknife
+form of the delta method, exact for means. Folds overlap in the rows fitted to, so the variance s^2
+of the c_f is not divided by F. The corrected variance of Nadeau and Bengio (2003) is
+
+    s^2 (1 / F + odds)
+
+and the interval is ``h +- t se`` with F - 1 degrees of freedom; for ratios, on the scale of log h.
+
+**Choices.** Where the projection was chosen by these very sums, its own figures are flattered.
+:meth:`HeldOut.rechosen` makes the choice for each fold again from the other folds' sums and takes
+the fold's errors from that choice. It costs no fit. That estimate leans the other way, because the
+folds do not all choose what they choose together; so an interval reaches over both: from the lower
+of the two low ends to the higher of the two high ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from fairpca._typing import Array, Codes, Mask
+
+LEVEL = 0.95
+PCA = 0  # the place of plain PCA among the projections
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class Intervals(NamedTuple):
+    """An estimate and the two ends of its interval, three arrays of one shape."""
+
+    estimate: Array
+    low: Array
+    high: Array
+
+    def clipped(self, least: Array | float) -> Intervals:
+        """The same interval without impossible values below ``least``."""
+        return self._replace(low=np.maximum(self.low, least))
+
+    @property
+    def ends(self) -> Array:
+        """Both ends, along a new last axis."""
+        return np.stack([self.low, self.high], axis=-1)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over folds, and the figures that follow from them.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (n_projections, k)
+    weights : ndarray of shape (k,)
+    """
+
+    errors: Array
+    weights: Array
+
+    @property
+    def group_errors(self) -> Array:
+        """``R_pg``, of shape (n_projections, k)."""
+        return np.asarray(self.errors / np.maximum(self.weights, _TINY))
+
+    @property
+    def overall(self) -> Array:
+        """The error of all rows together, of shape (n_projections,)."""
+        return np.asarray(self.errors.sum(axis=1) / max(float(self.weights.sum()), _TINY))
+
+    @property
+    def changes(self) -> Array:
+        """``R_pg - R_0g``: by how much the error is larger than under PCA, (n_projections, k)."""
+        return np.asarray(self.group_errors - self.group_errors[PCA])
+
+    @property
+    def relative_changes(self) -> Array:
+        """``R_pg / R_0g - 1``, of shape (n_projections, k)."""
+        return np.asarray(self.errors / np.maximum(self.errors[PCA], _TINY) - 1.0)
+
+    @property
+    def rest_errors(self) -> Array:
+        """For each group the error of all people outside it, of shape (n_projections, k)."""
+        errors = self.errors.sum(axis=1, keepdims=True) - self.errors
+        return np.asarray(errors / np.maximum(self.weights.sum() - self.weights, _TINY))
+
+    @property
+    def ratios(self) -> Array:
+        """``R_g / R_rest``: the error of a group over that of all other people."""
+        return np.asarray(self.group_errors / np.maximum(self.rest_errors, _TINY))
+
+
+#: A smooth function of the sums; any shape.
+Figure = Callable[[Totals], Array]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Sums of held-out errors by fold, projection and group.
+
+    Attributes
+    ----------
+    errors : ndarray of shape (n_folds, n_projections, k)
+        ``e_fpg``; projection 0 is PCA. Folds of all repeats are stacked.
+    weights : ndarray of shape (n_folds, k)
+        ``w_fg``.
+    variation : ndarray of shape (n_folds, k)
+        ``v_fg``.
+    odds : float
+    repeats : ndarray of int, shape (n_folds,), optional
+        Which repeat of the splitter each fold belongs to; by default there is one.
+    chosen_together : HeldOut, optional
+        The same projections as all folds together choose them, where these sums are those of
+        projections that the other folds choose. Intervals reach over both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> errors = np.array([[[4.0, 6.0], [3.0, 7.0]], [[6.0, 8.0], [5.0, 9.0]]])
+    >>> held_out = HeldOut(errors, np.full((2, 2), 2.0), np.full((2, 2), 9.0), odds=1.0)
+    >>> held_out.totals.group_errors
+    array([[2.5, 3.5],
+           [2. , 4. ]])
+    >>> held_out.interval(lambda totals: totals.changes[1]).estimate
+    array([-0.5,  0.5])
+    """
+
+    errors: Array
+    weights: Array
+    variation: Array
+    odds: float
+    repeats: Codes | None = None
+    chosen_together: HeldOut | None = None
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds, those of all repeats."""
+        return len(self.errors)
+
+    @property
+    def totals(self) -> Totals:
+        """The sums over all folds."""
+        return Totals(self.errors.sum(axis=0), self.weights.sum(axis=0))
+
+    def relative(self) -> HeldOut:
+        """The same with errors as shares of each group's own variation."""
+        together = self.chosen_together
+        together = None if together is None else together.relative()
+        return replace(self, weights=self.variation, chosen_together=together)
+
+    def take(self, folds: Codes | Mask) -> HeldOut:
+        """Some of the folds."""
+        repeats = None if self.repeats is None else self.repeats[folds]
+        return HeldOut(
+            self.errors[folds], self.weights[folds], self.variation[folds], self.odds, repeats
+        )
+
+    def projections(self, which: list[int]) -> HeldOut:
+        """Some of the projections, in this order; the first stands for PCA from now on."""
+        together = self.chosen_together
+        together = None if together is None else together.projections(which)
+        return replace(self, errors=self.errors[:, which], chosen_together=together)
+
+    def rechosen(self, choose: Callable[[HeldOut], int]) -> HeldOut:
+        """PCA and the projection that ``choose`` takes, each fold judged by the others' choice."""
+        return self.judged_at(self.choices(choose), choose(self))
+
+    def choices(self, choose: Callable[[HeldOut], int]) -> Codes:
+        """The projection that the other folds of the same repeat choose, for each fold.
+
+        If all folds together choose PCA, then PCA it is: nothing is left to chance.
+        """
+        n = self.n_folds
+        repeats = np.zeros(n, np.intp) if self.repeats is None else self.repeats
+        chosen = np.full(n, PCA)
+        if choose(self) != PCA:
+            for fold in range(n):
+                others = repeats == repeats[fold]
+                others[fold] = False
+                chosen[fold] = choose(self.take(others))
+        return chosen
+
+    def judged_at(self, chosen: Codes, together: int) -> HeldOut:
+        """PCA, and in each fold the projection chosen for it; all folds choose ``together``."""
+        at = self.errors[np.arange(self.n_folds), chosen]
+        errors = np.stack([self.errors[:, PCA], at], axis=1)
+        return replace(self, errors=errors, chosen_together=self.projections([PCA, together]))
+
+    # -- intervals ---------------------------------------------------------------------------------
+
+    def interval(
+        self, figure: Figure, *, level: float = LEVEL, comparisons: int = 1, log: bool = False
+    ) -> Intervals:
+        """The interval of a figure.
+
+        Parameters
+        ----------
+        figure : callable
+            From :class:`Totals` to an array of any shape.
+        level : float
+        comparisons : int
+            How many intervals are to hold together at this level (Bonferroni).
+        log : bool
+            Work on the scale of logarithms: for ratios, which must be positive.
+        """
+        if log:
+            return Intervals(
+                *map(
+                    np.exp,
+                    self.interval(
+                        lambda totals: np.log(np.maximum(figure(totals), _TINY)),
+                        level=level,
+                        comparisons=comparisons,
+                    ),
+                )
+            )
+        estimate, contributions = self._contributions(figure)
+        quantile = stdtrit(self.n_folds - 1, 1 - (1 - level) / (2 * comparisons))
+        margin = quantile * np.sqrt(self._variance(contributions) * (1 / self.n_folds + self.odds))
+        low, high = estimate - margin, estimate + margin
+        if self.chosen_together is not None:
+            _, lower, higher = self.chosen_together.interval(
+                figure, level=level, comparisons=comparisons
+            )
+            low, high = np.minimum(low, lower), np.maximum(high, higher)
+        return Intervals(estimate, low, high)
+
+    def standard_error(self, figure: Figure, *, corrected: bool = True) -> Array:
+        """The standard error of a figure; the usual one takes the folds for independent."""
+        overlap = 1 / self.n_folds + self.odds if corrected else self.odds / (1 + self.odds)
+        return np.sqrt(self._variance(self._contributions(figure)[1]) * overlap)
+
+    def spread_interval(
+        self, projection: int, compared: Mask, *, level: float = LEVEL
+    ) -> Intervals:
+        """The largest minus the smallest error of the groups compared.
+
+        All differences between two groups get intervals that hold together. The spread, the
+        largest of them, lies between the largest lower and the largest upper end.
+        """
+        first, second = np.triu_indices(int(np.count_nonzero(compared)), 1)
+
+        def differences(totals: Totals) -> Array:
+            errors = totals.group_errors[projection, compared]
+            return np.asarray(errors[first] - errors[second])
+
+        pairs = self.interval(differences, level=level, comparisons=len(first))
+        return Intervals(
+            np.abs(pairs.estimate).max(),
+            np.maximum(np.maximum(pairs.low, -pairs.high).max(), 0.0),
+            np.maximum(pairs.high, -pairs.low).max(),
+        )
+
+    def _contributions(self, figure: Figure) -> tuple[Array, Array]:
+        """The figure, and ``c_f`` of each fold, of shape (n_folds, ...)."""
+        totals = self.totals
+        estimate = np.asarray(figure(totals), np.float64)
+        without = [
+            figure(Totals(totals.errors - errors, totals.weights - weights))
+            for errors, weights in zip(self.errors, self.weights, strict=True)
+        ]
+        return estimate, np.asarray((self.n_folds - 1) * (estimate - np.array(without)))
+
+    def _variance(self, contributions: Array) -> Array:
+        """``s^2``."""
+        return np.asarray((contributions**2).sum(axis=0) / max(self.n_folds - 1, 1))

@@ -1,0 +1,227 @@
+"""A fold is a pair: moments to fit to, and moments to judge by.
+
+Both come from moments that are kept by fold, without another pass over the data. The rows left out
+are judged from their own Gram matrices, about the mean of the rows fitted to, and in units of their
+deviations where columns are standardised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Protocol
+
+import numpy as np
+
+from fairpca._blas import blas_threads
+from fairpca._moments.few_rows import FewRows
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.operand import TINY, Operand
+from fairpca._moments.small_groups import SettledGroups
+from fairpca._moments.sums import Sums, scale_of
+from fairpca._typing import Array, Codes, Mask
+
+_KEPT_BYTES = 1 << 28  # of the matrices of all folds; more are computed again when needed
+_WORK_WORTH_A_THREAD = 10_000_000  # folds times cubes of features
+
+
+def left_out_errors(
+    judge: GroupMoments, bases: Sequence[Array], mean: Array, scale: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Sums over the rows of each group: errors under projections, weights, squared distances.
+
+    Parameters
+    ----------
+    judge : GroupMoments
+        The rows left out, in raw units.
+    bases : sequence of ndarray of shape (d, r)
+        Orthonormal columns, for columns divided by ``scale``.
+    mean : ndarray of shape (d,)
+        The point that the projections go through, in raw units.
+    scale : ndarray of shape (d,), optional
+
+    Returns
+    -------
+    errors : ndarray of shape (n_bases, k)
+    weights, variation : ndarray of shape (k,)
+    """
+    sums = judge._group_sums()
+    if scale is not None:
+        sums, mean = sums.divided(scale), mean / scale
+    errors, variation = sums.errors(bases, mean)
+    return errors, sums.weights, variation
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What a search needs of the rows fitted to, and the sums of the rows left out.
+
+    Attributes
+    ----------
+    operand : Operand
+        Second moments of the rows fitted to, standardised if that was asked for.
+    mean, scale : ndarray of shape (d,)
+        Of the rows fitted to, in raw units.
+    left_out : Sums or FewRows
+        Of the rows left out, by group, divided by ``scale``.
+    """
+
+    operand: Operand
+    mean: Array
+    scale: Array | None
+    left_out: Sums | FewRows
+
+    def errors(self, bases: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """As :func:`left_out_errors`."""
+        mean = self.mean if self.scale is None else self.mean / self.scale
+        errors, variation = self.left_out.errors(bases, mean)
+        return errors, self.left_out.weights, variation
+
+
+class Folds(Protocol):
+    """Pairs of rows fitted to and rows left out, wherever they come from."""
+
+    @property
+    def n_threads(self) -> int:
+        """How many threads are worth their while."""
+
+    @property
+    def repeats(self) -> Codes:
+        """Which repeat each fold belongs to."""
+
+    @property
+    def odds(self) -> float:
+        """How many rows are left out for each row that is fitted to, on average over the folds."""
+
+    def __iter__(self) -> Iterator[Fold]: ...
+
+
+@dataclass(frozen=True)
+class GivenFolds:
+    """Folds that were made elsewhere: by a pipeline, in which each has a space of its own."""
+
+    folds: Sequence[Fold]
+    odds: float
+    repeats: Codes
+    n_threads: int = 1
+
+    def __iter__(self) -> Iterator[Fold]:
+        return iter(self.folds)
+
+
+class LeaveOut:
+    """The folds of a fit, those of all repeats, for the groups as the fit sees them.
+
+    Parameters
+    ----------
+    settled : SettledGroups
+        With cells that are kept by fold.
+    """
+
+    def __init__(self, settled: SettledGroups) -> None:
+        cells = settled.cells
+        if not isinstance(cells, GroupMoments) or not cells.n_folds:
+            raise ValueError("these moments have no folds; pass folds=10 when you make them.")
+        repeats = [cells._keep(folds=True), *settled.repeats]
+        self._repeats = [moments._about_the_mean() for moments in repeats]
+        self._standardize, self._compared = settled.scale is not None, settled.compared
+        self._members = [(r, fold) for r, m in enumerate(self._repeats) for fold in m._folds()]
+        self._check()
+        k, d = settled.moments.means.shape
+        few = isinstance(self._repeats[0]._sums, FewRows)
+        width = int(settled.moments.counts.sum()) if few else k * d
+        n_bytes = 16 * len(self) * width * d  # of matrices, or of rows
+        self._kept = list(self._pairs()) if n_bytes <= _KEPT_BYTES else None
+        self.n_threads = blas_threads() if len(self) * d**3 >= _WORK_WORTH_A_THREAD else 1
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[Fold]:
+        return self._pairs() if self._kept is None else iter(self._kept)
+
+    @property
+    def repeats(self) -> Codes:
+        """Which repeat each fold belongs to."""
+        return np.array([repeat for repeat, _ in self._members], np.intp)
+
+    @property
+    def odds(self) -> float:
+        """How many rows are left out for each row that is fitted to, on average over the folds."""
+        total = float(self._repeats[0].weights.sum())
+        parts = [float(self._repeats[r]._fold_weights(f).sum()) for r, f in self._members]
+        return float(np.mean([part / (total - part) for part in parts]))
+
+    def _pairs(self) -> Iterator[Fold]:
+        for repeat, fold in self._members:
+            fit_to, judge = self._repeats[repeat]._split(fold)
+            yield fold_of(fit_to, judge, self._compared, self._standardize)
+
+    def _check(self) -> None:
+        """Refuse folds that leave nothing to fit to, or nothing to judge by."""
+        if len(self) < 2:
+            raise ValueError(
+                f"cross-validation needs two folds or more, got {len(self)}; pass for example "
+                "cv=10."
+            )
+        labels, counts = self._repeats[0].groups.tolist(), self._repeats[0].counts
+        left_out = np.array([self._repeats[r]._fold_counts(f) for r, f in self._members])
+        nothing_left = self._compared & (left_out == counts).any(axis=0)
+        never_left_out = self._compared & (left_out == 0).all(axis=0)
+        for g in np.flatnonzero(nothing_left | never_left_out).tolist():
+            why = "one fold holds all of them" if nothing_left[g] else "no fold holds any of them"
+            raise ValueError(
+                f"group {labels[g]!r} has {_rows_of(int(counts[g]))}, and {why}, so "
+                "cross-validation cannot judge what is done to it; pass fewer folds, a splitter "
+                "that stratifies by group, or min_group_size with small_groups='merge'."
+            )
+
+
+def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardize: bool) -> Fold:
+    """The fold of a pair of moments, which have the same groups."""
+    sums = _without_empty_groups(fit_to._group_sums())
+    scale, mean, left_out = None, sums.mean, judge._group_sums()
+    if standardize:
+        scale = scale_of(np.add(*sums.variances()), mean)
+        sums, left_out = sums.divided(scale), left_out.divided(scale)
+    return Fold(sums.operand("overall", compared), mean, scale, left_out)
+
+
+def _without_empty_groups(sums: Sums | FewRows) -> Sums | FewRows:
+    """Sums in which a group without rows weighs next to nothing, and its averages are zero."""
+    empty = sums.rows == 0
+    if not empty.any():
+        return sums
+    mean = sums.take(np.flatnonzero(~empty).tolist()).mean
+    return replace(
+        sums,
+        weights=np.where(empty, TINY, sums.weights),
+        shifts=np.where(empty[:, None], mean, sums.shifts),
+    )
+
+
+def check_folds_of(settled: SettledGroups, cv: Any) -> None:
+    """Refuse moments without folds, another number of folds, and groups smaller than that."""
+    n_folds = 0 if settled.cells is None else settled.cells.n_folds
+    if not n_folds:
+        raise ValueError(
+            f"cv={cv} needs the moments of folds, and these are of groups alone; keep folds apart "
+            "when you make them, for example GroupMoments.from_data(X, groups, folds=10)."
+        )
+    if not isinstance(cv, Integral):
+        return
+    groups, counts = settled.moments.groups.tolist(), settled.moments.counts
+    few = settled.compared & (counts < int(cv))
+    if few.any():
+        g = int(few.argmax())
+        raise ValueError(
+            f"cv={cv} is more than the {_rows_of(counts[g])} of group {groups[g]!r}; pass fewer "
+            f"folds, or min_group_size={cv} with small_groups='merge' or 'ignore'."
+        )
+    if n_folds != int(cv):
+        raise ValueError(f"cv={cv}, but these moments have {n_folds} folds; pass cv={n_folds}.")
+
+
+def _rows_of(n: int) -> str:
+    return f"{n} row{'' if n == 1 else 's'}"

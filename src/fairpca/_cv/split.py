@@ -1,0 +1,138 @@
+"""Splitters and iterables of scikit-learn, for rows that are all at hand.
+
+A number of folds needs no splitter: :class:`fairpca._input.folds.FoldRule` deals the rows then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from fairpca._input.checks import check_integer
+from fairpca._input.device import is_dask
+from fairpca._input.folds import FoldRule
+from fairpca._input.labels import encode_groups
+from fairpca._input.rows import as_rows
+from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
+from fairpca._moments.learn import check_grams
+from fairpca._typing import Codes
+
+_MOST_SHOWN = 100  # characters of what was passed
+
+
+def learn_repeats(
+    X: Any, groups: Any, sample_weight: Any, cv: Any, random_state: Any
+) -> list[GroupMoments]:
+    """The moments of each repeat, with folds kept apart: so many, or those of a splitter."""
+    if isinstance(cv, Number | str):
+        rule = fold_rule(cv, random_state)
+        if is_dask(X):
+            return [GroupMoments().update(X, groups, sample_weight, folds=rule)]
+        rows = as_rows(X)
+        check_grams(rows)
+        return [moments_of_rows(rows, groups, sample_weight, folds=rule)]
+    if is_dask(X):
+        raise needs_all_rows(cv)
+    rows = as_rows(X)
+    check_grams(rows)
+    codes, _ = encode_groups(groups, rows.n_rows)
+    repeats = fold_numbers(cv, codes)
+    return [moments_of_rows(rows, groups, sample_weight, folds=folds) for folds in repeats]
+
+
+def fold_rule(cv: Any, random_state: Any) -> FoldRule:
+    """The rule for a number of folds: salt 0, or the seed in its place."""
+    check_integer("cv", cv, 2)
+    salt = random_state
+    if isinstance(random_state, np.random.RandomState):
+        salt = random_state.randint(2**31 - 1)
+    return FoldRule(int(cv), 0 if salt is None else int(salt))
+
+
+def needs_all_rows(cv: Any) -> ValueError:
+    """The error for a splitter where rows are read as a stream."""
+    return ValueError(
+        f"cv={_brief(cv)} needs all rows at once, but these are read as a stream; pass a number of "
+        "folds, for example cv=10, or call fit with rows in memory."
+    )
+
+
+def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
+    """For each repeat of a splitter the fold of every row, or ``NEVER``.
+
+    A splitter sees the numbers of groups, ``codes``, as y.
+    """
+    n, n_folds = len(codes), 0
+    folds = np.full(n, NEVER)
+    for train, test in _train_and_test(cv, codes):
+        if (np.bincount(np.concatenate([train, test]), minlength=n) != 1).any():
+            raise ValueError(
+                f"cv={_brief(cv)} fits to {len(train)} rows and leaves out {len(test)}, but each "
+                f"of the {n} rows must be one or the other, and once; pass a splitter that fits to "
+                "all rows it does not leave out, such as StratifiedKFold."
+            )
+        if (folds[test] != NEVER).any():
+            yield folds
+            folds, n_folds = np.full(n, NEVER), 0
+        folds[test] = n_folds
+        n_folds += 1
+    yield folds
+
+
+def _train_and_test(cv: Any, codes: Codes) -> list[tuple[Codes, Codes]]:
+    """The rows fitted to and left out, as a splitter or an iterable gives them."""
+    splitter, n = _splitter(cv), len(codes)
+    try:
+        pairs = list(splitter.split(np.zeros((n, 1)), codes))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv={_brief(cv)} cannot split {n} rows by their groups alone ({error}); pass a "
+            "number of folds, a splitter such as StratifiedKFold(10), or its splits: "
+            "cv=list(splitter.split(X, y, groups))."
+        ) from error
+    if not pairs:
+        raise ValueError(
+            f"cv={_brief(cv)} has no splits (what can be read only once may have been read "
+            "before); pass a list: cv=list(splitter.split(X, groups))."
+        )
+    return [_positions(cv, pair, n) for pair in pairs]
+
+
+def _splitter(cv: Any) -> Any:
+    try:
+        return check_cv(cv)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv={_brief(cv)}: pass a number of folds such as 10, a splitter of scikit-learn, or a "
+            "list of (train, test) pairs of row positions."
+        ) from error
+
+
+def _positions(cv: Any, pair: Any, n: int) -> tuple[Codes, Codes]:
+    """A pair of arrays of row positions; masks are turned into positions."""
+    try:
+        train, test = (np.asarray(part) for part in pair)
+        if train.dtype == test.dtype == bool:
+            train, test = np.flatnonzero(train), np.flatnonzero(test)
+        kinds = {train.dtype.kind, test.dtype.kind}
+        usable = train.ndim == test.ndim == 1 and kinds <= {"i", "u"} and len(test) > 0
+        usable = usable and min(train.min(), test.min()) >= 0 and max(train.max(), test.max()) < n
+    except (TypeError, ValueError):
+        usable = False
+    if not usable:
+        raise ValueError(
+            f"cv={_brief(cv)} must give pairs of two arrays, the positions of rows to fit to and "
+            f"of rows to leave out, from 0 to {n - 1}; pass for example "
+            "cv=list(StratifiedKFold(10).split(X, groups))."
+        )
+    return train.astype(np.intp), test.astype(np.intp)
+
+
+def _brief(cv: Any) -> str:
+    """Splits may hold every row."""
+    text = " ".join(repr(cv).split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."

@@ -1,0 +1,324 @@
+"""Where to stop on the way from PCA, judged by rows that were not fitted to.
+
+Limits and targets are those of :class:`~fairpca._problems.problems.FairProblem`, applied to
+held-out errors:
+
+* the walk ends where the overall error exceeds its budget, or (``"no_worse"``) where a group is
+  worse off than the worst-off group was under PCA;
+* until then, stop at the first place where the disparity is small enough; if there is none, at the
+  least disparity;
+* ``"pareto"`` without a budget: where the worst-off group is best off, at most up to the place
+  where the groups change sides.
+
+Held-out errors are nearly monotone along the way, not exactly. So they are computed at ``_STOPS``;
+where a limit or a target is passed, that place is found by bisection, and the place where the
+groups change sides by interpolation.
+
+The held-out figures of the stop that is chosen are flattered, because it was chosen by them. What
+is published is :meth:`~fairpca._cv.held_out.HeldOut.rechosen`: each fold is judged at the stop that
+the other folds choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+
+import numpy as np
+
+from fairpca._blas import parallel_map
+from fairpca._cv.held_out import LEVEL, PCA, HeldOut, Intervals, Totals
+from fairpca._cv.leave_out import Fold, Folds
+from fairpca._moments.operand import Operand
+from fairpca._problems.problems import PLAIN_PCA, FairProblem
+from fairpca._problems.solution import Solution, disparity
+from fairpca._problems.status import Status
+from fairpca._solvers import solve
+from fairpca._solvers.walk import Walk
+from fairpca._typing import Array, Codes, Mask
+
+_STOPS = np.linspace(0.0, 1.0, 5)
+_HALVINGS = 10
+_INTERPOLATIONS = 2
+_NEAR_PARITY = 0.02  # of PCA's disparity: less is noise of the folds
+_CAUTION = 1.0  # usual standard errors that count against a stop
+_GATE = 1.5  # corrected standard errors that a gain must exceed
+
+
+class CrossFit:
+    """The held-out errors at stops, computed where they are asked for.
+
+    Parameters
+    ----------
+    folds : Folds
+    walk : Walk
+    rank : int
+    normalize : bool
+        Whether errors are shares of the variance.
+    """
+
+    def __init__(self, folds: Folds, walk: Walk, rank: int, normalize: bool) -> None:
+        self._folds, self.walk, self._rank, self._normalize = folds, walk, rank, normalize
+        self._errors: dict[float, Array] = {}
+        self._weights: Array
+        self._variation: Array
+        self.n_eigensolves = 0
+
+    def at(self, stops: Iterable[float]) -> Curve:
+        """Held-out errors at PCA, at these stops, and at those asked for before."""
+        new = sorted({0.0, *map(float, stops)} - self._errors.keys())
+        if new:
+            errors, self._weights, self._variation = self._measure(new)
+            self._errors |= {stop: errors[:, i] for i, stop in enumerate(new)}
+        known, folds = sorted(self._errors), self._folds
+        errors = np.stack([self._errors[stop] for stop in known], axis=1)
+        held_out = HeldOut(errors, self._weights, self._variation, folds.odds, folds.repeats)
+        if self._normalize:
+            held_out = held_out.relative()
+        return Curve(np.array(known), held_out, Sides.of(self.walk))
+
+    def _measure(self, stops: Sequence[float]) -> tuple[Array, Array, Array]:
+        """Errors of the rows left out, (n_folds, n_stops, k), their weights and variation."""
+
+        def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
+            bases, n_eigensolves = self._bases(fold, stops)
+            return *fold.errors(bases), n_eigensolves
+
+        found = list(parallel_map(measure, self._folds, self._folds.n_threads))
+        errors, weights, variation, counts = zip(*found, strict=True)
+        self.n_eigensolves += sum(counts)
+        return np.array(errors), np.array(weights), np.array(variation)
+
+    def _bases(self, fold: Fold, stops: Sequence[float]) -> tuple[list[Array], int]:
+        operand = fold.operand.relative() if self._normalize else fold.operand
+        return self.walk.bases(operand, self._rank, stops)
+
+    def projections(self, stop: Stop) -> Iterator[tuple[Fold, list[Array]]]:
+        """Each fold with its PCA and the projection at the stop that the other folds choose."""
+        for fold, chosen in zip(self._folds, stop.of_folds.tolist(), strict=True):
+            yield fold, self._bases(fold, [0.0, float(stop.curve.stops[chosen])])[0]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Which groups are compared, and which of them PCA of all rows treats worst and best."""
+
+    compared: Mask
+    harmed: int
+    privileged: int
+
+    @classmethod
+    def of(cls, walk: Walk) -> Sides:
+        """The sides of a way from PCA."""
+        return cls(walk.compared, walk.pca.harmed, walk.pca.privileged)
+
+    def disparity(self, totals: Totals) -> Array:
+        """The disparity under each projection."""
+        errors = totals.group_errors
+        return np.asarray(disparity(errors, self.compared, self.harmed, self.privileged))
+
+
+def disparity_interval(
+    held_out: HeldOut, projection: int, sides: Sides, level: float = LEVEL
+) -> Intervals:
+    """The disparity under one of the projections."""
+    if np.count_nonzero(sides.compared) > 2:
+        return held_out.spread_interval(projection, sides.compared, level=level)
+    return held_out.interval(lambda totals: sides.disparity(totals)[projection], level=level)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Held-out errors along the way: the projections of ``held_out`` are the stops, PCA first."""
+
+    stops: Array
+    held_out: HeldOut
+    sides: Sides
+
+    @property
+    def totals(self) -> Totals:
+        """The sums over all folds."""
+        return self.held_out.totals
+
+    @property
+    def disparity(self) -> Array:
+        """Between the groups compared, of shape (n_stops,)."""
+        return self.sides.disparity(self.totals)
+
+    def take(self, held_out: HeldOut) -> Curve:
+        """The same stops as some of the folds see them."""
+        return replace(self, held_out=held_out)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The stop that was chosen.
+
+    Attributes
+    ----------
+    curve : Curve
+    chosen : int
+        Which of its stops.
+    of_folds : ndarray of int, shape (n_folds,)
+        Which stop the other folds choose, for each fold.
+    """
+
+    curve: Curve
+    chosen: int
+    of_folds: Codes
+
+    @classmethod
+    def of(cls, curve: Curve, problem: FairProblem) -> Stop:
+        """The best stop of a curve; whether PCA is left is not decided again by the folds."""
+        chosen = choose(curve, problem)
+
+        def choose_again(held_out: HeldOut) -> int:
+            return choose(curve.take(held_out), problem, gate=False) if chosen != PCA else PCA
+
+        return cls(curve, chosen, curve.held_out.choices(choose_again))
+
+    @property
+    def stop(self) -> float:
+        """0 is PCA, 1 the end of the way."""
+        return float(self.curve.stops[self.chosen])
+
+    @property
+    def honest(self) -> HeldOut:
+        """PCA, and the stop that the other folds choose."""
+        return self.curve.held_out.judged_at(self.of_folds, self.chosen)
+
+
+def solve_by_folds(
+    problem: FairProblem, folds: Folds, operand: Operand, rank: int, normalize: bool, tol: float
+) -> tuple[Solution, Stop]:
+    """The projection for all rows, at the stop that is best for rows not fitted to.
+
+    It is optimal for its stop, and that is what the bound says.
+    """
+    pca = solve(PLAIN_PCA, operand, rank, tol)
+    walk = Walk(problem, pca, operand.shares, operand.compared, tol)
+    cross_fit = CrossFit(folds, walk, rank, normalize)
+    stop = Stop.of(search_stop(cross_fit, problem), problem)
+    solution = solve(walk.at(stop.stop), operand, rank, tol, pca)
+    solution = replace(
+        solution,
+        status=Status.CROSS_VALIDATED if stop.stop > 0 else Status.NO_GAIN,
+        n_eigensolves=pca.n_eigensolves + cross_fit.n_eigensolves + solution.n_eigensolves,
+    )
+    return solution, stop
+
+
+def search_stop(cross_fit: CrossFit, problem: FairProblem) -> Curve:
+    """Held-out errors at all stops that :func:`choose` needs to look at."""
+    if _is_kind(problem):
+        return _up_to_parity(cross_fit)
+
+    def fair(curve: Curve) -> Mask:
+        return np.asarray(curve.disparity <= problem.max_disparity)
+
+    curve = _locate(cross_fit, cross_fit.at(_STOPS), lambda c: _exceeds(c, problem))
+    curve = _locate(cross_fit, curve, lambda c: fair(c) | _exceeds(c, problem))
+    if (fair(curve) & _allowed(curve, problem)).any():
+        return curve
+    return cross_fit.at(_midpoints(curve.stops, choose(curve, problem)))
+
+
+def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
+    """Which stop is best; without the ``gate`` any but PCA, if another is allowed."""
+    if _is_kind(problem):
+        return _kindest(curve, gate)
+    D, allowed = curve.disparity, _allowed(curve, problem)
+    if not gate and allowed[1:].any():
+        allowed[PCA] = False
+    fair_enough = (problem.max_disparity >= D) & allowed
+    if fair_enough.any():
+        return int(fair_enough.argmax())
+    return int(np.where(allowed, D, inf).argmin())
+
+
+def _is_kind(problem: FairProblem) -> bool:
+    """Whether the worst-off group alone decides."""
+    return problem.constraint == "pareto" and not problem.has_budget
+
+
+def _kindest(curve: Curve, gate: bool) -> int:
+    """The stop that is best for the worst-off group, of those at which it gains beyond chance.
+
+    The group that PCA serves worst must gain more than ``_GATE`` corrected standard errors at the
+    stop itself, or PCA is not left. Of such stops the best has the least largest error of a group,
+    each with a usual standard error of its change added. Both numbers were chosen by the public
+    tables "to tune on" (benchmarks/people_to_come). At most one stop lies past parity, the first:
+    far past it only where the projection jumps.
+    """
+    compared, held_out = curve.sides.compared, curve.held_out
+    errors = curve.totals.group_errors[:, compared]
+    usual, corrected = (
+        held_out.standard_error(lambda totals: totals.changes, corrected=corrected)[:, compared]
+        for corrected in (False, True)
+    )
+    worst = int(errors[PCA].argmax())
+    gains = errors[PCA, worst] - errors[:, worst]
+    beyond = np.logical_or.accumulate(curve.disparity <= 0)
+    eligible = np.append(False, ~beyond[:-1])
+    certain = eligible & (gains > _GATE * corrected[:, worst])
+    if gate or certain.any():
+        eligible = certain
+    if not eligible.any():
+        return PCA if gate else min(1, len(errors) - 1)
+    cautious = (errors + _CAUTION * usual).max(axis=1)
+    return int(np.where(eligible, cautious, inf).argmin())
+
+
+def _allowed(curve: Curve, problem: FairProblem) -> Mask:
+    """The stops before the first that exceeds a limit."""
+    return ~np.logical_or.accumulate(_exceeds(curve, problem))
+
+
+def _exceeds(curve: Curve, problem: FairProblem) -> Mask:
+    """Where a limit is exceeded; never at PCA."""
+    R = curve.totals.overall
+    limited = isfinite(problem.max_error_increase)
+    exceeds = (R[PCA] * (1 + problem.max_error_increase) if limited else inf) < R
+    if problem.constraint == "no_worse":
+        worst = curve.totals.group_errors[:, curve.sides.compared].max(axis=1)
+        exceeds |= worst > worst[PCA]
+    exceeds[PCA] = False
+    return np.asarray(exceeds)
+
+
+def _up_to_parity(cross_fit: CrossFit) -> Curve:
+    """Held-out errors up to where parity is first passed, with a few more stops near to it."""
+    one_by_one, at_once = _STOPS[1:, np.newaxis], [_STOPS]
+    # More than two groups never change sides, and their searches share the ends of the way.
+    for stops in one_by_one if len(cross_fit.walk.shares) == 2 else at_once:
+        curve = cross_fit.at(stops)
+        if curve.disparity[-1] <= 0:
+            break
+    for _ in range(_INTERPOLATIONS):
+        D, stops = curve.disparity, curve.stops
+        first = int((D <= 0).argmax())
+        if D[first] > 0 or first == 0:
+            break
+        if np.abs(D[first - 1 : first + 1]).min() <= _NEAR_PARITY * D[PCA]:
+            break
+        part = D[first - 1] / (D[first - 1] - D[first])
+        curve = cross_fit.at([stops[first - 1] + part * (stops[first] - stops[first - 1])])
+    return curve
+
+
+def _midpoints(stops: Array, i: int) -> Array:
+    """Between a stop and its neighbours."""
+    near = stops[max(i - 1, 0) : i + 2]
+    return np.asarray((near[1:] + near[:-1]) / 2)
+
+
+def _locate(cross_fit: CrossFit, curve: Curve, passed: Callable[[Curve], Mask]) -> Curve:
+    """Held-out errors with more stops where something is first passed."""
+    for _ in range(_HALVINGS):
+        where = passed(curve)
+        first = int(where.argmax())
+        if not where[first] or first == 0:
+            break
+        curve = cross_fit.at([curve.stops[first - 1 : first + 1].mean()])
+    return curve

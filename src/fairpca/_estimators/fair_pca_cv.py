@@ -1,0 +1,228 @@
+"""FairPCACV: FairPCA whose stop is chosen by errors of rows that were not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal, NoReturn, Self
+
+import numpy as np
+
+from fairpca._cv.held_out import PCA
+from fairpca._cv.leave_out import GivenFolds, LeaveOut, check_folds_of, fold_of
+from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
+from fairpca._cv.stopping import CrossFit, Stop, disparity_interval, solve_by_folds
+from fairpca._estimators.advice import warn_of_held_out
+from fairpca._estimators.base import Learnt
+from fairpca._estimators.fair_pca import FairPCA
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.operand import Operand
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._problems.problems import PLAIN_PCA, Constraint
+from fairpca._problems.solution import Solution
+from fairpca._solvers import solve
+from fairpca._solvers.walk import Walk
+from fairpca._typing import Array
+
+
+class FairPCACV(FairPCA):
+    """:class:`FairPCA` with its stop chosen by cross-validation: fair on held-out rows.
+
+    Errors on the rows fitted to are equal by construction; what counts are new rows. Every fold of
+    the rows is judged by projections that were fitted to the other folds. Constraint and budgets
+    apply to these held-out errors. Without a budget, ``constraint="pareto"`` ends where the
+    worst-off group is best off, and stays at PCA unless that group gains more than one and a half
+    standard errors there. In the end the projection is fitted to all rows.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        As in :class:`FairPCA`, like all parameters that are not listed here.
+    cv : int, splitter or iterable of splits, default=10
+        The number of folds; or a splitter such as ``RepeatedStratifiedKFold(n_splits=5,
+        n_repeats=4)``, which sees numbers of groups as y; or its splits. Splitters need all rows in
+        memory. With a number, the rows of each group go to the folds in turns: every fold has the
+        same number of them up to one, and the same rows have the same folds in every run, in memory
+        and in files. On clusters rows are counted in each partition.
+    random_state : int, RandomState or None, default=None
+        An int gives other folds than None does. Splitters have a ``random_state`` of their own.
+    constraint, max_disparity, max_error_increase, standardize, normalize, whiten
+    min_group_size, small_groups, max_groups, tol
+        As in :class:`FairPCA`. With ``standardize`` each fold is judged in units of the deviations
+        of the rows fitted to.
+
+    Attributes
+    ----------
+    stop_ : float
+        How far the projection is from PCA, from 0 (PCA) to 1 (where :class:`FairPCA` could end).
+    held_out_group_errors_, held_out_pca_group_errors_ : ndarray of shape (k,)
+        Errors of rows that were not fitted to, and the same for PCA. Each fold is judged at the
+        stop that the other folds choose, so that the choice does not flatter the figures.
+    held_out_reconstruction_error_, held_out_disparity_ : float
+        The same for all rows together, and for the disparity.
+    held_out_changes_ : ndarray of shape (k,)
+        How much larger each group's held-out error is than under PCA; negative for those who gain.
+    held_out_disparity_interval_, held_out_changes_interval_ : ndarray of shape (2,), (k, 2)
+        95 % intervals, by the corrected t-test of Nadeau and Bengio (2003). They cover the interval
+        of the stop that all folds choose together, and that of the stops the other folds choose.
+    status_ : str
+        "stopped by cross-validation" or "no gain on held-out rows: PCA".
+    moments_ : GroupMoments
+        What was learnt from the data, by fold.
+
+    All other attributes are those of :class:`FairPCA`.
+
+    See Also
+    --------
+    fairpca.audit : Also judges other estimators on rows that were not fitted to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCACV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4)) * [4, 2, 1, 1]
+    >>> sex = np.repeat(["f", "m"], [100, 200])
+    >>> X[sex == "f"] = 0.8 * X[sex == "f"][:, ::-1]
+    >>> fair = FairPCACV(n_components=2).fit(X, sensitive_features=sex)
+    >>> fair.status_, fair.harmed_group_
+    ('stopped by cross-validation', 'm')
+    >>> bool(fair.held_out_changes_[1] < 0)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: allowed
+        for name, allowed in FairPCA._parameter_constraints.items()
+        if name not in ("alpha", "solver")
+    } | {"cv": ["cv_object"], "random_state": ["random_state"]}
+
+    alpha: None = None
+    solver: Literal["exact"] = "exact"
+
+    _stop: Stop
+    stop_: float
+    held_out_group_errors_: Array
+    held_out_pca_group_errors_: Array
+    held_out_reconstruction_error_: float
+    held_out_disparity_: float
+    held_out_disparity_interval_: Array
+    held_out_changes_: Array
+    held_out_changes_interval_: Array
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        cv: Any = 10,
+        random_state: int | np.random.RandomState | None = None,
+        constraint: Constraint = "pareto",
+        max_disparity: float | None = None,
+        max_error_increase: float | None = None,
+        standardize: bool = False,
+        normalize: bool = False,
+        whiten: bool = False,
+        min_group_size: int = 1,
+        small_groups: SmallGroups = "error",
+        max_groups: int | None = None,
+        tol: float = 1e-6,
+    ) -> None:
+        self.n_components = n_components
+        self.cv = cv
+        self.random_state = random_state
+        self.constraint = constraint
+        self.max_disparity = max_disparity
+        self.max_error_increase = max_error_increase
+        self.standardize = standardize
+        self.normalize = normalize
+        self.whiten = whiten
+        self.min_group_size = min_group_size
+        self.small_groups = small_groups
+        self.max_groups = max_groups
+        self.tol = tol
+
+    def _learn_and_settle(
+        self, X: Any, y: Any, groups: Any, sample_weight: Any
+    ) -> tuple[Learnt, SettledGroups]:
+        if self.cv is None:
+            raise ValueError(
+                "cv=None has no folds to choose the stop by; pass for example cv=10, or use "
+                f"FairPCA({self.n_components})."
+            )
+        moments, *others = learn_repeats(X, groups, sample_weight, self.cv, self.random_state)
+        return moments, self._settle(moments).with_repeats(others)
+
+    @property
+    def partial_fit(self) -> NoReturn:
+        """Not offered: the stop is chosen when all rows are known."""
+        raise AttributeError(
+            "FairPCACV has no partial_fit, because the stop is chosen when all rows are known; add "
+            "blocks to moments, moments.update(X, groups, folds=10), and call "
+            "fit_moments(moments), or use FairPCA."
+        )
+
+    def _fold_options(self) -> dict[str, Any]:
+        if not isinstance(self.cv, Integral):
+            raise needs_all_rows(self.cv)
+        rule = fold_rule(self.cv, self.random_state)
+        return {"folds": rule.n_folds, "fold_seed": rule.salt}
+
+    def _settle_groups(self, moments: Learnt) -> SettledGroups:
+        settled = super()._settle_groups(moments)
+        check_folds_of(settled, self.cv)
+        return settled
+
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        solution, stop = solve_by_folds(
+            self._problem(), LeaveOut(settled), operand, rank, self.normalize, self.tol
+        )
+        return replace(solution, extras={**solution.extras, **_held_out_attributes(stop)})
+
+    def fold_components(
+        self, moments: GroupMoments, pairs: Sequence[tuple[GroupMoments, GroupMoments]] = ()
+    ) -> Iterator[Array]:
+        """For an audit: the components of each fold, at the stop that the other folds choose.
+
+        ``moments`` are those that this estimator was fitted to, by fold; ``pairs`` are the moments
+        of the rows fitted to and left out, where every fold has a space of its own.
+        """
+        settled, rank = self._settle(moments), self.n_components_
+        operand, folds = settled.measured(self.normalize), LeaveOut(settled)
+        parts = iter(settled.with_repeats([part for pair in pairs for part in pair]).repeats)
+        own_spaces = [
+            fold_of(fit_to, judge, settled.compared, self.standardize)
+            for fit_to, judge in zip(parts, parts, strict=True)
+        ]
+        pca = solve(PLAIN_PCA, operand, rank, self.tol)
+        walk = Walk(self._problem(), pca, operand.shares, operand.compared, self.tol)
+        given = GivenFolds(own_spaces, folds.odds, folds.repeats) if pairs else folds
+        for _, bases in CrossFit(given, walk, rank, self.normalize).projections(self._stop):
+            yield bases[1].T
+
+    def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
+        super()._publish(moments, settled, solution)
+        curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
+        changes, errors = curve.totals.changes[chosen], curve.totals.group_errors[PCA]
+        D = float(curve.disparity[chosen])
+        warn_of_held_out(self._problem(), changes[compared], errors[compared], D)
+        return self
+
+
+def _held_out_attributes(stop: Stop) -> dict[str, Any]:
+    """Fitted attributes of an estimator that ends at this stop."""
+    held_out, totals = stop.honest, stop.honest.totals
+    disparity = disparity_interval(held_out, 1, stop.curve.sides)
+    changes = held_out.interval(lambda totals: totals.changes[1])
+    return {
+        "_stop": stop,
+        "stop_": stop.stop,
+        "held_out_group_errors_": totals.group_errors[1],
+        "held_out_pca_group_errors_": totals.group_errors[PCA],
+        "held_out_reconstruction_error_": float(totals.overall[1]),
+        "held_out_disparity_": float(disparity.estimate),
+        "held_out_disparity_interval_": disparity.ends,
+        "held_out_changes_": changes.estimate,
+        # An error cannot fall by more than all of it.
+        "held_out_changes_interval_": changes.clipped(-totals.group_errors[PCA]).ends,
+    }

@@ -1,0 +1,85 @@
+"""Which fold a row belongs to: deterministic, balanced to one row, and the same for streams.
+
+The rows of each group are counted in the order in which they come. K rows in a row form a block,
+and the rows of block b go to the K folds in an order that depends on b and on a salt alone. So
+every fold gets the same number of rows of every group, up to one; sorted rows do no harm; a stream
+needs one counter per group; and the same rows in memory and in files have the same folds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairpca._input.checks import check_integer
+from fairpca._typing import Codes
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class FoldRule:
+    """A number of folds, and a salt; another salt gives other folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.array([0, 0, 1, 0, 0, 1])
+    >>> rule = FoldRule(2)
+    >>> folds = rule.folds_of(codes, np.zeros(2, int))
+    >>> later = rule.folds_of(codes[3:], np.array([2, 1]))  # 2 and 1 rows were seen before
+    >>> folds.tolist(), later.tolist()
+    ([0, 1, 0, 0, 1, 1], [0, 1, 1])
+    """
+
+    n_folds: int
+    salt: int = 0
+
+    def folds_of(self, codes: Codes, seen: Codes) -> Codes:
+        """The fold of each row, given its group and how many rows of each group came before."""
+        counts = np.bincount(codes, minlength=len(seen))
+        ranks = np.empty(len(codes), np.intp)
+        starts = np.cumsum(counts) - counts - seen
+        ranks[np.argsort(codes, kind="stable")] = np.arange(len(codes)) - np.repeat(starts, counts)
+        blocks, places = np.divmod(ranks, self.n_folds)
+        numbers, which = np.unique(blocks, return_inverse=True)
+        return np.asarray(self._orders(numbers)[which, places])
+
+    def within(self, part: int) -> FoldRule:
+        """The rule for one partition of a cluster, where rows are counted from zero again."""
+        salt = _mixed(np.array([self.salt], np.uint64) + _mixed(np.array([part + 1], np.uint64)))
+        return FoldRule(self.n_folds, int(salt[0]))
+
+    def _orders(self, blocks: Codes) -> Codes:
+        """For each block a permutation of the folds, of shape (n_blocks, n_folds)."""
+        rows = blocks.astype(np.uint64)[:, None] * np.uint64(self.n_folds)
+        salt = _mixed(np.array([self.salt % 2**64], np.uint64))
+        return np.argsort(_mixed(rows + np.arange(self.n_folds, dtype=np.uint64) ^ salt), axis=1)
+
+
+def _mixed(numbers: Any) -> Any:
+    """SplitMix64: numbers that look random, the same on every machine."""
+    with np.errstate(over="ignore"):
+        z = numbers * _GOLDEN + _GOLDEN
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    return z ^ (z >> np.uint64(31))
+
+
+def check_folds(folds: Any, salt: int = 0) -> FoldRule | Codes | None:
+    """Folds as a user may pass them: None, their number, or a number for each row."""
+    if folds is None or isinstance(folds, FoldRule):
+        return folds
+    if np.ndim(folds) == 0:
+        check_integer("folds", folds, 2)
+        check_integer("fold_seed", salt, 0)
+        return FoldRule(int(folds), int(salt))
+    numbers = np.asarray(folds)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "biu" or (numbers < 0).any():
+        raise ValueError(
+            "folds must hold one fold per row, an integer of at least 0; pass for example "
+            "folds=np.arange(len(X)) % 10, or folds=10."
+        )
+    return numbers.astype(np.intp)

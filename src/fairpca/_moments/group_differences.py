@@ -1,0 +1,260 @@
+"""What tells groups apart: their means and covariances, among all rows or among those of a class.
+
+A *stratum* is a set of rows within which groups are to look alike. Demographic parity has one, all
+rows; equal opportunity has one, the rows of the positive class; equalised odds has one for each
+class. With ``m_g`` and ``S_g`` the mean and covariance of group g within a stratum, ``m`` and ``S``
+those of its groups together (S about the groups' own means), and ``p_g`` shares of the rows that
+are compared at all:
+
+* ``B = sum p_g (m_g - m)(m_g - m)'`` over all groups and strata. Scores ``U'x`` have equal group
+  means exactly if ``U'BU = 0``, and ``tr U'BU`` is their variance between the groups, among the
+  positives for equal opportunity and averaged over the classes for equalised odds.
+* ``K = sum p_g (S_g - S)^2``. Directions of small K have nearly equal covariances. For two groups
+  ``K = p_0 p_1 (S_1 - S_0)^2``.
+
+A target is what scores are made for. Numbers are columns of the moments. For classes the covariance
+of x with the indicator of class c is ``p_c (m_c - m)``, which the means of cells tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+from typing import Any, Literal
+
+import numpy as np
+
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.operand import Operand, RowSpaceOperand
+from fairpca._moments.small_groups import SettledGroups
+from fairpca._moments.sums import varying_columns
+from fairpca._typing import Array, Codes
+
+Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
+
+_NEGLIGIBLE = 1e-12  # share of the standard deviation: smaller differences of means are rounding
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Groups compared within some rows.
+
+    Attributes
+    ----------
+    moments : GroupMoments or ImplicitMoments
+        Whose groups ``members`` are the ones compared.
+    members : ndarray of int, shape (k,)
+    """
+
+    moments: GroupMoments | ImplicitMoments
+    members: Codes
+
+    @property
+    def shares(self) -> Array:
+        """``p_g``, of all rows."""
+        weights = self.moments.weights
+        return np.asarray(weights[self.members] / weights.sum())
+
+    def mean_differences(self) -> Array:
+        """``sqrt(p_g) (m_g - m)``, of shape (k, d), with shares of all rows."""
+        shares, means = self.shares, self.moments.from_mean[self.members]
+        return np.asarray(np.sqrt(shares)[:, None] * (means - np.average(means, 0, shares)))
+
+    def covariance_differences(self, covariances: Array) -> Array:
+        """``sum_g p_g (S_g - S)^2``, given the covariances of all groups of the moments."""
+        own, shares = covariances[self.members], self.shares
+        apart = own - np.average(own, 0, shares)
+        return np.asarray(np.tensordot(shares, apart @ apart, axes=1))
+
+
+def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Any]:
+    """The classes that occur, sorted; there must be two at least."""
+    classes = [] if moments.outcomes is None else moments.outcomes.tolist()
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes[0]!r}), so there is nothing to compare or to "
+            "predict; pass y with two classes or more."
+        )
+    return classes
+
+
+def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
+    """The strata of a notion.
+
+    Parameters
+    ----------
+    settled : SettledGroups
+        With outcomes, unless the notion is demographic parity.
+    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
+    pos_label : label, optional
+        The class of equal opportunity; by default the larger of two.
+    """
+    if notion == "demographic_parity":
+        return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
+    if settled.cells is None or settled.cells.outcomes is None:
+        raise ValueError(
+            f"notion={notion!r} compares people of the same class, but these moments do not know "
+            "classes; pass y to fit, or target to fit_files and to the methods of GroupMoments, "
+            "for example GroupMoments.from_data(X, groups, target=y)."
+        )
+    classes = classes_of(settled.cells)
+    cells, members = settled.cells._by_outcome(), np.flatnonzero(settled.compared)
+    wanted = classes if notion == "equalized_odds" else [positive_class(classes, pos_label)]
+    strata = []
+    for outcome in wanted:
+        own = np.flatnonzero(cells.outcomes == classes.index(outcome))
+        place = dict(zip(cells.groups[own].tolist(), own.tolist(), strict=True))
+        lacking = settled.moments.groups[[g for g in members.tolist() if g not in place]].tolist()
+        if lacking:
+            raise ValueError(
+                f"no row of {'groups' if len(lacking) > 1 else 'group'} "
+                f"{', '.join(map(repr, lacking[:5]))} has the outcome {outcome!r}, so there is no "
+                "mean to compare; leave such groups out, merge them with min_group_size and "
+                "small_groups='merge', or pass notion='demographic_parity'."
+            )
+        strata.append(Stratum(cells.moments, np.array([place[g] for g in members.tolist()])))
+    return strata
+
+
+def positive_class(classes: list[Any], pos_label: Any) -> Any:
+    """The class that counts as positive; labels that came from text files are text."""
+    if pos_label is None and len(classes) == 2:
+        return classes[1]
+    found = label_meant(classes, pos_label)
+    if pos_label is None or found is None:
+        raise ValueError(
+            f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which "
+            f"of them is the positive one; pass pos_label={classes[-1]!r}, for example."
+        )
+    return found
+
+
+def label_meant(labels: list[Any], given: Any) -> Any:
+    """The label that is the same, has the same text, or is the same number; None if none is.
+
+    None too if several are the same number, such as "1" and "01".
+    """
+
+    def number(label: Any) -> float:
+        try:
+            return float(label)
+        except (TypeError, ValueError):
+            return nan
+
+    for view in (lambda label: label, str, number):
+        found = [label for label in labels if view(label) == view(given)]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def mean_differences(strata: list[Stratum]) -> Array:
+    """Rows D with ``D'D = B``."""
+    compared = sum(float(stratum.shares.sum()) for stratum in strata)
+    apart = np.vstack([stratum.mean_differences() for stratum in strata])
+    return np.asarray(apart / np.sqrt(compared))
+
+
+def mean_gap(differences: Array, basis: Array) -> float:
+    """``tr U'BU``, the variance of the scores between the groups."""
+    return float(np.sum((differences @ basis) ** 2))
+
+
+def spanned(differences: Array, variance: float) -> Array:
+    """An orthonormal basis of the rows, as columns, without what is rounding."""
+    _, sizes, directions = np.linalg.svd(differences, full_matrices=False)
+    return np.asarray(directions[sizes > _NEGLIGIBLE * np.sqrt(variance)].T)
+
+
+class MeanGapOperand(Operand):
+    """C and B in the place of two groups, with C all that counts in the overall error.
+
+    Parameters
+    ----------
+    operand : Operand
+        Of the groups; ``C`` is their weighted sum.
+    differences : ndarray of shape (m, d)
+        ``D``, with ``D'D = B``.
+    """
+
+    def __init__(self, operand: Operand, differences: Array) -> None:
+        self._operand, self._differences = operand, differences
+        shares = np.array([1.0, 0.0])
+        if operand.matrices is not None:
+            C = np.tensordot(operand.shares, operand.matrices, axes=1)
+            super().__init__(np.array([C, differences.T @ differences]), shares)
+            return
+        self.matrices, self.shares = None, shares
+        self.compared = np.ones(2, dtype=bool)
+        self.traces = np.array([operand.shares @ operand.traces, np.sum(differences**2)])
+        self.n_features = operand.n_features
+
+    @classmethod
+    def of(cls, operand: Operand, differences: Array) -> Operand:
+        """C and B, within the space of the rows if these are few."""
+        if operand.frame is None:
+            return cls(operand, differences)
+        return RowSpaceOperand(cls(operand.compact, differences @ operand.frame), operand.frame)
+
+    def products(self, V: Array) -> Array:
+        """``C V`` and ``B V``."""
+        C_V = np.tensordot(self._operand.shares, self._operand.products(V), axes=1)
+        return np.array([C_V, self._differences.T @ (self._differences @ V)])
+
+
+@dataclass(frozen=True)
+class Target:
+    """Second moments of the targets.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (d, m)
+        ``S_xy``: of the features with the indicator of each class, or with each number in units
+        of its standard deviation.
+    variance : float
+        ``tr S_yy``.
+    classes : list or None
+        None for numbers.
+    """
+
+    covariance: Array
+    variance: float
+    classes: list[Any] | None
+
+    def explained(self, basis: Array, C: Array, total: float) -> float:
+        """The share of the targets' variance that a linear model of the scores explains.
+
+        ``C`` is the covariance of the scores and ``total`` the variance of all features. Scores
+        whose variance is only rounding of the total explain nothing.
+        """
+        variances, directions = np.linalg.eigh(C)
+        rounding = 8 * len(basis) * float(np.finfo(np.float64).eps) * total
+        kept = variances > max(1e-12 * float(variances[-1]), rounding)
+        across = directions[:, kept].T @ (basis.T @ self.covariance)
+        return float(np.sum(across**2 / variances[kept, None]) / self.variance)
+
+
+def target_of(moments: GroupMoments | ImplicitMoments) -> Target:
+    """The target of moments that know outcomes, or have targets as last columns."""
+    if isinstance(moments, GroupMoments) and moments.n_targets:
+        return _of_numbers(moments)
+    classes, cells = classes_of(moments), moments._by_outcome()
+    shares = cells.moments.weights / cells.moments.weights.sum()
+    members = cells.outcomes == np.arange(len(classes))[:, None]
+    p = members @ shares
+    covariance = (members * shares) @ cells.moments.from_mean
+    return Target(covariance.T, float(np.sum(p * (1 - p))), classes)
+
+
+def _of_numbers(joint: GroupMoments) -> Target:
+    d, operand = joint.n_features - joint.n_targets, joint.operand()
+    C_y = np.tensordot(operand.shares, operand.products(np.eye(joint.n_features)[:, d:]), axes=1)
+    varying = varying_columns(np.add(*joint.variances()), joint.mean)[d:]
+    if not varying.all():
+        raise ValueError(
+            f"y does not vary in column {int(np.flatnonzero(~varying)[0])}, so there is nothing to "
+            "predict; pass a y with different values."
+        )
+    scale = np.sqrt(np.diagonal(C_y[d:]))
+    return Target(C_y[:d] / scale, float(joint.n_targets), None)

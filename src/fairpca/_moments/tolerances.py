@@ -1,0 +1,44 @@
+"""What counts as zero. Every tolerance follows from three numbers.
+
+=====================  =====================================================================
+number                 meaning
+=====================  =====================================================================
+``EPS``                machine epsilon
+``tol``                the user's: how far from the best an answer may be, as a share of what is
+                       minimised; a parameter of the estimators, by default ``1e-6``
+the problem's noise    ``arithmetic_noise(d)`` and ``moment_noise(traces)``, below
+=====================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairpca._typing import Array, Mask
+
+EPS = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)  # divides where zero must not
+
+_EQUAL_ERRORS = 1e-9  # share of PCA's largest error: no table is known to so many digits
+_MOMENT_NOISE = 4096 * EPS  # share of the largest trace: sums over many rows lose three digits
+_NO_VARIATION = 1e-20  # share of the largest trace: square of what rounding the mean leaves
+
+
+def arithmetic_noise(d: int) -> float:
+    """Rounding of sums over d x d matrices, relative to the norm of the matrices."""
+    return 2.0 * EPS * max(1.0, float(np.sqrt(d)) / 4)
+
+
+def moment_noise(traces: Array) -> float:
+    """Errors below this are zero: the second moments themselves are not known better."""
+    return _MOMENT_NOISE * float(traces.max())
+
+
+def parity_tolerance(pca_errors: Array, traces: Array) -> float:
+    """Groups whose errors differ by no more than this are treated alike."""
+    return max(_EQUAL_ERRORS * float(pca_errors.max()), moment_noise(traces))
+
+
+def varying_groups(traces: Array) -> Mask:
+    """The groups that vary; rows that are all at the mean differ from it by rounding only."""
+    return np.asarray(traces > _NO_VARIATION * traces.max(initial=0.0))

@@ -1,0 +1,269 @@
+"""What is minimised, as data: one class per problem. :func:`fairpca._solvers.solve` solves them.
+
+Throughout, ``R_g`` is the error of group g under a projection U of rank r, ``p_g`` the group's
+share of the rows, and ``R = sum_g p_g R_g`` the overall error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf
+from typing import Literal
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.special import softmax
+
+from fairpca._moments.group_differences import Target
+from fairpca._moments.operand import Complement
+from fairpca._moments.tolerances import TINY
+from fairpca._typing import Array
+
+#: Where the walk from PCA ends at the latest: where only levelling down is left; where the harmed
+#: group is as badly off as under PCA (c-FPCA); nowhere (u-FPCA).
+Constraint = Literal["pareto", "no_worse"] | None
+
+#: What the worst-off group is compared by.
+Criterion = Literal["loss", "error", "variance"]
+
+#: How a point of the Pareto front of subsets is picked.
+Rule = Literal["balanced", "weighted", "least_error", "fairest"]
+
+
+@dataclass(frozen=True)
+class FairProblem:
+    """Walk from PCA towards equal errors until a limit binds.
+
+    With A the group that PCA favours, B the one it harms and ``D = R_B - R_A``, the walk follows
+    the frontier of ``alpha R + (1 - alpha) D``, from ``alpha = 1`` (PCA) down to 0. Each limit on
+    the way is a *slack* that is non-negative at PCA and shrinks. The answer is where the first of
+    them is used up. For more than two groups the spread, largest minus smallest error, takes the
+    place of D.
+
+    Parameters
+    ----------
+    constraint : {"pareto", "no_worse"} or None
+        ``"pareto"``: stop where the group worse off is at its best, because further on every group
+        only gets worse. ``"no_worse"``: keep ``R_A`` and ``R_B`` at or below ``R_B`` of PCA
+        (c-FPCA). None: go all the way (u-FPCA).
+    max_disparity : float
+        Stop at ``D = max_disparity``: the least R among projections that fair.
+    max_error_increase : float
+        Stop at ``R = (1 + max_error_increase) R(PCA)``: the least D at that price.
+    alpha : float, optional
+        Stop here, whatever the limits: theorem 1 of the paper, with its sign corrected. 1 is PCA.
+    fraction : float, optional
+        For more than two groups: stop at this part of the way from PCA to where the walk would end,
+        0 to 1. With ``"pareto"`` the way is that of the largest error, otherwise of the spread.
+    solver : {"exact", "golden"}
+        ``"golden"`` searches for parity as the paper prints it.
+    """
+
+    constraint: Constraint = None
+    max_disparity: float = 0.0
+    max_error_increase: float = inf
+    alpha: float | None = None
+    fraction: float | None = None
+    solver: Literal["exact", "golden"] = "exact"
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether a disparity or an overall error is asked for."""
+        return self.max_disparity > 0 or self.max_error_increase < inf
+
+
+#: Plain PCA, for any number of groups.
+PLAIN_PCA = FairProblem(alpha=1.0)
+
+
+@dataclass(frozen=True)
+class WorstOffProblem:
+    """Make the worst-off group as well off as possible: minimise ``max_g (R_g - b_g)``.
+
+    The *loss* of Samadi et al. has ``b_g = min_V R_g(V)``, the error under a projection of the
+    group's own. The *error* has ``b_g = 0``. To make the least explained *variance* as large as
+    possible, take ``b_g = tr C_g``.
+
+    Parameters
+    ----------
+    criterion : {"loss", "error", "variance"}
+    solver : {"exact", "multiplicative_weights"}
+        The latter is the iteration of Samadi et al. as published.
+    eta, n_iter : float, int
+        Step size and number of rounds of that iteration.
+    """
+
+    criterion: Criterion = "loss"
+    solver: Literal["exact", "multiplicative_weights"] = "exact"
+    eta: float = 1.0
+    n_iter: int = 10
+
+
+@dataclass(frozen=True)
+class WelfareProblem:
+    """Make the welfare of the groups as large as possible, from the average to the worst-off one.
+
+    The *welfare* of a projection is the power mean of the variances ``V_g = tr U'C_gU`` that the
+    groups keep, each group counted once whatever its size::
+
+        E_a(V) = (mean_g V_g^(1-a))^(1/(1-a))
+
+    It is the variance that all groups alike would have to keep for the same welfare. With ``a = 0``
+    it is the mean variance (group-balanced PCA), with ``a = 1`` the geometric mean (Nash welfare),
+    and with infinite a the least variance (max-min).
+
+    ``E_a`` is concave and homogeneous, so for all V and V'::
+
+        E_a(V') <= w'V',    w = gradient of E_a at V
+
+    and the top-r eigenvalues of ``sum_g w_g C_g`` bound the welfare of every projection.
+
+    Parameters
+    ----------
+    inequality_aversion : float
+        ``a``, from 0 to infinity: how much the worse-off groups count.
+    """
+
+    inequality_aversion: float = 1.0
+
+    def measure(self, kept: Array) -> float:
+        """``E_a`` of the variances kept.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> [round(WelfareProblem(a).measure(np.array([1.0, 4.0])), 3) for a in (0, 1, 2, np.inf)]
+        [2.5, 2.0, 1.6, 1.0]
+        """
+        logs = np.log(np.maximum(kept, TINY))
+        power = 1.0 - self.inequality_aversion
+        if power == -inf:
+            return float(kept.min())
+        if power == 0.0:
+            return exp(logs.mean())
+        most = logs[(power * logs).argmax()]  # the group that counts most
+        return exp(most + np.log1p(np.expm1(power * (logs - most)).mean()) / power)
+
+    def portions(self, kept: Array) -> Array:
+        """How much each group counts: elasticities of ``E_a``, which add up to one."""
+        logs = np.log(np.maximum(kept, TINY))
+        return np.asarray(softmax((1.0 - self.inequality_aversion) * logs))
+
+    def gradient(self, kept: Array) -> Array:
+        """The weights with which no projection has more welfare than weighted variance."""
+        return self.measure(kept) * self.portions(kept) / np.maximum(kept, TINY)
+
+
+@dataclass(frozen=True)
+class RobustProblem:
+    """Minimise the error that can be promised to two groups whose moments are only nearly right.
+
+    Vu et al. (2022) let the distribution of each group differ from the sample by at most ``eps_g``
+    (in the Wasserstein distance of moments). The largest error that group g can then have is
+
+        S_g = (sqrt(R_g) + sqrt(eps_g))^2
+
+    and the objective is ``sum_g p_g S_g + lambda |S_A - S_B|``: the overall error and a price on
+    the disparity, both at their worst. For ``lambda <= min(p_A, p_B)`` neither error is rewarded,
+    so the optimum is Pareto efficient: on the frontier with non-negative weights.
+
+    Parameters
+    ----------
+    radius : float
+        ``eps_g = radius / sqrt(n_g)``, in squared units of the data.
+    penalty : float
+        ``lambda`` as a fraction of the smaller share, from 0 to 1.
+    sizes : pair of float
+        ``n_g``, the rows of both groups, or their total weight.
+    """
+
+    radius: float
+    penalty: float
+    sizes: tuple[float, float] = (1.0, 1.0)
+
+    def worst(self, errors: Array) -> Array:
+        """``S_g``."""
+        radii = self.radius / np.sqrt(self.sizes)
+        return np.asarray((np.sqrt(np.maximum(errors, 0.0)) + np.sqrt(radii)) ** 2)
+
+    def measure(self, errors: Array, shares: Array) -> float:
+        """The objective."""
+        return self.side(errors, shares, int(self.worst(errors).argmax()))
+
+    def side(self, errors: Array, shares: Array, worse: int) -> float:
+        """The objective as if group ``worse`` were the one with the larger ``S_g``."""
+        price = self.penalty * float(shares.min())
+        weights = shares - price
+        weights[worse] += 2 * price
+        return float(weights @ self.worst(errors))
+
+
+@dataclass(frozen=True)
+class SubsetProblem:
+    """Choose among PCA's own components (MOFPCA).
+
+    Trade the overall error R against ``F = D^2``, and pick one point of the Pareto front.
+
+    Parameters
+    ----------
+    selection : {"balanced", "weighted", "least_error", "fairest"}
+        The rule that picks the point.
+    solver : {"auto", "exact", "spea2"}
+        ``"exact"`` looks at every subset, ``"spea2"`` searches as the authors do, and ``"auto"`` is
+        exact where that is possible.
+    random_state : int, RandomState or None
+        Seed of the search.
+    """
+
+    selection: Rule = "balanced"
+    solver: Literal["auto", "exact", "spea2"] = "auto"
+    random_state: int | RandomState | None = None
+
+
+@dataclass(frozen=True)
+class MeanGapProblem:
+    """Minimise the overall error R subject to ``tr U'BU <= max_mean_gap``.
+
+    B holds the variance between the groups' means. The operand is a ``MeanGapOperand``.
+
+    Parameters
+    ----------
+    max_mean_gap : float
+        Positive; with 0 the directions of B are left out of the operand instead.
+    """
+
+    max_mean_gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class PLSProblem:
+    """Directions of the largest covariance with the targets, each uncorrelated with those before.
+
+    Parameters
+    ----------
+    target : Target
+        With the covariance ``S_xy`` of features and targets.
+    differences : ndarray of shape (q, d)
+        ``D`` with ``D'D = B``, whose variance among the scores, ``tr U'BU``, is limited.
+    complement : Complement
+        Orthogonal complement of the rows of D.
+    max_mean_gap : float
+        The limit; with 0 all directions lie in the complement.
+    """
+
+    target: Target
+    differences: Array
+    complement: Complement
+    max_mean_gap: float = inf
+
+
+#: Every problem that :func:`fairpca._solvers.solve` solves.
+Problem = (
+    FairProblem
+    | WorstOffProblem
+    | WelfareProblem
+    | RobustProblem
+    | SubsetProblem
+    | MeanGapProblem
+    | PLSProblem
+)

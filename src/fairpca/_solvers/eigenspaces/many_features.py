@@ -1,0 +1,363 @@
+"""Eigenspaces of many features, found inside a small subspace that grows until it suffices.
+
+Keep V (d x m, orthonormal) and ``C_g V``. Find eigenspaces of the small matrices ``V' C_g V``.
+Where one leaves a residual ``M(w) U - U (U' M(w) U)``, append the residual to V and repeat (block
+Davidson). Errors of subspaces inside V are exact at every stage, so parity holds exactly however
+early one stops; a residual e only leaves an optimality gap of order ``e^2``. Each round costs k
+products ``C_g V`` of r or 2r columns.
+
+Small residuals prove that eigenvectors were found, not that they are the first ones. Where there
+are matrices, Cholesky proves that at the end. Where there are none, the start is random: it has a
+part in every eigenvector, and missing one is unlikely but not excluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from fairpca._moments.operand import Operand
+from fairpca._moments.tolerances import TINY, arithmetic_noise
+from fairpca._problems.solution import Point, Solution
+from fairpca._solvers.eigenspaces.decompose import top_eigenvectors, values_within
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top
+from fairpca._typing import Array
+
+_TOLERANCE = 1e-8  # residual, relative to the least variance of a component; it counts squared
+_ROUGH_START = 1e-3  # precision of the first search inside the basis, which is as rough as that
+_ROUGH_END = 1e-6  # precision below which searches are made as good as the arithmetic allows
+_OUTSIDE = 0.01  # length of what a nearly orthogonal unit vector adds; shorter ones are noise
+_LAST_PART = 0.4  # share of the columns for which the residual must halve in every round
+_SPARE = 8  # columns to start from beyond the rank
+
+
+@dataclass
+class _Progress:
+    """How a search in a growing basis stands."""
+
+    guess: float | None  # where on a line of weights the answer is expected
+    precision: float  # of the searches inside the basis; 0 is as good as the arithmetic
+    columns_left: int
+    longest_residual: float = inf  # of the round before, if it had the same precision
+
+    def refine(self, found: _Round) -> None:
+        """Search more precisely as the residuals shrink."""
+        precision = min(self.precision, 0.1 * found.longest_residual / found.scale)
+        precision = precision if precision > _ROUGH_END else 0.0
+        self.longest_residual = found.longest_residual if precision == self.precision else inf
+        self.precision = precision
+
+
+@dataclass(frozen=True)
+class _Round:
+    """What one search inside the basis found."""
+
+    solution: Solution
+    points: Sequence[Point]
+    residuals: Sequence[Array]  # one row per vector of a point
+    scale: float  # norm of C
+    tolerance: float  # length below which residuals are good enough
+
+    @property
+    def longest_residual(self) -> float:
+        return max(float(np.linalg.norm(e, axis=1).max()) for e in self.residuals)
+
+    @property
+    def missing(self) -> Array:
+        """The residuals that are too long."""
+        vectors = np.vstack(self.residuals)
+        return np.asarray(vectors[np.linalg.norm(vectors, axis=1) > self.tolerance])
+
+    @property
+    def unknown(self) -> float:
+        """Each eigenvalue is known to within its residual, and their sums so far."""
+        return max(float(np.linalg.norm(e, axis=1).sum()) for e in self.residuals)
+
+
+class GrowingBasis:
+    """A basis that grows by residuals, and the eigenspaces inside it.
+
+    It gives up when it would multiply more than ``limit`` columns for one answer, or earlier when
+    it comes no nearer: ``converged`` is False then, and also where Cholesky refutes the answer. A
+    basis of more than ``capacity`` columns is replaced by the eigenspaces found so far.
+
+    Vectors of d numbers are rows here, which is the fastest way to append and to combine them.
+
+    Parameters
+    ----------
+    operand : Operand
+    rank : int
+    limit : int
+    capacity : int, optional
+    start : ndarray of shape (d, m), optional
+        Orthonormal columns thought to be near the answer.
+    """
+
+    def __init__(
+        self,
+        operand: Operand,
+        rank: int,
+        limit: int,
+        capacity: int | None = None,
+        start: Array | None = None,
+    ) -> None:
+        self.operand = operand
+        self.shares, self.traces = operand.shares, operand.traces
+        self.compared = operand.compared
+        self.rank = rank
+        self.limit = limit
+        self.n_features = d = operand.n_features
+        self.n_eigensolves = 0
+        self.converged = False
+        most = limit + 2 * (rank + _SPARE)
+        room = most if capacity is None else min(capacity, most)
+        self._size = 0
+        self._V = np.empty((room, d))  # unused rows cost no memory
+        self._CV = np.empty((len(self.shares), room, d))
+        self._H = np.zeros((len(self.shares), 0, 0))
+        self._random_start = start is None
+        self._pca_is_proven = False
+        random = np.random.default_rng(0).standard_normal((min(d, rank + _SPARE), d))
+        self._expand(random if start is None else np.vstack([start.T, random[start.shape[1] :]]))
+        self._expand(self._residual(self.shares, np.eye(self._size)))
+
+    def solve(
+        self, search: Callable[[Eigenspaces], Solution], guess: float | None = None
+    ) -> Solution:
+        """What ``search`` finds among all eigenspaces, as far as the limit allows.
+
+        The guess is that of :class:`Eigenspaces`; it is known where the basis has served before.
+        """
+        state = _Progress(guess, _ROUGH_START if guess is None else 0.0, self.limit)
+        while True:
+            found, frame = self._round(search, state), self._V[: self._size]
+            missing, longest = found.missing, found.longest_residual
+            state.columns_left -= len(missing)
+            slow = longest > max(0.5 * state.longest_residual, found.tolerance)
+            if state.columns_left < (_LAST_PART * self.limit if slow else 0):
+                state.columns_left = -1  # the limit will not suffice
+                if not state.precision:
+                    self.converged = self._random_start = False
+                    return found.solution.lift(frame.T, found.unknown)
+                state.precision = 0.0
+            elif self._expand(missing, found.points):
+                state.refine(found)
+            elif state.precision:
+                state.precision = 0.0
+            elif not self._expand(self._overlooked(found.points, found.tolerance), found.points):
+                self._random_start = False
+                self.converged = self._are_first(found.points)
+                return found.solution.lift(frame.T, 0.0)
+
+    def _round(self, search: Callable[[Eigenspaces], Solution], state: _Progress) -> _Round:
+        """Search inside the basis, and see what its answer rests on."""
+        inside = self.operand.inside(self._H)
+        small = Eigenspaces(inside, self.rank, state.precision, state.guess)
+        solution = search(small)
+        state.guess = solution.alpha
+        self.n_eigensolves += small.n_eigensolves
+        points = list({id(point): point for point in solution.rests_on}.values())
+        C = self._matrix_inside(self.shares)
+        scale = max(float(np.linalg.norm(C)), TINY)
+        variance = min(float(values_within(C, point.basis)[0]) for point in points)
+        # Where groups are much alike, M(w) may be far smaller than C.
+        sizes = [float(np.linalg.norm(self._matrix_inside(p.weights))) for p in points]
+        return _Round(
+            solution=solution,
+            points=points,
+            residuals=[self._residual(point.weights, point.basis) for point in points],
+            scale=scale,
+            tolerance=max(
+                _TOLERANCE * min(variance, *sizes), arithmetic_noise(self.n_features) * scale
+            ),
+        )
+
+    def top(self, weights: Array, *, proven: bool = True) -> Point:
+        """``U(w)``, found from what the basis holds already.
+
+        With matrices it is ``proven`` to be the first eigenspace, or found densely. Where there are
+        none and the search ends early, the bound is as much lower as it can be wrong.
+        """
+        self.n_eigensolves += 1
+        columns_left = self.limit
+        while True:
+            H = self._matrix_inside(weights)
+            values, U = top_eigenvectors(H, self.rank)
+            residual, frame = self._residual(weights, U), self._V[: self._size]
+            lengths = np.linalg.norm(residual, axis=1)
+            scale = max(float(np.linalg.norm(H)), TINY)
+            tolerance = max(_TOLERANCE * values[-1], arithmetic_noise(self.n_features) * scale)
+            missing = residual[lengths > tolerance]
+            columns_left -= len(missing)
+            self.converged = columns_left >= 0
+            point = Point(weights, U, self._errors(U), float(weights @ self.traces - values.sum()))
+            if not self.converged or not (
+                self._expand(missing, [point])
+                or self._expand(self._overlooked([point], tolerance), [point])
+            ):
+                break
+        self._random_start = False
+        unknown = 0.0 if self.converged else float(lengths.sum())
+        found = replace(point, basis=frame.T @ U, bound=point.bound - unknown)
+        if not proven or self.operand.matrices is None:
+            return found
+        if self.converged and self._is_first(found):
+            return found
+        return Eigenspaces(self.operand, self.rank).top(weights)
+
+    def errors(self, basis: Array) -> Array:
+        """``R_g(U)`` of every group."""
+        return self.operand.errors(basis)
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+        return self.operand.products(V)
+
+    def _overlooked(self, points: Sequence[Point], tolerance: float) -> Array:
+        """Vectors to append because better eigenvectors than a point's may lie outside the basis.
+
+        Where the matrices leave the basis as it is, or nearly so, residuals are small whatever is
+        missing. Random vectors have a part in every eigenvector, so a start from them alone is
+        trusted. After another one the best vector that the point leaves out must have converged
+        as well, or be clearly worse.
+        """
+        for point in () if self._random_start else points:
+            H = self._matrix_inside(point.weights)
+            values, vectors = top_eigenvectors(H, min(self.rank + 1, len(H)))
+            if len(values) > self.rank:
+                residual = self._residual(point.weights, vectors[:, -1:])
+                if float(np.linalg.norm(residual)) > max(tolerance, values[-2] - values[-1]):
+                    return residual
+        return np.zeros((0, self.n_features))
+
+    def _are_first(self, points: Sequence[Point]) -> bool:
+        """Whether these points, in the basis, are proven to be first eigenspaces.
+
+        True without matrices, where there is no proof. PCA is proven once, and points with the same
+        weights, which lie on two sides of a jump, are proven by one of them.
+        """
+        if self.operand.matrices is None:
+            return True
+        proven = [self.shares] if self._pca_is_proven else []
+        for point in points:
+            if any(np.allclose(point.weights, known, rtol=1e-9, atol=0.0) for known in proven):
+                continue
+            if not self._is_first(point.lift(self._V[: len(point.basis)].T)):
+                return False
+            proven.append(point.weights)
+        self._pca_is_proven = True
+        return True
+
+    def _is_first(self, point: Point) -> bool:
+        M = np.tensordot(point.weights, self.operand.dense_matrices, axes=1)
+        return is_top(M, point.basis, values_within(M, point.basis))
+
+    def _errors(self, U: Array) -> Array:
+        """``R_g`` of a subspace of the basis."""
+        return np.asarray(self.traces - np.einsum("kij,ij->k", self._H @ U, U))
+
+    def _residual(self, weights: Array, basis: Array) -> Array:
+        """``M(w) U - V V' M(w) U`` for U = V basis, transposed."""
+        within = basis.T @ self._matrix_inside(weights)
+        outside = -within @ self._V[: self._size]
+        for w, C_V in zip(weights, self._CV[:, : self._size], strict=True):
+            outside += (w * basis.T) @ C_V
+        return outside
+
+    def _matrix_inside(self, weights: Array) -> Array:
+        """``V' M(w) V``."""
+        return np.asarray(np.tensordot(weights, self._H, axes=1))
+
+    def _expand(self, block: Array, points: Sequence[Point] = ()) -> bool:
+        """Append what is new in the block; False when nothing is, and the basis is as it was.
+
+        Appended is as much as there is room for. A full basis is first cut down to the points.
+        """
+        V = self._V[: self._size]
+        block = _orthonormalize(block)
+        block -= (block @ V.T) @ V  # twice is enough
+        block = _orthonormalize(block[np.linalg.norm(block, axis=1) > _OUTSIDE])
+        if not len(block):
+            return False
+        if self._size + len(block) > len(self._V):
+            self._cut_down(np.linalg.qr(np.hstack([point.basis for point in points]))[0].T)
+            block = block[: len(self._V) - self._size]
+        m, end = self._size, self._size + len(block)
+        products = self._CV[:, m:end].transpose(0, 2, 1)
+        products[:] = self.operand.products(block.T)
+        self._H = bordered(self._H, self._V[:m].T, block.T, products)
+        self._V[m:end] = block
+        self._size = end
+        return True
+
+    def _cut_down(self, Q: Array) -> None:
+        """Keep the span of these rows, which are orthonormal and in the coordinates of V."""
+        self._random_start = False
+        self._V[: len(Q)] = Q @ self._V[: self._size]
+        for C_V in self._CV:
+            C_V[: len(Q)] = Q @ C_V[: self._size]
+        self._H = Q @ self._H @ Q.T
+        self._size = len(Q)
+
+
+class ThinSpaces:
+    """All ``U(w)`` of many features, from matrices: each in a growing basis of its own.
+
+    The basis starts from the eigenspace found last and multiplies by ``M(w)`` only, so that the
+    cost does not rise with the number of groups.
+    """
+
+    def __init__(self, operand: Operand, rank: int) -> None:
+        self.operand = operand
+        self.shares, self.traces = operand.shares, operand.traces
+        self.compared = operand.compared
+        self.rank = rank
+        self.n_features = operand.n_features
+        self.n_eigensolves = 0
+        self._last: Array | None = None
+
+    def top(self, weights: Array, *, proven: bool = True) -> Point:
+        """``U(w)``, proven to be the first eigenspace unless the proof takes too long."""
+        self.n_eigensolves += 1
+        M = np.tensordot(weights, self.operand.dense_matrices, axes=1)
+        basis = GrowingBasis(
+            Operand(M[None], np.ones(1)), self.rank, self.n_features // 2, start=self._last
+        )
+        found = basis.top(np.ones(1), proven=proven)
+        self._last = found.basis
+        return replace(found, weights=weights, errors=self.operand.errors(found.basis))
+
+    def top_unproven(self, weights: Array) -> Point:
+        """``U(w)``, in a fraction of the time that the proof takes."""
+        return self.top(weights, proven=False)
+
+    def products(self, V: Array) -> Array:
+        """``C_g V`` for every group, of shape (k, d, m)."""
+        return self.operand.products(V)
+
+
+#: Whichever way eigenspaces are found.
+Spaces = Eigenspaces | GrowingBasis | ThinSpaces
+
+
+def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:
+    """``V' C_g V`` for V with a block appended, given ``H = V' C_g V`` and ``C_g`` times it."""
+    corner, below = V.T @ products, block.T @ products
+    below = 0.5 * (below + below.transpose(0, 2, 1))
+    return np.block([[H, corner], [corner.transpose(0, 2, 1), below]])
+
+
+def _orthonormalize(block: Array) -> Array:
+    """An orthonormal basis of the rows, without those that others nearly span.
+
+    By the eigenvectors of their Gram matrix, ten times as fast as a QR decomposition of thin
+    matrices; orthonormal to rounding when applied to rows that nearly are so already.
+    """
+    lengths = np.linalg.norm(block, axis=1)
+    block = block[lengths > 0] / lengths[lengths > 0, None]
+    values, vectors = np.linalg.eigh(block @ block.T)
+    new = values > 1e-12 * max(len(values), 1)
+    return np.asarray((vectors[:, new] / np.sqrt(values[new])).T @ block)

@@ -1,0 +1,210 @@
+"""The welfare of any number of groups, by fully corrective Frank-Wolfe steps, and certified.
+
+Relax ``U U'`` to ``P`` with ``0 <= P <= I``, ``tr P = r``. The variances ``V`` that such a P leaves
+the groups form a convex set in k dimensions, and the welfare is concave on it. At V the gradient w
+gives one eigenproblem, whose top-r eigenspace S has two uses:
+
+* ``w'V(S)`` bounds the welfare of every projection (see ``WelfareProblem``);
+* ``V(S)`` is an *atom*: the next V is the best average of all atoms found so far.
+
+Most optima have one atom, which is the projection asked for: then a handful of steps suffices.
+Where eigenvalues cross, the optimum is an average of several atoms, no projection of rank r may
+attain it, and :func:`_climb` finds one that comes near.
+
+**The best average.** In units of the present V, ``log E_a`` has the gradient ``s``, which adds up
+to one (``portions``), and the Hessian ``-(a diag(s) + (1 - a) s s')``. With ``q = sqrt(s)`` a
+square root of the Hessian is ``L' = (sqrt(a) I + (1 - sqrt(a)) q q') diag(q)``, and ``L'1 = L^-1 s
+= q``. So Newton's step over averages minimises ``|L' V / V_now - 2 q|``: nonnegative least squares.
+An exact line search makes it safe.
+
+**The climb** is Newton's method on the subspaces near U, written ``U + N X`` with N the complement.
+In units of the present variances, with H the negative Hessian above, ``W = sum_g (s_g / V_g) C_g``,
+``U'WU = diag(a)`` and ``N'WN = diag(b)``, for small X::
+
+    log E(U + N X) = log E(U) + s'JX - (X'DX + (JX)'H(JX)) / 2,      J_g = 2 N'C_gU / V_g,
+                                                                      D_ji = 2 (a_i - b_j)
+
+so X takes a diagonal and a system of k equations: ``z = JX`` solves ``(I + G H) z = G s`` with
+``G = J D^-1 J'``, and ``X = D^-1 J'(s - H z)``. The first start is the top-r eigenspace of the
+average; random starts follow while the welfare is below its target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq, nnls
+
+from fairpca._moments.operand import group_errors
+from fairpca._moments.tolerances import EPS, TINY
+from fairpca._problems.problems import WelfareProblem
+from fairpca._problems.solution import Point, Solution
+from fairpca._solvers.eigenspaces.many_features import Spaces
+from fairpca._solvers.many_groups.recovery import random_starts, split
+from fairpca._solvers.many_groups.workspace import LEAST_CURVATURE, MAX_STEPS, Workspace
+from fairpca._solvers.welfare import Welfare
+from fairpca._typing import Array
+
+_SUM_TO_ONE = 1e4  # weight of the equation "shares add up to one" among the least squares
+
+
+@dataclass
+class _Atoms:
+    """Projections found so far, the variances they leave, and their shares in the average.
+
+    The average begins with ``P = (r / d) I``, inside the set, where every group keeps something;
+    it stands among the bases as None.
+    """
+
+    bases: list[Array | None]
+    kept: Array  # one row for each
+    shares: Array
+
+    def add(self, basis: Array, kept: Array) -> None:
+        """Add an atom that is not yet part of the average."""
+        self.bases.append(basis)
+        self.kept = np.vstack([self.kept, kept])
+        self.shares = np.append(self.shares, 0.0)
+
+    def forget_unused(self) -> None:
+        """Drop the atoms that the average does without."""
+        used = self.shares > 0.0
+        self.bases = [basis for basis, use in zip(self.bases, used, strict=True) if use]
+        self.kept, self.shares = self.kept[used], self.shares[used]
+
+
+def solve_welfare(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9) -> Solution:
+    """Most welfare for any number of groups; ``tol`` is relative to the largest trace."""
+    welfare = Welfare(spaces, problem)
+    if problem.inequality_aversion == 0.0 or len(welfare.members) < 2:
+        return welfare.best_average()
+    target = tol * float(spaces.traces.max())
+    proof, atoms = _relax(welfare, 0.1 * target)
+    work = Workspace(spaces, welfare.pca, unit=1.0)
+    found = _climb(work, welfare, _average(work, atoms), welfare.most(proof) - target)
+    return welfare.certified(found, proof=proof, tol=tol)
+
+
+def _relax(welfare: Welfare, tol: float) -> tuple[Point, _Atoms]:
+    """The point that bounds the welfare best, and atoms whose average is within ``tol`` of it."""
+    spaces, problem = welfare.spaces, welfare.problem
+    uniform = spaces.traces[welfare.members] * spaces.rank / spaces.n_features
+    atoms = _Atoms([None], uniform[np.newaxis], np.ones(1))
+    best, least = welfare.pca, np.inf
+    for _ in range(5 * MAX_STEPS):
+        average = atoms.shares @ atoms.kept
+        point = spaces.top(welfare.weights(problem.gradient(average)))
+        if welfare.most(point) < least:
+            best, least = point, welfare.most(point)
+        if least - problem.measure(average) <= tol:
+            break
+        atoms.add(point.basis, welfare.kept(point.errors))
+        _correct(atoms, problem)
+        atoms.forget_unused()
+    return best, atoms
+
+
+def _average(work: Workspace, atoms: _Atoms) -> Array:
+    """The average of the atoms as a matrix, in a span that holds them."""
+    for basis in atoms.bases:
+        if basis is not None:
+            work.grow(basis)
+    uniform = np.eye(work.basis.shape[1]) * work.rank / work.spaces.n_features
+    P = np.zeros_like(uniform)
+    for share, basis in zip(atoms.shares, atoms.bases, strict=True):
+        inside = None if basis is None else work.basis.T @ basis
+        P += share * (uniform if inside is None else inside @ inside.T)
+    return P
+
+
+def _correct(atoms: _Atoms, problem: WelfareProblem) -> None:
+    """Give the atoms the shares of most welfare, by Newton's method."""
+    root_a = np.sqrt(problem.inequality_aversion)
+    for _ in range(MAX_STEPS):
+        average = atoms.shares @ atoms.kept
+        s = problem.portions(average)
+        q = np.sqrt(s)
+        L = root_a * np.diag(q) + (1.0 - root_a) * np.outer(q, s)
+        system = L @ (atoms.kept / average).T
+        system = np.vstack([system, np.full(len(atoms.shares), _SUM_TO_ONE)])
+        shares, _ = nnls(system, np.append(2.0 * q, _SUM_TO_ONE))
+        step = shares / shares.sum() - atoms.shares
+        change = step @ atoms.kept
+        length = _line_search(problem, average, change)
+        atoms.shares = np.maximum(atoms.shares + length * step, 0.0)
+        if length * float(s @ (change / average)) <= 64 * EPS:
+            break
+
+
+def _line_search(problem: WelfareProblem, average: Array, change: Array) -> float:
+    """Where the welfare is largest on the way from one average to another."""
+
+    def slope(length: float) -> float:
+        kept = np.maximum(average + length * change, np.maximum(EPS**2 * average, TINY))
+        return float(problem.portions(kept) @ (change / kept))
+
+    if slope(1.0) >= 0.0:
+        return 1.0
+    return float(brentq(slope, 0.0, 1.0, xtol=4 * EPS)) if slope(0.0) > 0.0 else 0.0
+
+
+def _climb(work: Workspace, welfare: Welfare, P: Array, target: float) -> Point:
+    """A projection of much welfare near the average P, which is written in the span.
+
+    No further start is tried once the welfare has reached its target.
+    """
+    occupations, vectors = np.linalg.eigh(P)
+    best, most = _ascend(work, welfare, vectors[:, -work.rank :])
+    for start in random_starts(*split(occupations, vectors), work.rank):
+        if most >= target:
+            break
+        other, value = _ascend(work, welfare, start)
+        best, most = (other, value) if value > most else (best, most)
+    return best.lift(work.basis)
+
+
+def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, float]:
+    """Newton's method from one start, and the welfare at its end; every step gains."""
+    best, value = _point(work, welfare, basis)
+    for _ in range(MAX_STEPS):
+        U, step = _newton_step(work, welfare, best)
+        length, size = 1.0, float(np.abs(step).max(initial=0.0))
+        while length * size > LEAST_CURVATURE:  # radians
+            trial, gained = _point(work, welfare, np.linalg.qr(U + length * step)[0])
+            if gained > value:
+                best, value = trial, gained
+                break
+            length *= 0.5
+        else:
+            break
+    return best, value
+
+
+def _point(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, float]:
+    errors = group_errors(work.traces, work.matrices, basis)
+    point = Point(np.zeros(len(errors)), basis, errors, np.nan)
+    return point, welfare.problem.measure(welfare.kept(errors))
+
+
+def _newton_step(work: Workspace, welfare: Welfare, at: Point) -> tuple[Array, Array]:
+    """A basis of the same subspace, and the change to add to it."""
+    a, rank = welfare.problem.inequality_aversion, at.basis.shape[1]
+    kept = welfare.kept(at.errors)
+    s = welfare.problem.portions(kept)
+    matrices = (
+        work.matrices[welfare.members]
+        / np.maximum(kept, kept.max() * LEAST_CURVATURE)[:, np.newaxis, np.newaxis]
+    )
+    W = np.tensordot(s, matrices, axes=1)
+    N = np.linalg.qr(at.basis, mode="complete")[0][:, rank:]
+    top, turn_u = np.linalg.eigh(at.basis.T @ W @ at.basis)
+    rest, turn_n = np.linalg.eigh(N.T @ W @ N)
+    U, N = at.basis @ turn_u, N @ turn_n
+    J = 2.0 * (N.T @ matrices @ U)
+    D = 2.0 * np.abs(top - rest[:, np.newaxis])
+    scaled = J / np.maximum(D, LEAST_CURVATURE * max(float(top.max()), float(rest.max(initial=0))))
+    G = np.tensordot(J, scaled, ([1, 2], [1, 2]))
+    H = a * np.diag(s) + (1.0 - a) * np.outer(s, s)
+    z = np.linalg.solve(np.eye(len(s)) + G @ H, G @ s)
+    return U, N @ np.tensordot(s - H @ z, scaled, axes=1)

@@ -1,0 +1,133 @@
+"""SPEA2 on subsets of fixed size. The only file of the library that imports pymoo.
+
+A subset is a row of d booleans with exactly r of them true; crossover and mutation exchange
+members, so the number never changes. Fewer members are exchanged from generation to generation, as
+in the authors' code: the search first goes far, then stays near.
+
+pymoo's SPEA2 keeps the archive as its population and tries ``n_offsprings`` new subsets per
+generation, which SPEA2's authors call the population. Two details differ from the authors'
+code: duplicates are dropped, and an offspring may be both crossed and mutated, each with
+probability one half, where theirs was either the one or the other.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.algorithms.moo.spea2 import SPEA2
+from pymoo.core.crossover import Crossover
+from pymoo.core.mutation import Mutation
+from pymoo.core.problem import Problem
+from pymoo.optimize import minimize
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def search(
+    lambdas: Floats,
+    deltas: Floats,
+    pca: NDArray[np.intp],
+    n_generations: int,
+    population: int,
+    rng: np.random.Generator,
+) -> NDArray[np.intp]:
+    """Return the subsets in the last archive, one per row, PCA's having been among the first."""
+    d, r = len(lambdas), len(pca)
+    algorithm = SPEA2(
+        pop_size=round(population / 2),
+        n_offsprings=population,
+        sampling=_first_population(d, pca, population, rng),
+        crossover=_Exchange(n_generations),
+        mutation=_Replace(n_generations),
+    )
+    # Where all points agree in an objective, pymoo divides zero by zero to normalise distances.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result = minimize(
+            _KeepSubset(lambdas, deltas),
+            algorithm,
+            ("n_gen", n_generations),
+            seed=int(rng.integers(2**31)),
+        )
+    masks = np.asarray(result.pop.get("X"), dtype=bool)
+    return np.nonzero(masks)[1].reshape(len(masks), r)
+
+
+def _first_population(
+    d: int, pca: NDArray[np.intp], population: int, rng: np.random.Generator
+) -> Bools:
+    """PCA's subset and different random ones, or all subsets if there are fewer than wanted."""
+    wanted = min(population, math.comb(d, len(pca)))
+    subsets = {tuple(pca.tolist()): None}
+    while len(subsets) < wanted:
+        drawn = rng.choice(d, size=len(pca), replace=False)
+        subsets[tuple(sorted(drawn.tolist()))] = None
+    masks = np.zeros((wanted, d), dtype=bool)
+    np.put_along_axis(masks, np.array(list(subsets)), True, axis=1)
+    return masks
+
+
+class _KeepSubset(Problem):  # type: ignore[misc]
+    """Minimise (R, F), sums over the entries left out."""
+
+    def __init__(self, lambdas: Floats, deltas: Floats) -> None:
+        super().__init__(n_var=len(lambdas), n_obj=2, xl=0, xu=1, vtype=bool)
+        self.lambdas, self.deltas = lambdas, deltas
+
+    def _evaluate(self, X: Bools, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        left = ~X.astype(bool)
+        out["F"] = np.column_stack([left @ self.lambdas, (left @ self.deltas) ** 2])
+
+
+class _Exchange(Crossover):  # type: ignore[misc]
+    """Children keep what the parents share and swap some of what they do not."""
+
+    def __init__(self, n_generations: int) -> None:
+        super().__init__(n_parents=2, n_offsprings=2, prob=0.5)
+        self.n_generations = n_generations
+
+    def _do(
+        self, problem: Problem, X: Bools, *args: Any, random_state: Any, algorithm: Any, **_: Any
+    ) -> Bools:
+        children = X.copy()
+        for k in range(X.shape[1]):
+            own = np.flatnonzero(X[0, k] & ~X[1, k])
+            others = np.flatnonzero(X[1, k] & ~X[0, k])
+            if len(own) < 2:
+                continue
+            n = _how_many(len(own) - 1, algorithm.n_gen, self.n_generations, random_state)
+            swapped = np.concatenate(
+                [random_state.permutation(own)[:n], random_state.permutation(others)[:n]]
+            )
+            children[:, k, swapped] = ~children[:, k, swapped]
+        return children
+
+
+class _Replace(Mutation):  # type: ignore[misc]
+    """Replace some members by as many others."""
+
+    def __init__(self, n_generations: int) -> None:
+        super().__init__(prob=0.5)
+        self.n_generations = n_generations
+
+    def _do(
+        self, problem: Problem, X: Bools, *args: Any, random_state: Any, algorithm: Any, **_: Any
+    ) -> Bools:
+        mutants = X.copy()
+        for mutant in mutants:
+            members, others = np.flatnonzero(mutant), np.flatnonzero(~mutant)
+            most = min(len(members), len(others))
+            n = _how_many(most, algorithm.n_gen, self.n_generations, random_state)
+            mutant[random_state.permutation(members)[:n]] = False
+            mutant[random_state.permutation(others)[:n]] = True
+        return mutants
+
+
+def _how_many(most: int, generation: int, n_generations: int, random_state: Any) -> int:
+    """A random number from 1 to a limit that falls from `most` to 1 over the generations."""
+    progress = (generation - 1) / max(1, n_generations - 1)
+    limit = round(most + (1 - most) * min(1.0, progress))
+    return int(random_state.integers(1, limit + 1))

@@ -1,1 +1,0 @@
-"""Which of PCA's own components to keep."""

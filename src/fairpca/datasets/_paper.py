@@ -1,0 +1,232 @@
+"""The tables of the paper: TCRED, LSAC and LFW."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import fetch_file, get_data_home
+from sklearn.utils import Bunch
+
+from fairpca.datasets._bunch import described, make_bunch
+
+PathLike = str | os.PathLike[str]
+
+_AUTHORS = "https://raw.githubusercontent.com/GuilhermePelegrina/Datasets/main/FPCA/"
+_LSAC_COLUMNS = (
+    "zfygpa", "zgpa", "DOB_yr", "fulltime", "sex", "race", "cluster", "fam_inc", "lsat", "ugpa",
+    "index6040", "bar",
+)  # fmt: skip
+_LSAC_RACES = np.array(["", "white", "black", "other"])  # by their codes, from 1 on
+
+
+@dataclass(frozen=True)
+class PaperFile:
+    """One file: its checksum, its address, and how to get it by hand."""
+
+    name: str
+    sha256: str  # of an archive: that of its content
+    url: str = ""
+    by_hand: str = ""
+
+
+FILES = {
+    "tcred": PaperFile(
+        name="default_degree.csv",
+        sha256="c58f7df737cb7953d9022cf9487cf8001c0417ae97bd308301ad733f20c88fc3",
+        url=_AUTHORS + "default_degree.csv",
+    ),
+    "lsac": PaperFile(
+        name="lsac.csv",
+        sha256="21091394832942e0c40eda29bd2ec7cecc644e010486c90c544788f6173cf317",
+        url=_AUTHORS + "lsac.csv",
+    ),
+    "lfw": PaperFile(
+        name="lfw.npz",
+        sha256="96270e26db2f4fef2ee681b6f0445c934807efb39220ad30924fe54e5946e5dd",
+        by_hand=(
+            "Its source publishes 13232 text images, not this archive: get the folder data/images "
+            "of https://github.com/mhli971/Fair-PCA and pack it, in a checkout of fairpca, with "
+            "python -m reproduction.pack_lfw Fair-PCA/data/images ."
+        ),
+    ),
+}
+
+
+def load_tcred(
+    *, balanced: bool = False, prepare: bool = True, data_home: PathLike | None = None
+) -> Bunch:
+    """Load TCRED: 30000 credit card clients, higher against lower education.
+
+    Parameters
+    ----------
+    balanced : bool, default=False
+        Keep as many rows of each group as the smaller one has, the first ones.
+    prepare : bool, default=True
+        Standardise the columns over the rows kept, as in the paper.
+    data_home : path, optional
+        Folder to look in and to download to: by default the one that the environment variable
+        ``FAIRPCA_DATA`` names, or ``fairpca`` in scikit-learn's data home.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        ``data`` (30000 x 22), ``sensitive_features`` ("higher", "lower"), ``feature_names``,
+        ``groups``, ``description``, ``target``.
+    """
+    path = _checked_file("tcred", data_home)
+    with path.open(encoding="utf-8") as stream:
+        next(stream)  # the X-codes; the names are on the second line
+        names = next(stream).strip().split(",")
+        table = np.loadtxt(stream, delimiter=",")
+    sensitive = np.where(np.isin(table[:, names.index("EDUCATION")], (1, 2)), "higher", "lower")
+    kept = [j for j, name in enumerate(names[:-1]) if name not in ("ID", "EDUCATION")]
+    return make_bunch(
+        table[:, kept],
+        sensitive,
+        [names[j] for j in kept],
+        described("tcred"),
+        balanced=balanced,
+        standardize=prepare,
+        target=table[:, -1].astype(int),
+    )
+
+
+def load_lsac(
+    *,
+    other: str = "with_white",
+    balanced: bool = False,
+    prepare: bool = True,
+    data_home: PathLike | None = None,
+) -> Bunch:
+    """Load LSAC: 26551 law students, black against white (and other).
+
+    Parameters
+    ----------
+    other : {"with_white", "drop"}, default="with_white"
+        How to treat the 2825 students of neither race: keep them with the white ones, as
+        the paper says, or drop them, as its authors' script does.
+    balanced, prepare, data_home
+        As for :func:`load_tcred`.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        ``data`` (n x 10, of rank 9), ``sensitive_features`` ("black", "white and other" or
+        "white"), ``race`` ("black", "other", "white"), ``feature_names``, ``groups``,
+        ``description``, ``target``.
+    """
+    if other not in ("with_white", "drop"):
+        raise ValueError(
+            f"other={other!r} is not known: pass other='with_white' to keep the race \"other\" "
+            "with white, or other='drop' to leave those rows out."
+        )
+    table = np.loadtxt(_checked_file("lsac", data_home), delimiter=",")
+    race = _LSAC_RACES[table[:, _LSAC_COLUMNS.index("race")].astype(int)]
+    rest = "white and other" if other == "with_white" else "white"
+    rows = np.flatnonzero((race != "other") | (other == "with_white"))
+    kept = [j for j, name in enumerate(_LSAC_COLUMNS[:-1]) if name != "race"]
+    return make_bunch(
+        table[rows][:, kept],
+        np.where(race[rows] == "black", "black", rest),
+        [_LSAC_COLUMNS[j] for j in kept],
+        described("lsac") + ("" if other == "with_white" else " Rows of race other were dropped."),
+        balanced=balanced,
+        standardize=prepare,
+        race=race[rows],
+        target=table[rows, -1].astype(int),
+    )
+
+
+def load_lfw(
+    *, balanced: bool = False, prepare: bool = True, data_home: PathLike | None = None
+) -> Bunch:
+    """Load LFW: 13232 faces of 49 x 36 pixels, female against male.
+
+    There is nothing to download as one file; if ``lfw.npz`` is not at hand, the error says how to
+    make it. The returned matrix takes 190 MB.
+
+    Parameters
+    ----------
+    prepare : bool, default=True
+        Divide the pixels by 255, as in the paper (the estimators do the centring).
+    balanced, data_home
+        As for :func:`load_tcred`.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        ``data`` (13232 x 1764), ``sensitive_features`` ("female", "male"), ``asian``, ``black``,
+        ``white`` (boolean, not exclusive), ``race`` (one of these names where exactly one of the
+        three is set, else "unclear"), ``image_shape``, ``feature_names``, ``groups``,
+        ``description``.
+    """
+    with np.load(_checked_file("lfw", data_home), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    height, width = (int(side) for side in arrays["image_shape"])
+    races = np.array(["asian", "black", "white"])
+    flags = np.column_stack([arrays[race].astype(bool) for race in races])
+    bunch = make_bunch(
+        arrays["images"] / (float(arrays["scale"]) * (255.0 if prepare else 1.0)),
+        np.where(arrays["sex"] == 1, "male", "female"),
+        [f"pixel_{i}_{j}" for i in range(height) for j in range(width)],
+        described("lfw") + (" Pixels were divided by 255." if prepare else ""),
+        balanced=balanced,
+        race=np.where(flags.sum(axis=1) == 1, races[flags.argmax(axis=1)], "unclear"),
+        **dict(zip(races.tolist(), flags.T, strict=True)),
+    )
+    bunch.image_shape = (height, width)
+    return bunch
+
+
+def _checked_file(key: str, data_home: PathLike | None) -> Path:
+    """The path of a data file with the right checksum; it is downloaded if it is not there."""
+    file = FILES[key]
+    folder = Path(data_home or os.environ.get("FAIRPCA_DATA") or f"{get_data_home()}/fairpca")
+    folder = folder.expanduser()
+    path = folder / file.name
+    if path.is_file():
+        if (actual := digest(path)) != file.sha256:
+            remedy = "it will be downloaded again" if file.url else file.by_hand
+            raise ValueError(
+                f"{path} is not the file the paper used: its sha256 is {actual}, expected "
+                f"{file.sha256}. It was altered or only partly copied. Delete it and call the "
+                f"loader again: {remedy}."
+            )
+        return path
+    by_hand = (
+        f"{file.by_hand or 'Download ' + file.url}. Put {file.name} into {folder}, or into a "
+        "folder of your choice named by the environment variable FAIRPCA_DATA or by "
+        "data_home='that/folder'."
+    )
+    if not file.url:
+        raise FileNotFoundError(f"{file.name} is not at hand. {by_hand}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return Path(fetch_file(file.url, folder, file.name, file.sha256, n_retries=0))
+    except OSError as error:
+        raise FileNotFoundError(
+            f"{file.name} is not at hand. It could not be downloaded from {file.url} ({error}). "
+            f"{by_hand}"
+        ) from error
+
+
+def digest(path: Path) -> str:
+    """The checksum of a file, or of what is inside an archive.
+
+    Compression libraries write different bytes for the same content.
+    """
+    if path.suffix != ".npz":
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    content = hashlib.sha256()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in sorted(archive.namelist()):
+                content.update(name.encode() + archive.read(name))
+    except (zipfile.BadZipFile, OSError):
+        return "unreadable"
+    return content.hexdigest()

@@ -1,0 +1,69 @@
+"""What all displays share: the estimator they draw, axes, colours, markers and names."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from fairpca._estimators.base import FairProjection
+from fairpca._moments.group_moments import GroupMoments
+from fairpca.metrics.projection import projection_of, refuse_unfitted, steps_to_projection
+
+# Groups are told apart with any colour vision (Okabe and Ito), and in grey by the markers.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+
+
+def axes_for(ax: Any, height: float | None = None) -> Any:
+    """The axes given, or those of a new figure, with a height in inches."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            'drawing needs matplotlib; install it with pip install "fairpca[plot]".'
+        ) from error
+    figure, ax = plt.subplots(layout="constrained")
+    if height is not None:
+        figure.set_figheight(height)
+    return ax
+
+
+def escaped(name: Any) -> str:
+    """A name as matplotlib shows it: it hides labels that start with _ and reads $ as formulas."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def style_of(i: int) -> tuple[str, str]:
+    """Colour and marker of the i-th group."""
+    return COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
+
+
+def drawn_projection(estimator: Any) -> Any:
+    """A fitted linear projection, taken out of its pipeline if it is in one."""
+    refuse_unfitted(estimator)
+    projection = steps_to_projection(estimator)[-1]
+    projection_of(projection)
+    return projection
+
+
+def fair_projection_in(estimator: Any) -> FairProjection:
+    """The same, if it keeps the moments of the rows fitted to."""
+    projection = drawn_projection(estimator)
+    if not isinstance(projection, FairProjection):
+        raise TypeError(
+            f"{type(projection).__name__} knows no groups; use from_data with rows and groups, or "
+            "fit an estimator of fairpca, for example FairPCA(2, alpha=1) for plain PCA."
+        )
+    if not isinstance(getattr(projection, "moments_", None), GroupMoments):
+        raise ValueError(
+            f"this {type(projection).__name__} holds no moments: it was loaded from a file, or "
+            "fitted to too many features. Use from_data with the rows."
+        )
+    return projection
+
+
+def moments_compared(fair: FairProjection) -> GroupMoments:
+    """The moments of the groups as a fitted estimator compares them: merged, standardised."""
+    return cast(GroupMoments, fair._settle(fair.moments_).moments)

@@ -1,0 +1,123 @@
+// How each kind of chart is drawn. Names from the data are values, never names of fields, titles or
+// expressions, so whatever they contain is drawn as text. Colours are variables of the style sheet.
+const shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left"];
+const groupScale = (marks, range) => {
+  const domain = [...new Set(marks.map((mark) => mark.g))].sort((a, b) => a - b);
+  return { domain, range: domain.map(range) };
+};
+const number = (field, title, { axis, ...rest } = {}) =>
+  ({ field, title, type: "quantitative", axis: { labelOverlap: true, ...axis }, ...rest });
+const rows = (field, sort) => ({ field, type: "nominal", sort, title: null, axis: { grid: true, labelLimit: 180 } });
+const byGroup = (marks) => ({ field: "g", type: "nominal", legend: null, scale: groupScale(marks, (g) => `var(--g${g % 7})`) });
+const byMethod = (methods, range) => ({ field: "method", type: "nominal", legend: null, scale: { domain: methods, range } });
+const colour = (methods) => byMethod(methods, ["var(--pca)", "var(--fair)"]);
+const shape = (methods) => byMethod(methods, ["circle", "square"]);
+const tip = (...fields) => fields.map(([field, title]) =>
+  ["group", "method", "what", "column"].includes(field)
+    ? { field, title, type: "nominal" }
+    : { field, title, type: "quantitative", format: ".3~g" });
+const atPosition = [{ filter: "datum.i == position" }];
+const remaining = () => number("disparity", "remaining difference of errors", { sort: "descending" });
+
+const kinds = {
+  intervals({ marks, methods, title, at }) {
+    const what = [...new Set(marks.map((mark) => mark.what))];
+    const y = rows("what", what), yOffset = { field: "method", type: "nominal", sort: methods };
+    const scale = { zero: false };
+    return {
+      height: Math.max(70, 38 * what.length + 10),
+      layer: [
+        { data: { values: [{ at }] }, mark: { type: "rule", strokeDash: [3, 3] }, encoding: { x: number("at", title, { scale }) } },
+        { mark: { type: "rule", strokeWidth: 2 }, encoding: { x: number("low", title, { scale }), x2: { field: "high" }, y, yOffset, color: colour(methods) } },
+        {
+          mark: { type: "point", filled: true, size: 80, opacity: 1 },
+          encoding: { x: number("value", title, { scale }), y, yOffset, color: colour(methods), shape: shape(methods), tooltip: tip(["what", " "], ["method", "under"], ["value", title], ["low", "from"], ["high", "to"]) },
+        },
+      ],
+    };
+  },
+  frontier({ marks, start }) {
+    const ends = [{ ...marks[0], name: "PCA" }, { ...marks[start], name: "this report" }].slice(0, start ? 2 : 1);
+    return {
+      height: 260,
+      params: [{ name: "position", value: start }],
+      encoding: { x: remaining(), y: number("cost", "overall error, % above PCA") },
+      layer: [
+        { mark: { type: "line", strokeWidth: 2.5 }, encoding: { order: { field: "i", type: "quantitative" } } },
+        {
+          data: { values: ends },
+          layer: [
+            { mark: { type: "point", size: 90, strokeWidth: 2 } },
+            { mark: { type: "text", align: "right", dx: -8, dy: -8 }, encoding: { text: { field: "name", type: "nominal" } } },
+          ],
+        },
+        { transform: atPosition, mark: { type: "point", filled: true, size: 160, opacity: 1 }, encoding: { tooltip: tip(["disparity", "difference"], ["cost", "% above PCA"]) } },
+      ],
+    };
+  },
+  errors({ marks, start }) {
+    const y = number("change", "error of each group, % above PCA");
+    return {
+      height: 260,
+      params: [{ name: "position", value: start }],
+      encoding: { x: remaining(), color: byGroup(marks) },
+      layer: [
+        { mark: { type: "line", strokeWidth: 2.5 }, encoding: { y, order: { field: "i", type: "quantitative" } } },
+        { transform: atPosition, mark: { type: "rule", strokeDash: [3, 3], opacity: 0.4 }, encoding: { color: { value: "var(--soft)" } } },
+        { transform: atPosition, mark: { type: "point", filled: true, size: 120, opacity: 1 }, encoding: { y, shape: { ...byGroup(marks), scale: groupScale(marks, (g) => shapes[g % 7]) }, tooltip: tip(["group", "group"], ["change", "% above PCA"]) } },
+      ],
+    };
+  },
+  ranks({ marks, r }) {
+    const y = number("value", "gap, %"), grey = "var(--pca)";
+    return {
+      height: 240,
+      encoding: { x: number("r", "components", { axis: { tickMinStep: 1, format: "d" }, scale: { zero: false, nice: false, padding: 12 } }) },
+      layer: [
+        { mark: { type: "area", opacity: 0.18, color: grey }, encoding: { y: number("low", "gap, %"), y2: { field: "high" } } },
+        { mark: { type: "line", color: grey, point: { color: grey } }, encoding: { y, tooltip: tip(["r", "components"], ["value", "gap, %"], ["low", "from"], ["high", "to"]) } },
+        { data: { values: [{ r }] }, mark: { type: "rule", strokeDash: [2, 3], opacity: 0.6 } },
+        { data: { values: [{ value: 0 }] }, mark: { type: "rule", opacity: 0.6 }, encoding: { x: null, y } },
+      ],
+    };
+  },
+  loadings({ marks, methods, columns }) {
+    const weight = { field: "weight", type: "quantitative" };
+    const scale = { interpolate: "rgb", domain: [-1, 0, 1], range: ["#c98b55", "#f3f4f6", "#6b9bd1"] };
+    const few = marks.length <= 160;
+    return {
+      height: 22 * columns.length,
+      encoding: {
+        x: { field: "r", type: "ordinal", title: "component", axis: { labelAngle: 0 } },
+        xOffset: { field: "method", type: "nominal", sort: methods },
+        y: { ...rows("column", columns), axis: { labelLimit: 180 } },
+        tooltip: tip(["column", "column"], ["method", "under"], ["r", "component"], ["weight", "weight"]),
+      },
+      layer: [
+        { mark: "rect", encoding: { color: { ...weight, scale, legend: null } } },
+        { mark: { type: "text", fontSize: 9, color: "#1b2430", opacity: few ? 1 : 0 }, encoding: { text: { ...weight, format: ".2f" } } },
+      ],
+    };
+  },
+  columns({ methods, columns }) {
+    return {
+      height: 24 * columns.length,
+      mark: { type: "point", filled: true, size: 70, opacity: 1 },
+      encoding: { x: number("error", "average squared error"), y: rows("column", columns), color: colour(methods), shape: shape(methods), tooltip: tip(["column", "column"], ["method", "under"], ["error", "error"]) },
+    };
+  },
+  scores({ marks }) {
+    return {
+      height: 300,
+      mark: { type: "point", filled: true, size: 26, opacity: 0.7 },
+      encoding: { x: number("one", "component 1"), y: number("two", "component 2"), color: byGroup(marks), shape: { ...byGroup(marks), scale: groupScale(marks, (g) => shapes[g % 7]) }, tooltip: tip(["group", "group"]) },
+    };
+  },
+};
+
+const specification = (chart) => ({
+  width: "container",
+  autosize: { type: "fit-x", contains: "padding" },
+  data: { values: chart.marks },
+  ...kinds[chart.kind](chart),
+});

@@ -1,0 +1,442 @@
+"""``audit`` on small made tables: the cases, the groups, and figures against definitions."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from fairpca import FairPCA, FairPCACV, GroupMoments, MinMaxPCA, audit
+from fairpca._audit.verdict import Case, Reason, Remedy
+from fairpca._input.folds import FoldRule
+
+QUICK = {"n_points": 3, "ranks": [1, 2]}
+
+
+def made(sizes, spreads, seed=0):
+    """Rows of groups whose columns have these deviations, about different means."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(list(sizes), list(sizes.values()))
+    X = np.concatenate([rng.normal(size=(sizes[g], len(spreads[g]))) * spreads[g] for g in sizes])
+    X += 0.1 * np.unique(groups, return_inverse=True)[1][:, None]
+    order = rng.permutation(len(X))
+    return X[order], groups[order]
+
+
+def two_groups(n=(1500, 400), seed=0):
+    """The small group varies in columns that PCA with two components drops."""
+    sizes = dict(zip(("many", "few"), n, strict=True))
+    return made(sizes, {"many": [3, 2.5, 1, 1, 0.5], "few": [1, 1, 2.5, 2, 0.5]}, seed)
+
+
+@cache
+def gap_and_remedy():
+    return audit(*two_groups(), FairPCA(2), n_points=5)
+
+
+# -- the four cases -------------------------------------------------------------------------------
+
+
+def test_a_gap_and_a_remedy():
+    verdict = gap_and_remedy().verdict
+    assert (verdict.case, verdict.group, verdict.small) == (Case.REMEDY, "few", False)
+    assert (verdict.gainers, verdict.payers) == (["few"], ["many"])
+    assert verdict.gap == gap_and_remedy().group("few").baseline.gap
+
+
+def test_no_gap_between_groups_that_are_alike():
+    alike = [3, 2, 1, 1, 0.5]
+    X, groups = made({"a": 900, "b": 700}, {"a": alike, "b": alike})
+    result = audit(X, groups, FairPCA(2), **QUICK)
+    assert result.verdict.case is Case.NO_GAP
+    assert result.verdict.readings_agree
+    assert 0 < result.verdict.detectable_gap < 0.5
+    assert not result.verdict.worse
+
+
+def test_a_gap_without_a_remedy_is_no_good_news():
+    """One group is noisier in every direction: no projection of this rank helps it."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["m", "f"], [300, 300])
+    X = rng.normal(size=(600, 6)) * np.where(groups == "m", 1.4, 1.0)[:, None]
+    X[:, :2] *= 5
+    result = audit(X, groups, FairPCA(2), **QUICK)
+    assert (result.verdict.case, result.verdict.group) == (Case.NO_REMEDY, "m")
+    assert result.verdict.gap.low > 0.5
+    assert result.verdict.remedy in (Remedy.NOT_RELIABLE, Remedy.IS_PCA)
+
+
+def test_pca_itself_is_no_remedy():
+    """Like Salaries by sex: cross-validation stays at PCA, and a gap is proven."""
+    rng = np.random.default_rng(3)
+    groups = np.repeat(["m", "f"], [360, 40])
+    X = rng.normal(size=(400, 3)) * np.where(groups == "m", 1.5, 0.9)[:, None]
+    X[:, 0] *= 3
+    result = audit(X, groups, FairPCACV(1), **QUICK)
+    verdict = result.verdict
+    assert (verdict.case, verdict.remedy, verdict.group) == (Case.NO_REMEDY, Remedy.IS_PCA, "m")
+    assert verdict.gap.low > 0
+    assert not [*verdict.gainers, *verdict.payers]
+
+
+def test_all_components_kept_is_no_pass():
+    X, groups = two_groups((200, 100))
+    result = audit(X, groups, PCA(), **QUICK)
+    assert (result.verdict.case, result.verdict.reason) == (
+        Case.CANNOT_JUDGE,
+        Reason.NOTHING_COMPRESSED,
+    )
+    assert result.n_components == 5
+
+
+def test_too_few_rows_to_judge():
+    X, groups = two_groups((200, 12))
+    result = audit(X, groups, FairPCA(2), **QUICK)
+    assert (result.verdict.case, result.verdict.reason) == (Case.CANNOT_JUDGE, Reason.TOO_FEW_ROWS)
+    for row in result.groups:
+        assert row.baseline.gap is None
+        assert row.change is None
+        assert not row.judged
+        assert np.isfinite(row.baseline.gap_estimate)
+    assert audit(X, groups, FairPCA(2), judge_from=10, **QUICK).verdict.group is not None
+
+
+def test_one_value_decides():
+    X, groups = two_groups((900, 300))
+    frame = pd.DataFrame(X, columns=["age", "income", "lines", "debt", "score"])
+    frame.loc[17, "lines"] = 999999.375
+    result = audit(frame, groups, FairPCA(2, standardize=True), **QUICK)
+    assert result.verdict.reason is Reason.ONE_VALUE_DECIDES
+    column = result.columns[0]
+    assert (column.name, column.value, column.n_rows) == ("lines", 999999.375, 1)
+    assert column.group == groups[17]
+
+
+# -- groups ---------------------------------------------------------------------------------------
+
+WAGES = {"White": 1200, "Black": 290, "Asian": 190, "Other": 37, "unknown": 2}
+
+
+@cache
+def wages():
+    spreads = {g: [3, 2.5, 1, 1, 1, 0.5] for g in WAGES}
+    spreads["Black"] = [2, 2, 1.5, 1.3, 1.3, 0.5]
+    spreads["Other"] = [2, 2, 1.5, 1.5, 1.2, 0.5]
+    X, groups = made(WAGES, spreads)
+    return audit(X, pd.Series(groups, name="race"), FairPCA(2), **QUICK)
+
+
+def test_every_group_is_compared_with_all_others():
+    result = wages()
+    assert result.verdict.group == "Black"
+    assert [row.label for row in result.groups] == sorted(WAGES)
+    assert [row.n for row in result.groups] == [WAGES[g] for g in sorted(WAGES)]
+    sums = {row.label: row.baseline.error * row.n for row in result.groups}
+    for row in result.groups:
+        rest = (sum(sums.values()) - sums[row.label]) / (sum(WAGES.values()) - row.n)
+        assert row.baseline.gap_estimate == pytest.approx(row.baseline.error / rest - 1)
+    for row in result.groups:
+        if row.judged:
+            gap = row.baseline.gap
+            assert gap.low < gap.value < gap.high
+
+
+def test_two_rows_have_no_interval():
+    row = wages().group("unknown")
+    assert not row.judged
+    assert row.baseline.gap is row.baseline.share_gap is row.change is row.above_worst is None
+    assert row.baseline.robust is None
+    assert row.detectable_gap is None
+    assert "unknown" not in [*wages().verdict.worse, *wages().verdict.better]
+    assert not (wages().rows.group == [r.label for r in wages().groups].index("unknown")).any()
+
+
+def test_intervals_of_two_groups_are_one_comparison():
+    few, many = (gap_and_remedy().group(label).baseline.gap for label in ("few", "many"))
+    assert 1 + few.low == pytest.approx(1 / (1 + many.high))
+    X, groups = two_groups()
+    three = np.where((groups == "many") & (X[:, 4] > 0), "more", groups)
+    wider = audit(X, three, FairPCA(2), **QUICK).group("few").baseline.gap
+    assert wider.value == pytest.approx(few.value, rel=0.05)
+    assert wider.high - wider.low > few.high - few.low
+
+
+def test_a_reference_group():
+    X, groups = two_groups()
+    three = np.where((groups == "many") & (X[:, 4] > 0), "more", groups)
+    result = audit(X, three, FairPCA(2), reference="more", **QUICK)
+    errors = {row.label: row.baseline.error for row in result.groups}
+    gap = result.group("few").baseline.gap
+    assert gap.value == pytest.approx(errors["few"] / errors["more"] - 1)
+    assert result.group("more").baseline.gap is None
+    assert result.group("more").judged
+    assert result.group("more").change is not None
+    assert (result.verdict.group, result.provenance.reference) == ("few", "more")
+    with pytest.raises(ValueError, match="reference='none' is none of the groups"):
+        audit(X, three, FairPCA(2), reference="none", **QUICK)
+
+
+def test_groups_that_are_set_aside_and_pay_are_named():
+    sizes = {"a": 600, "b": 500, "small": 40, "tiny": 8}
+    spreads = {
+        "a": [3, 2.5, 1, 1, 0.5, 0.5],
+        "b": [1, 1, 2.6, 2.4, 0.5, 0.5],
+        "small": [9, 8, 1, 1, 1, 1],
+        "tiny": [9, 9, 1, 1, 1, 1],
+    }
+    X, groups = made(sizes, spreads)
+    estimator = FairPCA(2, min_group_size=50, small_groups="ignore")
+    result = audit(X, groups, estimator, **QUICK)
+    assert [row.compared for row in result.groups] == [True, True, False, False]
+    assert [row.judged for row in result.groups] == [True, True, True, False]
+    assert "small" in result.verdict.payers
+    assert result.group("small").change.low > 0
+    assert result.verdict.unjudged_payers == ["tiny"]
+    assert result.group("tiny").change_estimate > 0.01
+    assert result.verdict.remedy is Remedy.HARMS_ANOTHER
+    assert result.verdict.harmed == ["small"]
+
+
+def test_labels_keep_their_column():
+    X, groups = two_groups((200, 100))
+    sex = pd.Series((groups == "few").astype(int), name="sex")
+    result = audit(X, sex, FairPCA(2), **QUICK)
+    assert [row.name for row in result.groups] == ["sex = 0", "sex = 1"]
+    assert result.provenance.group_columns == ["sex"]
+
+
+# -- figures --------------------------------------------------------------------------------------
+
+
+def by_hand(X, groups, n_components, standardize):
+    """Held-out errors of scikit-learn's PCA in the same folds: (error, distance) of each row."""
+    codes = np.unique(groups, return_inverse=True)[1]
+    folds = FoldRule(10).folds_of(codes, np.zeros(codes.max() + 1, int))
+    errors, distances = np.empty(len(X)), np.empty(len(X))
+    for f in range(10):
+        train, test = X[folds != f], X[folds == f]
+        if standardize:
+            scaler = StandardScaler().fit(train)
+            train, test = scaler.transform(train), scaler.transform(test)
+        pca = PCA(n_components).fit(train)
+        back = pca.inverse_transform(pca.transform(test))
+        errors[folds == f] = ((test - back) ** 2).sum(axis=1)
+        distances[folds == f] = ((test - train.mean(axis=0)) ** 2).sum(axis=1)
+    return errors, distances
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_errors_are_those_of_pca_fitted_without_the_fold(standardize):
+    X, groups = two_groups((300, 90))
+    X = X * [1, 10, 1, 0.1, 3]
+    result = audit(X, groups, FairPCA(2, standardize=standardize), **QUICK)
+    errors, distances = by_hand(X, groups, 2, standardize)
+    for row in result.groups:
+        own = groups == row.label
+        assert row.baseline.error == pytest.approx(errors[own].mean())
+        assert row.baseline.share == pytest.approx(errors[own].sum() / distances[own].sum())
+        assert row.baseline.robust.median == pytest.approx(np.median(errors[own]))
+    assert result.overall.error == pytest.approx(errors.mean())
+    at = result.ranks.n_components.tolist().index(2)
+    assert result.ranks.pca[at] == pytest.approx([r.baseline.error for r in result.groups])
+    assert result.provenance.standardized == standardize
+
+
+@pytest.mark.parametrize("options", [{}, {"standardize": True, "cv": 5}, {"normalize": True}])
+def test_a_stop_chosen_by_folds_is_judged_by_the_choice_of_the_other_folds(options):
+    X, groups = two_groups((300, 90))
+    fitted = FairPCACV(2, **options).fit(X, sensitive_features=groups)
+    result = audit(X, groups, FairPCACV(2, **options), **QUICK)
+    reading = "share" if options.get("normalize") else "error"
+    found = [[getattr(r.baseline, reading), getattr(r.alternative, reading)] for r in result.groups]
+    both = fitted.held_out_pca_group_errors_, fitted.held_out_group_errors_
+    assert np.transpose(found) == pytest.approx(np.array(both))
+    assert result.provenance.n_folds == options.get("cv", 10)
+    assert result.fit.status == fitted.status_
+
+
+def test_splitters_and_small_groups_with_a_stop_chosen_by_folds():
+    X, groups = two_groups((300, 90))
+    groups[:6] = "tiny"
+    cv = StratifiedKFold(4, shuffle=True, random_state=0)
+    how = {"min_group_size": 20, "small_groups": "merge"}
+    with pytest.raises(ValueError, match="still too few"):
+        audit(X, groups, FairPCACV(2, cv=cv, **how), **QUICK)
+    result = audit(X, groups, FairPCACV(2, cv=cv, **how | {"small_groups": "ignore"}), **QUICK)
+    assert result.provenance.n_folds == 4
+    assert [row.compared for row in result.groups] == [True, True, False]
+    usual = audit(X, groups, **QUICK)  # the default sets groups of fewer rows than folds aside
+    assert not usual.group("tiny").compared
+    assert usual.provenance.standardized
+
+
+def test_shares_decide_where_the_estimator_says_so():
+    X, groups = two_groups()
+    result = audit(X, groups, FairPCA(2, normalize=True), **QUICK)
+    assert result.verdict.by_share
+    assert result.verdict.gap == result.group(result.verdict.group).baseline.share_gap
+
+
+def test_a_pipeline_of_scaler_and_pca_is_judged_as_pca_of_standardized_columns():
+    X, groups = two_groups((300, 90))
+    X = X * [1, 10, 1, 0.1, 3]
+    one = audit(X, groups, make_pipeline(StandardScaler(), PCA(2), LogisticRegression()), **QUICK)
+    other = audit(X, groups, FairPCA(2, standardize=True), **QUICK)
+    for a, b in zip(one.groups, other.groups, strict=True):
+        assert a.baseline.error == pytest.approx(b.baseline.error)
+        assert a.baseline.gap == pytest.approx(b.baseline.gap)
+    assert one.provenance.judged.startswith("Pipeline(")
+
+
+def raw_frame():
+    X, groups = two_groups((300, 90))
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame.loc[::7, "b"] = np.nan
+    frame["town"] = np.where(np.arange(390) % 3 == 0, "north", "south")
+    frame.loc[5, "town"] = "island"  # unknown to the encoder when its row is left out
+    return frame, groups
+
+
+def test_pipelines_on_raw_frames_are_fitted_without_each_fold():
+    frame, groups = raw_frame()
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    before = ColumnTransformer([("n", numbers, list("abcde")), ("c", encoder, ["town"])])
+    result = audit(frame, groups, make_pipeline(before, FairPCA(3)), **QUICK)
+    assert result.verdict.case in Case
+    assert len(result.provenance.feature_names) == 8
+    strict = ColumnTransformer([("n", numbers, list("abcde")), ("c", OneHotEncoder(), ["town"])])
+    with pytest.raises(ValueError, match="handle_unknown='ignore'"):
+        audit(frame, groups, make_pipeline(strict, FairPCA(3)), **QUICK)
+
+
+def test_moments_by_fold_give_the_figures_of_their_rows():
+    X, groups = two_groups((300, 90))
+    rows = audit(X, groups, FairPCA(2, standardize=True), **QUICK)
+    moments = GroupMoments.from_data(X, groups, folds=10)
+    found = audit(moments, estimator=FairPCA(2, standardize=True), **QUICK)
+    for a, b in zip(rows.groups, found.groups, strict=True):
+        assert a.baseline.gap.value == pytest.approx(b.baseline.gap.value)
+        assert b.baseline.gap.low < a.baseline.gap.low  # folds alone know less than rows do
+        assert tuple(a.change) == pytest.approx(tuple(b.change))
+        assert b.baseline.robust is None
+        assert b.better_off is None
+    assert found.rows is found.leakage is found.outcomes is None
+    assert found.verdict.case is rows.verdict.case
+    with pytest.raises(ValueError, match="folds=10"):
+        audit(GroupMoments.from_data(X, groups), estimator=FairPCA(2))
+
+
+def test_sparse_rows_and_frames_are_the_same_rows():
+    X, groups = two_groups((300, 90))
+    X[np.abs(X) < 0.5] = 0
+    dense = audit(X, groups, FairPCA(2), **QUICK)
+    for same in (sp.csr_array(X), pd.DataFrame(X), X.astype(np.float64, order="F")):
+        found = audit(same, groups, FairPCA(2), **QUICK)
+        assert found.verdict.gap == pytest.approx(dense.verdict.gap)
+
+
+def test_rows_of_weight_zero_are_left_out_and_may_hold_anything():
+    X, groups = two_groups((300, 90))
+    weights = np.ones(len(X))
+    weights[::9], kept = 0, np.arange(len(X)) % 9 > 0
+    X[::9] = np.nan if False else 1e6
+    weighted = audit(X, groups, FairPCA(2), sample_weight=weights, **QUICK)
+    without = audit(X[kept], groups[kept], FairPCA(2), **QUICK)
+    assert weighted.verdict.gap == pytest.approx(without.verdict.gap)
+    assert weighted.left_out[0].n_rows == np.sum(~kept)
+    assert weighted.provenance.weighted
+
+
+def test_fit_is_that_of_all_rows():
+    X, groups = two_groups()
+    result = gap_and_remedy()
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    assert result.fit.fair_errors == pytest.approx(fair.group_errors_)
+    assert result.fit.pca_errors == pytest.approx(fair.pca_group_errors_)
+    assert result.fit.fair_column_errors.sum(axis=1) == pytest.approx(fair.group_errors_)
+    assert result.fit.pca_column_errors.sum(axis=1) == pytest.approx(fair.pca_group_errors_)
+    assert np.abs(result.fit.fair_loadings) == pytest.approx(np.abs(fair.components_))
+    assert len(result.path.disparity) == 5
+    assert result.path.held_out is not None
+
+
+def test_budgets_are_met_or_not():
+    X, groups = two_groups((300, 90))
+    (met,) = audit(X, groups, FairPCA(2, max_error_increase=0.05), **QUICK).fit.budgets
+    assert met.met
+    assert met.reached <= 0.05 + 1e-6
+    (not_met,) = audit(X, groups, FairPCA(2, max_disparity=0.0), **QUICK).fit.budgets
+    assert not_met.name == "max_disparity"
+    assert not_met.met == (not_met.reached < 1e-6)
+
+
+def test_single_people_stay_out_of_json_unless_asked_for():
+    plain = gap_and_remedy().to_dict()
+    assert "rows" not in plain
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["verdict"]["case"] == Case.REMEDY.value
+    assert plain["groups"][0]["baseline"]["gap"].keys() == {"value", "low", "high"}
+    rows = gap_and_remedy().to_dict(with_rows=True)["rows"]
+    assert len(rows["rows"]) == len(rows["group"]) == 600
+    longest = max(len(v) for v in plain["groups"])
+    assert longest < 20
+
+
+def test_what_classifiers_make_of_scores():
+    X, groups = two_groups((300, 200))
+    y = (X[:, 0] + X[:, 2] > 0).astype(int)
+    result = audit(X, groups, FairPCA(2), y=y, **QUICK)
+    assert [found.name for found in result.outcomes] == ["scores", "pca", "features"]
+    assert {p.name for p in result.leakage.alternative_probes} == {"logistic", "boosted"}
+    assert result.leakage.n_rows == 250
+    quiet = audit(X, groups, FairPCA(2), **QUICK)
+    assert quiet.outcomes is None
+    assert not quiet.leakage.baseline_probes
+    assert quiet.leakage.baseline["discriminant_auc"] >= 0.5
+
+
+@pytest.mark.parametrize("estimator", [MinMaxPCA(2), FairPCA(2, constraint="no_worse")])
+def test_other_estimators(estimator):
+    result = audit(*two_groups((300, 90)), estimator, **QUICK)
+    assert result.group("few").baseline.error == pytest.approx(
+        audit(*two_groups((300, 90)), FairPCA(2), **QUICK).group("few").baseline.error
+    )
+
+
+def test_an_audit_repeats_and_leaves_its_arguments_alone():
+    X, groups = two_groups((300, 90))
+    before, estimator = X.copy(), FairPCA(2)
+    one, other = (audit(X, groups, estimator, **QUICK) for _ in range(2))
+    assert one.to_dict(with_rows=True) == other.to_dict(with_rows=True)
+    assert (before == X).all()
+    assert not hasattr(estimator, "components_")
+    salted = audit(X, groups, estimator, random_state=1, **QUICK)
+    assert salted.verdict.gap != one.verdict.gap
+
+
+def test_what_cannot_be_audited_is_refused():
+    X, groups = two_groups((60, 40))
+    with pytest.raises(TypeError, match=r"fairpca\.audit\(X, sensitive_features=groups\)"):
+        audit(X)
+    with pytest.raises(TypeError, match=r"FairPCA is a class; pass an object"):
+        audit(X, groups, FairPCA)
+    with pytest.raises(TypeError, match=r"got KernelPCA.*audit_model"):
+        audit(X, groups, KernelPCA(1))
+    with pytest.raises(TypeError, match=r"no step of the pipeline \(StandardScaler\)"):
+        audit(X, groups, make_pipeline(StandardScaler()))
+    with pytest.raises(ValueError, match="ranks="):
+        audit(X, groups, FairPCA(2), ranks=[9])
+    with pytest.raises(ValueError, match="one group"):
+        audit(X, np.ones(100), FairPCA(2))

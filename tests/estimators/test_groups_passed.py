@@ -1,0 +1,146 @@
+"""Groups that are passed in a wrong way are refused, or warned of, before anything is computed."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.data import make_groups
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import (
+    BlindPCA,
+    FairPCA,
+    FairPLS,
+    GroupMoments,
+    MinMaxPCA,
+    RobustFairPCA,
+    WelfarePCA,
+    tradeoff_path,
+)
+
+
+@pytest.mark.parametrize("estimator", [FairPCA(2), RobustFairPCA(2), WelfarePCA(2), BlindPCA(2)])
+@pytest.mark.parametrize("kind", [float, int])
+def test_a_continuous_column_is_refused(estimator, kind):
+    rng = np.random.default_rng(0)
+    age = rng.uniform(16, 90, 5190) if kind is float else rng.integers(16, 90, 5190)
+    with pytest.raises(ValueError, match=r"looks continuous.*pd\.cut"):
+        estimator.fit(rng.normal(size=(5190, 3)), sensitive_features=age)
+
+
+def test_a_continuous_column_is_refused_without_an_estimator():
+    rng = np.random.default_rng(0)
+    X, age = rng.normal(size=(5190, 3)), rng.uniform(16, 90, 5190)
+    for use in (GroupMoments.from_data, partial(tradeoff_path, n_components=2, cv=3)):
+        with pytest.raises(ValueError, match=r"looks continuous.*pd\.cut"):
+            use(X, age)
+    moments = GroupMoments().update(X[:60], age[:60])  # of a block, labels say little
+    assert len(moments.groups) == 60
+
+
+def test_many_labels_are_compared_when_somebody_insists():
+    X, _ = make_groups((120, 120), d=4)
+    names = np.array([f"ward {i:02d}" for i in np.arange(240) % 60])
+    with pytest.raises(ValueError, match=r"60 different labels.*max_groups=60"):
+        MinMaxPCA(2, tol=0.1).fit(X, sensitive_features=names)
+    for use in (GroupMoments.from_data, partial(tradeoff_path, n_components=2)):
+        with pytest.raises(ValueError, match=r"60 different labels.*max_groups=60"):
+            use(X, names)
+    moments = GroupMoments.from_data(X, names, max_groups=60)
+    with pytest.raises(ValueError, match="max_groups=60"):
+        MinMaxPCA(2, tol=0.1).fit_moments(moments)
+    fair = WelfarePCA(2, inequality_aversion=0, max_groups=60).fit(X, sensitive_features=names)
+    assert len(fair.groups_) == 60
+    with pytest.raises(ValueError, match="max_groups=60"):
+        WelfarePCA(2, max_groups=59).fit(X, sensitive_features=names)
+
+
+def test_few_numbers_are_groups():
+    X, _ = make_groups((60, 60), d=4)
+    bands = np.arange(120) // 20
+    assert len(FairPCA(2, tol=1).fit(X, sensitive_features=bands).groups_) == 6
+    few_rows = np.arange(20) // 2 + 0.5
+    assert len(FairPCA(2, tol=1).fit(X[:20], sensitive_features=few_rows).groups_) == 10
+
+
+def test_an_index_in_another_order_is_refused():
+    X, groups = make_groups(d=4)
+    frame, labels = pd.DataFrame(X).add_prefix("c"), pd.Series(groups)
+    order = np.random.default_rng(0).permutation(len(X))
+    expected = FairPCA(2).fit(frame, sensitive_features=labels)
+    with pytest.raises(ValueError, match=r"sensitive_features\.loc\[X\.index\]"):
+        FairPCA(2).fit(frame, sensitive_features=labels.iloc[order])
+    with pytest.raises(ValueError, match="sample_weight has the index of X in another order"):
+        FairPCA(2).fit(
+            frame,
+            sensitive_features=labels,
+            sample_weight=pd.Series(1.0, range(len(X))).iloc[order],
+        )
+    with pytest.raises(ValueError, match="in another order"):
+        FairPCA(2).partial_fit(frame, sensitive_features=labels.iloc[order].to_frame())
+    for use in (GroupMoments.from_data, partial(tradeoff_path, n_components=2)):
+        with pytest.raises(ValueError, match="in another order"):
+            use(frame, labels.iloc[order])
+    # Matched, by position on purpose, and with labels that have nothing to do with those of X.
+    for right in (
+        labels.iloc[order].loc[frame.index],
+        labels.to_numpy(),
+        pd.Series(groups, index=[f"row {i}" for i in range(len(X))]),
+    ):
+        found = FairPCA(2).fit(frame, sensitive_features=right)
+        np.testing.assert_array_equal(found.components_, expected.components_)
+
+
+@pytest.mark.parametrize(
+    "coded", [lambda g: (g == "g1") * 1.0, lambda g: np.where(g == "g1", 7, 3)]
+)
+def test_the_group_among_the_features_is_warned_of(coded):
+    X, groups = make_groups((900, 700), d=3)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(sex=coded(groups), same=1)
+    with pytest.warns(UserWarning, match=r"column 'sex' of X tells the group.*drop\(columns='sex'"):
+        FairPCA(2).fit(frame, sensitive_features=groups)
+    nearly = frame.assign(sex=np.where(np.arange(1600) == 1500, 1 - frame.sex, frame.sex))
+    FairPCA(2).fit(nearly, sensitive_features=groups)  # warnings are errors
+
+
+def test_forgotten_groups():
+    X, groups = make_groups(d=4)
+    y = groups == "g0"
+    named = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2))])
+    with pytest.raises(TypeError, match=r"pipeline\.fit\(X, fair__sensitive_features=groups\)"):
+        named.fit(X)
+    made = make_pipeline(FairPLS(2), LogisticRegression())
+    with pytest.raises(TypeError, match=r"fit\(X, y, fairpls__sensitive_features=groups\)"):
+        made.fit(X, y)
+    with pytest.raises(TypeError, match=r"passed as y.*sensitive_features=y") as refusal:
+        FairPCA(2).fit(X, groups)
+    assert "pipeline" not in str(refusal.value)
+    for method in ("fit", "partial_fit", "fit_transform"):
+        with pytest.raises(TypeError, match=r"FairPCA.*no argument 'groups'.*sensitive_features"):
+            getattr(FairPCA(2), method)(X, groups=groups)
+
+
+def test_a_group_of_one_row_has_no_covariance_to_hide():
+    X, groups = make_groups((60, 40), d=4)
+    groups = np.where(np.arange(100) == 3, "alone", groups)
+    with pytest.raises(ValueError, match=r"'alone'.*single row.*min_group_size=2") as refusal:
+        BlindPCA(2, hide_covariances=1).fit(X, sensitive_features=groups)
+    assert "center" not in str(refusal.value)
+
+
+def test_scores_of_no_variance_explain_nothing():
+    """Rounding once gave shares of -1.4 and .34 where the rows give .12 and .09."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        groups = np.arange(200) % 2
+        small = rng.normal(size=(200, 5)) * 1e-8
+        X = small + (rng.normal(size=(200, 1)) + 3 * groups[:, None]) * rng.normal(size=(1, 5))
+        y = rng.normal(size=200) + 0.2e8 * small[:, 0]
+        with pytest.warns(UserWarning, match="target_r2_ is rounding"):
+            pls = FairPLS(2).fit(X, y, sensitive_features=groups)
+        assert pls.target_r2_ == 0.0

@@ -1,0 +1,185 @@
+"""More than two groups, in settings where rounding, ties or local optima could decide."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from fairpca import FairPCA, MinMaxPCA, WelfarePCA
+
+QUIET = pytest.mark.filterwarnings("ignore::UserWarning")
+CONSTRAINTS = [None, "no_worse", "pareto"]
+
+
+def rows_with(variances):
+    """Rows whose second moments are diagonal, with these variances exactly."""
+    half = np.diag(np.sqrt(np.array(variances) * len(variances)))
+    return np.vstack([half, -half])
+
+
+def groups_with(*variances):
+    X = [rows_with(v) for v in variances]
+    return np.vstack(X), np.repeat(np.arange(len(X)), [len(part) for part in X])
+
+
+def one_row_per_group(seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(4, 5)), rng.integers(1, 10, 4).astype(float)
+
+
+@QUIET
+@pytest.mark.parametrize("seed", [119, 144, 146])
+def test_no_option_is_beaten_by_the_projection_of_another(seed):
+    X, weights = one_row_per_group(seed)
+    fits = {
+        constraint: FairPCA(2, constraint=constraint).fit(
+            X, sensitive_features=range(4), sample_weight=weights
+        )
+        for constraint in CONSTRAINTS
+    }
+    unit = fits[None].pca_group_errors_.max()
+    for wider, narrower in ((None, "no_worse"), (None, "pareto"), ("no_worse", "pareto")):
+        mine, theirs = fits[wider], fits[narrower]
+        if theirs.disparity_ <= mine.disparity_ + 1e-9 * unit:
+            assert mine.reconstruction_error_ <= theirs.reconstruction_error_ + 1e-7 * unit
+        assert mine.disparity_ <= theirs.disparity_ + 1e-8 * unit
+
+
+@QUIET
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_weights_count_by_their_proportions_only(constraint):
+    X, weights = one_row_per_group(146)
+    errors = [
+        FairPCA(2, constraint=constraint)
+        .fit(X, sensitive_features=range(4), sample_weight=factor * weights)
+        .reconstruction_error_
+        for factor in (1.0, 7.3, 1e-3)
+    ]
+    np.testing.assert_allclose(errors, errors[0], rtol=1e-7)
+
+
+@QUIET
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("seed", [4, 12])
+def test_the_overall_error_is_bounded_whatever_is_certified(seed, constraint):
+    # Random projections with as small a spread, or a largest error as small, are not better.
+    rng = np.random.default_rng(seed)
+    X, groups = rng.normal(size=(4, 3)), np.arange(4)
+    fair = FairPCA(1, constraint=constraint).fit(X, sensitive_features=groups)
+    least = fair.reconstruction_error_ - fair.error_gap_
+    assert 0.0 <= fair.error_gap_ <= fair.reconstruction_error_
+    U = rng.normal(size=(20_000, 3))
+    U /= np.linalg.norm(U, axis=1, keepdims=True)
+    centred = X - X.mean(axis=0)
+    errors = (centred**2).sum(axis=1) - (U @ centred.T) ** 2
+    largest = errors.max(axis=1)
+    allowed = largest - errors.min(axis=1) <= fair.disparity_ + 1e-12
+    if constraint == "pareto":
+        allowed = largest <= fair.group_errors_.max()
+    elif constraint == "no_worse":
+        allowed &= largest <= fair.pca_group_errors_.max()
+    assert errors.mean(axis=1)[allowed].min(initial=np.inf) >= least - 1e-9
+
+
+@QUIET
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("difference", [1e-11, 1e-10])
+def test_groups_that_are_nearly_the_same_cost_nothing(constraint, difference):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20, 5))
+    X = np.vstack([rows, *(rows + difference * rng.normal(size=rows.shape) for _ in range(2))])
+    fair = FairPCA(2, constraint=constraint)
+    fair.fit(X, sensitive_features=np.repeat(range(3), 20))
+    assert np.ptp(fair.pca_group_errors_) < 1e-9 * fair.pca_group_errors_.max()
+    assert fair.status_ == "already fair"
+    assert fair.reconstruction_error_ == pytest.approx(fair.pca_reconstruction_error_, rel=1e-12)
+
+
+@pytest.mark.parametrize("aversion", [0.5, 1.0, 3.0, np.inf])
+@pytest.mark.parametrize("shift", [0.0, 3.3, 1e3])
+def test_a_group_that_does_not_vary_has_no_say_in_the_welfare(shift, aversion):
+    rng = np.random.default_rng(0)
+    scales = np.array([[3, 2, 1, 0.5], [1, 1, 2, 2], [1, 1, 1, 1]])
+    groups = np.repeat([0, 1, 2], [50, 40, 30])
+    X = rng.normal(size=(120, 4)) * scales[groups] + shift * np.array([1, 0.3, 0.7, 0.1])
+    constant = np.tile(X.mean(axis=0), (10, 1))
+    welfare = WelfarePCA(1, inequality_aversion=aversion)
+    alone = welfare.fit(X, sensitive_features=groups).group_errors_
+    both = welfare.fit(
+        np.vstack([X, constant]), sensitive_features=np.append(groups, [3] * 10)
+    ).group_errors_
+    np.testing.assert_allclose(both[:3], alone, rtol=1e-6)
+
+
+@QUIET
+def test_groups_that_are_equal_to_the_tolerance_are_called_equal():
+    variances = [2.0, 1, 1, 0, 0, 0, 0]
+    X, groups = groups_with(*(np.roll(variances, j) for j in range(5)))
+    for rank in (1, 2, 4):
+        worst = MinMaxPCA(rank, criterion="error").fit(X, sensitive_features=groups)
+        equal = np.ptp(worst.group_errors_) <= 1e-6 * worst.group_errors_.max()
+        assert (worst.status_ == "groups equal") == equal
+    assert equal
+
+
+@pytest.mark.parametrize("estimator", [MinMaxPCA, WelfarePCA])
+def test_all_components_do_not_make_variances_equal(estimator):
+    X, groups = groups_with([1.0, 1, 0.4], [4.0, 4, 2.2], [20.0, 2, 1.4])
+    options = (
+        {"criterion": "variance"} if estimator is MinMaxPCA else {"inequality_aversion": np.inf}
+    )
+    fair = estimator(3, **options).fit(X, sensitive_features=groups)
+    assert fair.status_ == "one group decides"
+    assert fair.duality_gap_ <= 1e-12
+    errors = MinMaxPCA(3, criterion="error").fit(X, sensitive_features=groups)
+    assert errors.status_ == "groups equal"
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("increase", [1e20, 1e300, 1.7e308])
+def test_a_budget_that_nothing_can_exceed_is_none(increase, constraint):
+    rng = np.random.default_rng(1)
+    X, groups = rng.normal(size=(60, 6)) * [3, 2, 1, 1, 1, 1], np.arange(60) % 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        plain, limited = (
+            FairPCA(2, constraint=constraint, max_error_increase=limit).fit(
+                X, sensitive_features=groups
+            )
+            for limit in (None, increase)
+        )
+    assert limited.status_ == plain.status_
+    np.testing.assert_allclose(limited.group_errors_, plain.group_errors_, rtol=1e-9)
+
+
+@QUIET
+@pytest.mark.parametrize("seed", [11, 26])
+def test_a_disparity_budget_takes_few_decompositions(seed):
+    # No projection attains the bound here, on the whole way to the budget.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 8))
+    groups, rank = rng.integers(0, 6, 60), int(rng.integers(1, 7))
+    plain = FairPCA(rank).fit(X, sensitive_features=groups)
+    budget = rng.uniform(0.02, 0.9) * np.ptp(plain.pca_group_errors_)
+    fair = FairPCA(rank, max_disparity=budget).fit(X, sensitive_features=groups)
+    assert fair.status_ == "disparity budget met"
+    assert fair.disparity_ <= budget * (1 + 1e-9)
+    assert fair.duality_gap_ <= 0.01 * fair.reconstruction_error_
+    assert fair.n_eigensolves_ <= 5 * max(plain.n_eigensolves_, 40)
+
+
+@QUIET
+def test_a_share_for_every_group_takes_few_searches():
+    # The group of least variance decides; PCA keeps its directions last.
+    rng = np.random.default_rng(0)
+    groups = np.arange(900) % 3
+    X = rng.normal(size=(900, 30)) * np.arange(1, 31) ** -0.5
+    X[groups == 2] = 0.2 * X[groups == 2] @ np.linalg.qr(rng.normal(size=(30, 30)))[0]
+    fair = FairPCA(0.9).fit(X, sensitive_features=groups)
+    assert fair.group_explained_variance_ratio_.min() >= 0.9 - 1e-12
+    fewer = FairPCA(fair.n_components_ - 1).fit(X, sensitive_features=groups)
+    assert fewer.group_explained_variance_ratio_.min() < 0.9
+    assert fair.n_eigensolves_ <= 3 * (fewer.n_eigensolves_ + 5)

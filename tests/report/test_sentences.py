@@ -1,0 +1,177 @@
+"""The verdict in words: four cases, the same words everywhere."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from helpers.audits import (
+    CHANGE,
+    GAP,
+    OLD,
+    YOUNG,
+    made_audit,
+    made_cases,
+    made_group,
+    made_model_audit,
+)
+
+from fairpca._audit.record import Budget, DecidingColumn, Interval
+from fairpca._audit.verdict import Case, Reason, Thresholds
+from fairpca.report import as_html, as_text, model_card, render
+from fairpca.report.context import group_rows
+from fairpca.report.sentences import say, what_it_cannot_show
+
+CASES = made_cases()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_headline_everywhere(case):
+    pytest.importorskip("jinja2")
+    audit = CASES[case]
+    headline = say(audit).headline
+    assert as_text(audit).startswith(headline)
+    assert headline in as_html(audit)
+    assert headline in re.sub(r"\\(.)", r"\1", model_card(audit))
+    pytest.importorskip("vl_convert")
+    assert headline in render(audit).replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_minus_is_no_hyphen(case):
+    said = say(CASES[case])
+    text = " ".join([said.headline, said.lead, said.to_do, *said.notices])
+    assert not re.search(r"(?<!\w)-\d", text)
+
+
+def test_a_gap_with_a_remedy_says_who_gains_and_who_pays():
+    said = say(CASES["remedy"])
+    assert "“75 and older” 33 % worse than “younger”" in said.headline
+    assert "21 % to 44 %" in said.lead
+    assert "“75 and older” 19 % better and “younger” 9 % worse" in said.lead
+    assert "9 %" in said.to_do
+    assert ("Remedy: reliable", "good") in said.chips
+
+
+def test_a_gap_that_chance_can_explain_gets_no_remedy():
+    said = say(CASES["no gap"])
+    assert CASES["no gap"].verdict.case is Case.NO_GAP
+    assert "fair version" not in said.headline + said.lead + said.to_do
+    assert "12 % or more would have been seen" in said.lead
+
+
+def test_the_largest_difference_is_that_of_the_largest_figure():
+    wide = made_group("few", 40, (0.13, -0.1, 0.4), (0.0, -0.1, 0.1))
+    said = say(made_audit((*CASES["no gap"].groups, wide)))
+    assert "largest difference is 13 % (“few”" in said.lead
+
+
+def test_no_gap_by_one_measure_is_no_all_clear_if_the_other_finds_one():
+    groups = CASES["no gap"].groups
+    other = replace(groups[0].baseline, share_gap=Interval(0.2, 0.1, 0.3))
+    said = say(made_audit((replace(groups[0], baseline=other), groups[1])))
+    assert "Nothing needs to be done" not in said.to_do
+    assert any("“women”" in notice for notice in said.notices)
+
+
+def test_many_rows_are_needed_to_rule_out_a_gap_that_matters():
+    blind = [replace(group, detectable_gap=0.5) for group in CASES["no gap"].groups]
+    assert "Nothing needs to be done" not in say(made_audit(blind)).to_do
+
+
+def test_without_a_remedy_the_gap_remains():
+    said = say(CASES["no remedy"])
+    assert "95 % worse" in said.headline
+    assert "no version" in said.headline
+    assert "gap of 95 % remains" in said.to_do
+    assert "Do not use it" in said.to_do
+
+
+def test_a_remedy_that_puts_another_group_last_is_none():
+    other = replace(YOUNG, above_worst=Interval(0.1, 0.05, 0.2))
+    said = say(made_audit((OLD, other)))
+    assert "no version" in said.headline
+    assert "“younger” worse off than the worst-off group" in said.lead
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("one value", Reason.ONE_VALUE_DECIDES),
+        ("nothing compressed", Reason.NOTHING_COMPRESSED),
+        ("too few", Reason.TOO_FEW_ROWS),
+    ],
+)
+def test_what_cannot_be_judged_says_why(case, reason):
+    audit = CASES[case]
+    assert audit.verdict.reason is reason
+    said = say(audit)
+    assert "cannot be judged" in said.headline
+    assert "% worse" not in said.headline + said.lead
+    assert said.to_do
+
+
+def test_the_deciding_column_and_value_are_named():
+    assert "“lines” holds 999999.375 in 1 row" in say(CASES["one value"]).lead
+
+
+def test_a_reliable_gap_that_is_small_is_called_small():
+    small, other = (0.02, 0.015, 0.025), (-0.02, -0.025, -0.015)
+    groups = made_group("a", 90_000, small, CHANGE), made_group("b", 90_000, other, CHANGE)
+    said = say(made_audit(groups))
+    assert "small" in said.headline
+    assert said.tone == "plain"
+    assert "small" not in say(made_audit(groups, thresholds=Thresholds(small_gap=0.01))).headline
+
+
+def test_small_groups_are_listed_but_not_judged():
+    pair = made_group("Oceania", 2, (0.77, 0.77, 0.77), (0.2, 0.2, 0.2))
+    audit = made_audit((OLD, YOUNG, pair))
+    said = say(audit)
+    assert "Oceania" not in said.headline
+    assert any("Oceania" in notice and "2 rows" in notice for notice in said.notices)
+    row = next(row for row in group_rows(audit) if row["name"] == "Oceania")
+    assert row["gap_range"] == row["change_range"] == ""
+    assert row["gap_tone"] == row["change_tone"] == "plain"
+
+
+def test_all_others_who_are_worse_off_are_named():
+    black = made_group("Black", 293, (0.66, 0.5, 0.8), (-0.1, -0.2, -0.05))
+    other = made_group("Other", 37, (0.9, 0.1, 2.0), (-0.1, -0.2, -0.05))
+    said = say(made_audit((black, other, YOUNG)))
+    assert "“Black” 66 %" in said.headline
+    assert "“Other” 90 % (37 people)" in said.lead
+
+
+def test_readings_that_disagree_are_a_notice():
+    one = made_group("A", 500, GAP, CHANGE, share_gap=(-0.2, -0.3, -0.1))
+    two = made_group("B", 500, (-0.25, -0.31, -0.17), CHANGE, share_gap=(0.25, 0.1, 0.4))
+    said = say(made_audit((one, two)))
+    assert any("“A”" in n and "“B”" in n and "Decide which applies" in n for n in said.notices)
+
+
+def test_budgets_that_are_not_met_are_a_notice():
+    audit = made_audit()
+    fit = replace(audit.fit, budgets=[Budget("max_disparity", 0.1, 0.25, False)])
+    said = say(replace(audit, fit=fit))
+    assert any("max_disparity" in notice and "0.25" in notice for notice in said.notices)
+
+
+def test_near_constant_columns_are_named():
+    column = DecidingColumn("zip", 3, None, 0.0, 0.98, True, False)
+    assert any("“zip”" in notice for notice in say(made_audit(columns=[column])).notices)
+
+
+def test_a_model_is_judged_as_it_is():
+    said = say(made_model_audit(on_rows_fitted_to=True, outside=0.02))
+    assert said.headline.startswith("The model describes “75 and older” 33 % worse")
+    assert "Plain PCA" in said.lead
+    assert any("looks too good" in notice for notice in said.notices)
+    assert any("2 %" in notice and "outside" in notice for notice in said.notices)
+
+
+def test_the_limits_are_said():
+    said = " ".join(what_it_cannot_show(made_audit()))
+    assert "12 %" in said
+    assert "not equal outcomes" in said
