@@ -1,0 +1,214 @@
+"""FairColumns: which columns to keep, against every subset written out."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.data import make_groups
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fairpca
+from fairpca import FairColumns, FairPCA, GroupMoments
+from fairpca._solvers import columns as search
+from fairpca.datasets import load_checkup, load_rand_health
+
+
+def people(seed=0, n=240, d=7, k=3):
+    """Rows of k groups whose columns hang together differently."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(k, n, p=np.arange(1, k + 1) / (k * (k + 1) / 2))
+    X = rng.standard_normal((n, d))
+    for g in range(k):
+        X[groups == g] = X[groups == g] @ rng.standard_normal((d, d)) + rng.standard_normal(d)
+    return X, np.array(list("abcdef"))[groups]
+
+
+def errors_by_least_squares(X, groups, kept, weights=None):
+    """Mean squared error of each group when the kept columns rebuild all, by numpy's lstsq."""
+    weights = np.ones(len(X)) if weights is None else weights
+    centred = X - np.average(X, axis=0, weights=weights)
+    root = np.sqrt(weights)[:, None]
+    maps = np.linalg.lstsq(root * centred[:, kept], root * centred, rcond=None)[0]
+    lost = ((centred - centred[:, kept] @ maps) ** 2).sum(axis=1)
+    return np.array(
+        [np.average(lost[groups == g], weights=weights[groups == g]) for g in np.unique(groups)]
+    )
+
+
+@pytest.mark.parametrize("r", [1, 2, 4, 6])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_subset_is_better(seed, r):
+    X, groups = people(seed)
+    fair = FairColumns(r).fit(X, sensitive_features=groups)
+    errors = {
+        kept: errors_by_least_squares(X, groups, list(kept)) for kept in combinations(range(7), r)
+    }
+    best = min(errors, key=lambda kept: errors[kept].max())
+    np.testing.assert_allclose(fair.group_errors_, errors[best], rtol=1e-9, atol=1e-9)
+    assert sorted(fair.columns_) == list(best)
+    shares = fair.group_sizes_ / fair.group_sizes_.sum()
+    usual = min(errors, key=lambda kept: shares @ errors[kept])
+    assert sorted(fair.baseline_columns_) == list(usual)
+    np.testing.assert_allclose(fair.baseline_group_errors_, errors[usual], rtol=1e-9, atol=1e-9)
+    assert fair.duality_gap_ == 0 and fair.status_ == "all subsets tried"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_search_is_no_worse_than_its_gap_says(monkeypatch, seed):
+    X, groups = people(seed, d=9)
+    best = FairColumns(4).fit(X, sensitive_features=groups)
+    monkeypatch.setattr(search, "MOST_SUBSETS", 10)
+    found = FairColumns(4).fit(X, sensitive_features=groups)
+    assert found.status_ == "best subset found, not proven"
+    excess = found.group_errors_.max() - best.group_errors_.max()
+    assert -1e-9 <= excess <= found.duality_gap_
+    assert excess <= 0.1 * best.group_errors_.max()
+
+
+def test_no_columns_beat_the_bound():
+    X, groups = people()
+    fair = FairColumns(3).fit(X, sensitive_features=groups)
+    pca = FairPCA(3).fit(X, sensitive_features=groups)
+    assert fair.lower_bound_ <= fair.group_errors_.max()
+    assert pca.group_errors_.max() - pca.duality_gap_ == pytest.approx(fair.lower_bound_)
+
+
+def test_the_check_up_keeps_diastolic_pressure():
+    bunch = load_checkup()
+    fair = FairColumns(3, standardize=True)
+    fair.fit(bunch.data, sensitive_features=bunch.sensitive_features)
+    names = np.array(bunch.feature_names)
+    assert set(names[fair.baseline_columns_]) == {"weight", "height", "systolic"}
+    assert set(names[fair.columns_]) == {"weight", "systolic", "diastolic"}
+    assert fair.baseline_group_errors_.round(2).tolist() == [5.81, 4.57]
+    assert fair.group_errors_.max().round(1) == 4.9
+    assert round(fair.lower_bound_, 2) == 4.32
+
+
+def test_rand_health():
+    bunch = load_rand_health()
+    fair = FairColumns(5, standardize=True)
+    fair.fit(bunch.data, sensitive_features=bunch.sensitive_features)
+    assert round(fair.group_errors_.max(), 2) == 7.39
+    assert round(fair.baseline_group_errors_.max(), 2) == 9.01
+    assert round(fair.lower_bound_, 2) == 6.03
+
+
+def test_it_selects_and_rebuilds():
+    X, groups = people()
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(7)])
+    fair = FairColumns(3).fit(frame, sensitive_features=groups)
+    kept = np.sort(fair.columns_)
+    assert fair.get_support().sum() == 3 and fair.get_support(indices=True).tolist() == kept.tolist()
+    assert fair.get_feature_names_out().tolist() == [f"c{j}" for j in kept]
+    assert fair.set_output(transform="pandas").transform(frame).equals(frame.iloc[:, kept])
+    rebuilt = fair.inverse_transform(X[:, kept])
+    np.testing.assert_allclose(rebuilt[:, kept], X[:, kept], rtol=1e-9)
+    lost = ((X - rebuilt) ** 2).sum(axis=1)
+    errors = [lost[groups == g].mean() for g in fair.groups_]
+    np.testing.assert_allclose(errors, fair.group_errors_)
+
+
+def test_standardised_it_rebuilds_raw_numbers():
+    X, groups = people()
+    X = X * np.geomspace(1e-3, 1e3, 7) + 1e4
+    fair = FairColumns(3, standardize=True).fit(X, sensitive_features=groups)
+    lost = (((X - fair.inverse_transform(fair.transform(X))) / X.std(axis=0)) ** 2).sum(axis=1)
+    errors = [lost[groups == g].mean() for g in fair.groups_]
+    np.testing.assert_allclose(errors, fair.group_errors_, rtol=1e-6)
+    scaled = FairColumns(3).fit(StandardScaler().fit_transform(X), sensitive_features=groups)
+    assert scaled.columns_.tolist() == fair.columns_.tolist()
+
+
+def test_columns_are_in_the_order_in_which_they_help():
+    X, groups = people()
+    fair = FairColumns(4).fit(X, sensitive_features=groups)
+    first = [errors_by_least_squares(X, groups, [j]).max() for j in fair.columns_]
+    assert np.argmin(first) == 0
+
+
+def test_weights_count_rows():
+    X, groups = people()
+    weights = np.random.default_rng(1).integers(1, 4, len(X))
+    fair = FairColumns(2).fit(X, sensitive_features=groups, sample_weight=weights)
+    again = FairColumns(2).fit(
+        np.repeat(X, weights, axis=0), sensitive_features=np.repeat(groups, weights)
+    )
+    np.testing.assert_allclose(fair.group_errors_, again.group_errors_)
+    errors = errors_by_least_squares(X, groups, sorted(fair.columns_), weights)
+    np.testing.assert_allclose(fair.group_errors_, errors)
+
+
+def test_moments_and_blocks_give_the_same():
+    X, groups = people()
+    whole = FairColumns(3).fit(X, sensitive_features=groups)
+    by_moments = FairColumns(3).fit_moments(GroupMoments.from_data(X, groups))
+    by_blocks = FairColumns(3)
+    for rows in (slice(0, 100), slice(100, None)):
+        by_blocks.partial_fit(X[rows], sensitive_features=groups[rows])
+    for other in (by_moments, by_blocks):
+        assert other.columns_.tolist() == whole.columns_.tolist()
+        np.testing.assert_allclose(other.group_errors_, whole.group_errors_)
+
+
+def test_redundant_columns_are_no_trouble():
+    X, groups = people(d=4)
+    X = np.hstack([X, X[:, :2], np.ones((len(X), 1))])  # singular: two twins and a constant
+    fair = FairColumns(4).fit(X, sensitive_features=groups)
+    assert fair.group_errors_.max() <= 1e-9 * X.var()
+    np.testing.assert_allclose(fair.inverse_transform(fair.transform(X)), X, atol=1e-6)
+
+
+def test_all_columns_lose_nothing():
+    X, groups = people(d=3)
+    fair = FairColumns(3).fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(fair.group_errors_, 0, atol=1e-9)
+    np.testing.assert_allclose(fair.inverse_transform(X), X)
+
+
+def test_equal_groups_keep_the_usual_choice():
+    X, _ = people(k=1)
+    twice, groups = np.vstack([X, X]), np.repeat(["a", "b"], len(X))
+    fair = FairColumns(2).fit(twice, sensitive_features=groups)
+    assert sorted(fair.columns_) == sorted(fair.baseline_columns_)
+
+
+@pytest.mark.parametrize("r", [0, 8, 2.0, 0.5, True, None, "2"])
+def test_bad_numbers_of_columns(r):
+    X, groups = people()
+    with pytest.raises(ValueError, match="n_columns"):
+        FairColumns(r).fit(X, sensitive_features=groups)
+
+
+def test_one_group_or_none():
+    X, _ = people()
+    with pytest.raises(ValueError, match="group"):
+        FairColumns(2).fit(X, sensitive_features=np.zeros(len(X)))
+    with pytest.raises(TypeError, match="sensitive_features"):
+        FairColumns(2).fit(X)
+    with pytest.raises(NotFittedError):
+        FairColumns(2).transform(X)
+
+
+def test_in_a_pipeline():
+    X, groups = make_groups()
+    pipeline = make_pipeline(StandardScaler(), FairColumns(2))
+    kept = pipeline.fit(X, faircolumns__sensitive_features=groups).transform(X)
+    assert kept.shape == (len(X), 2)
+
+
+def test_saved_and_loaded(tmp_path):
+    pytest.importorskip("safetensors")
+    X, groups = people()
+    fair = FairColumns(3, standardize=True).fit(X, sensitive_features=groups)
+    fair.save(tmp_path / "columns.safetensors")
+    again = fairpca.load_model(tmp_path / "columns.safetensors")
+    assert isinstance(again, FairColumns) and again.status_ == fair.status_
+    kept = again.transform(X)
+    np.testing.assert_array_equal(kept, fair.transform(X))
+    np.testing.assert_array_equal(again.inverse_transform(kept), fair.inverse_transform(kept))
