@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairpca._estimators.base import FairProjection, Learnt
+from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.labels import first_outcomes, refuse_counts
 from fairpca._input.rows import NumericTarget
@@ -23,7 +23,6 @@ from fairpca._moments.group_differences import (
 )
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
-from fairpca._moments.learn import learn
 from fairpca._moments.operand import TINY, Complement, Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.problems import PLAIN_PCA, MeanGapProblem
@@ -48,19 +47,24 @@ _SETTINGS_INSIDE = {
 class TargetedProjection(FairProjection):
     """Base of BlindPCA and FairPLS: moments are kept by group and outcome."""
 
-    def _learn(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> Learnt:
-        return learn(X, groups, sample_weight, self._outcomes(y, "fit"))
+    def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
+        """Classes or numbers; None if this estimator does not use y."""
+        if not self._needs_outcomes():
+            return None
+        if y is None:
+            raise ValueError(
+                f"{self!r} requires y to be passed, but the target y is None; pass "
+                f"{method}(X, y, sensitive_features=groups) with the class of each row."
+            )
+        if self._are_numbers(y):
+            return NumericTarget(y)
+        self._check_classes(first_outcomes(y))  # before there is a matrix for each of them
+        return y
 
-    def _update(
-        self, moments: GroupMoments, X: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> None:
-        moments.update(X, groups, sample_weight, self._outcomes(y, "partial_fit"))
-
-    def _settle_groups(self, moments: Learnt) -> SettledGroups:
-        settled = super()._settle_groups(moments)
-        if moments.outcomes is not None and self._needs_outcomes():
-            self._check_classes(set(moments.outcomes.tolist()))
-        return settled
+    def _check_groups(self, settled: SettledGroups) -> None:
+        outcomes = None if settled.cells is None else settled.cells.outcomes
+        if outcomes is not None and self._needs_outcomes():
+            self._check_classes(set(outcomes.tolist()))
 
     def _check_classes(self, classes: set[Any]) -> None:
         """Refuse classes that may be meant as numbers."""
@@ -96,20 +100,6 @@ class TargetedProjection(FairProjection):
     def _hide_less(self) -> str:
         """Advice for a message: what leaves more directions."""
         return "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
-
-    def _outcomes(self, y: Any, method: str) -> Any:
-        """The y to learn from, classes or numbers; None if this estimator does not use y."""
-        if not self._needs_outcomes():
-            return None
-        if y is None:
-            raise ValueError(
-                f"{self!r} requires y to be passed, but the target y is None; pass "
-                f"{method}(X, y, sensitive_features=groups) with the class of each row."
-            )
-        if self._are_numbers(y):
-            return NumericTarget(y)
-        self._check_classes(first_outcomes(y))  # before there is a matrix for each of them
-        return y
 
     def _are_numbers(self, y: Any) -> bool:
         """Whether y is a target of numbers, not of classes."""
@@ -294,17 +284,13 @@ class BlindPCA(TargetedProjection):
     def _needs_outcomes(self) -> bool:
         return self.notion != "demographic_parity"
 
-    def _problem(self) -> Problem:
-        if self.max_mean_gap:
-            return MeanGapProblem(float(self.max_mean_gap))
-        return PLAIN_PCA if self.fair is None else self.fair._problem()
-
-    def _walk_from_pca(self) -> Problem:
-        return PLAIN_PCA  # hiding has a price of its own, so errors are not those of a walk
-
-    def _check_groups(self, labels: list[Any]) -> None:
+    def _check_groups(self, settled: SettledGroups) -> None:
+        super()._check_groups(settled)
         if self.fair is not None:
-            self.fair._check_groups(labels)
+            self.fair._check_groups(settled)
+
+    def _problem(self) -> Problem:
+        return PLAIN_PCA  # hiding has a price of its own, which no warning is about
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         strata = strata_of(settled, self.notion, self.pos_label)
@@ -334,7 +320,8 @@ class BlindPCA(TargetedProjection):
         most = operand.n_features - int(np.sum(least > float(self.max_mean_gap or 0.0)))
         if self.n_components is None and most:
             rank = min(rank, most)
-        solution = solve(self._problem(), MeanGapOperand.of(operand, differences), rank)
+        problem = MeanGapProblem(float(self.max_mean_gap or 0.0))
+        solution = solve(problem, MeanGapOperand.of(operand, differences), rank)
         if solution.status is Status.INFEASIBLE:
             fewer = f"pass n_components={most} or less, or" if most else "pass"
             raise ValueError(
@@ -348,7 +335,8 @@ class BlindPCA(TargetedProjection):
         """The best projection that is blind to some directions."""
         complement = Complement(hidden)
         rank = self._rank_left(settled, operand, complement, rank)
-        inside = solve(self._problem(), complement.inside(operand), rank, self.tol)
+        problem = PLAIN_PCA if self.fair is None else self.fair._problem()
+        inside = solve(problem, complement.inside(operand), rank, self.tol)
         lifted = replace(inside, basis=complement.lift(inside.basis))
         if self.fair is not None:
             return lifted
@@ -394,9 +382,8 @@ def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
 
 def _check_inside(fair: FairPCA) -> None:
     """Refuse settings that belong to BlindPCA itself."""
-    usual = FairPCA().get_params()
-    given = fair.get_params()
-    misplaced = [k for k in usual if k not in _SETTINGS_INSIDE and given[k] != usual[k]]
+    usual, given = FairPCA().get_params(), fair.get_params()
+    misplaced = [k for k in given if k not in _SETTINGS_INSIDE and given[k] != usual.get(k)]
     if misplaced:
         name, value = misplaced[0], given[misplaced[0]]
         raise ValueError(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_two_groups
-from fairpca._moments.small_groups import SmallGroups
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.problems import Constraint, FairProblem
 from fairpca._sklearn import Interval, StrOptions
 
@@ -228,21 +228,19 @@ class FairPCA(FairProjection):
                 f"{next(iter(given))}; use solver='exact' with it."
             )
 
-    def _check_groups(self, labels: list[Any]) -> None:
+    def _check_groups(self, settled: SettledGroups) -> None:
+        labels = settled.moments.groups.tolist()
         if self.alpha not in (None, 1):
             check_two_groups(labels, f"FairPCA(alpha={self.alpha})")
         if self.solver == "golden":
             check_two_groups(labels, "FairPCA(solver='golden')")
 
-    # -- what is minimised -------------------------------------------------------------------------
-
     def _problem(self) -> FairProblem:
+        increase = self.max_error_increase
         return FairProblem(
             constraint=self.constraint,
             max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
-            max_error_increase=(
-                inf if self.max_error_increase is None else float(self.max_error_increase)
-            ),
+            max_error_increase=inf if increase is None else float(increase),
             alpha=None if self.alpha is None else float(self.alpha),
             solver=self.solver,
         )

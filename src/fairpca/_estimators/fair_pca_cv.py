@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
@@ -142,15 +142,15 @@ class FairPCACV(FairPCA):
         self.max_groups = max_groups
         self.tol = tol
 
-    def _learn_and_settle(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any
+    def _learn(
+        self, rows: Any, y: Any, groups: Any, sample_weight: Any
     ) -> tuple[Learnt, SettledGroups]:
         if self.cv is None:
             raise ValueError(
                 "cv=None has no folds to choose the stop by; pass for example cv=10, or use "
                 f"FairPCA({self.n_components})."
             )
-        moments, *others = learn_repeats(X, groups, sample_weight, self.cv, self.random_state)
+        moments, *others = learn_repeats(rows, groups, sample_weight, self.cv, self.random_state)
         return moments, self._settle(moments).with_repeats(others)
 
     @property
@@ -162,16 +162,14 @@ class FairPCACV(FairPCA):
             "fit_moments(moments), or use FairPCA."
         )
 
-    def _fold_options(self) -> dict[str, Any]:
+    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
         if not isinstance(self.cv, Integral):
             raise needs_all_rows(self.cv)
         rule = fold_rule(self.cv, self.random_state)
-        return {"folds": rule.n_folds, "fold_seed": rule.salt}
+        super()._fit_files(data, options | {"folds": rule.n_folds, "fold_seed": rule.salt})
 
-    def _settle_groups(self, moments: Learnt) -> SettledGroups:
-        settled = super()._settle_groups(moments)
+    def _check_groups(self, settled: SettledGroups) -> None:
         check_folds_of(settled, self.cv)
-        return settled
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         solution, stop = solve_by_folds(
@@ -200,13 +198,12 @@ class FairPCACV(FairPCA):
         for _, bases in CrossFit(given, walk, rank, self.normalize).projections(self._stop):
             yield bases[1].T
 
-    def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
-        super()._publish(moments, settled, solution)
+    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
+        super()._set_result(settled, result)
         curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
         changes, errors = curve.totals.changes[chosen], curve.totals.group_errors[PCA]
         D = float(curve.disparity[chosen])
         warn_of_held_out(self._problem(), changes[compared], errors[compared], D)
-        return self
 
 
 def _held_out_attributes(stop: Stop) -> dict[str, Any]:

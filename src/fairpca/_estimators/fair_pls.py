@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from fairpca._estimators.advice import warn_of_target
-from fairpca._estimators.base import Learnt
 from fairpca._estimators.blind_pca import TargetedProjection
 from fairpca._input.labels import holds_fractions, refuse_counts
 from fairpca._input.rows import NumericTarget
@@ -235,28 +234,23 @@ class FairPLS(TargetedProjection):
             return holds_fractions(y)
         return self.target_type == "numbers"
 
-    def _update(
-        self, moments: GroupMoments, X: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> None:
-        if moments.n_targets and y is not None:  # as the first block had it
-            target: Any = NumericTarget(y)
-        else:
-            target = self._outcomes(y, "partial_fit")
-            if isinstance(target, NumericTarget) and moments.n_features:
-                raise ValueError(
-                    "y holds numbers with fractions, but earlier blocks held whole numbers, which "
-                    "were taken for classes; pass FairPLS(target_type='numbers'), or classes in "
-                    "every block."
-                )
-        moments.update(X, groups, sample_weight, target)
+    def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
+        if before is not None and before.n_targets and y is not None:
+            return NumericTarget(y)  # as the first block had it
+        target = super()._target(y, method)
+        if isinstance(target, NumericTarget) and before is not None and before.n_features:
+            raise ValueError(
+                "y holds numbers with fractions, but earlier blocks held whole numbers, which were "
+                "taken for classes; pass FairPLS(target_type='numbers'), or classes in every block."
+            )
+        return target
 
     def _problem(self) -> Problem:
-        return PLAIN_PCA  # what warnings compare with; the problem itself depends on the data
+        return PLAIN_PCA  # no warning is about the price of a target
 
-    def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
-        super()._publish(moments, settled, solution)
+    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
+        super()._set_result(settled, result)
         warn_of_target(self.target_r2_, self.pls_target_r2_)
-        return self
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         if settled.cells is None:

@@ -101,8 +101,8 @@ class RobustFairPCA(FairProjection):
     robust_error_: float
     group_robust_errors_: Array
 
-    def _check_groups(self, labels: list[Any]) -> None:
-        check_two_groups(labels, "RobustFairPCA")
+    def _check_groups(self, settled: SettledGroups) -> None:
+        check_two_groups(settled.moments.groups.tolist(), "RobustFairPCA")
 
     def _problem(self) -> RobustProblem:
         return RobustProblem(float(self.radius), float(self.penalty))
