@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from fairpca._audit.models import audit_model
     from fairpca._audit.record import Audit, ModelAudit
     from fairpca._estimators.blind_pca import BlindPCA
+    from fairpca._estimators.fair_columns import FairColumns
     from fairpca._estimators.fair_pca import FairPCA
     from fairpca._estimators.fair_pca_cv import FairPCACV
     from fairpca._estimators.fair_pls import FairPLS
+    from fairpca._estimators.group_eraser import GroupEraser
     from fairpca._estimators.minmax_pca import MinMaxPCA
     from fairpca._estimators.robust_fair_pca import RobustFairPCA
     from fairpca._estimators.subset_pca import SubsetFairPCA
@@ -34,9 +36,11 @@ _HOMES = {
     "Audit": "_audit.record",
     "BlindPCA": "_estimators.blind_pca",
     "DualityGapWarning": "exceptions",
+    "FairColumns": "_estimators.fair_columns",
     "FairPCA": "_estimators.fair_pca",
     "FairPCACV": "_estimators.fair_pca_cv",
     "FairPLS": "_estimators.fair_pls",
+    "GroupEraser": "_estimators.group_eraser",
     "GroupMoments": "_moments.group_moments",
     "LevellingDownWarning": "exceptions",
     "MinMaxPCA": "_estimators.minmax_pca",
@@ -57,9 +61,11 @@ __all__ = [
     "Audit",
     "BlindPCA",
     "DualityGapWarning",
+    "FairColumns",
     "FairPCA",
     "FairPCACV",
     "FairPLS",
+    "GroupEraser",
     "GroupMoments",
     "LevellingDownWarning",
     "MinMaxPCA",

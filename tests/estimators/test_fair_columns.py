@@ -55,7 +55,8 @@ def test_no_subset_is_better(seed, r):
     usual = min(errors, key=lambda kept: shares @ errors[kept])
     assert sorted(fair.baseline_columns_) == list(usual)
     np.testing.assert_allclose(fair.baseline_group_errors_, errors[usual], rtol=1e-9, atol=1e-9)
-    assert fair.duality_gap_ == 0 and fair.status_ == "all subsets tried"
+    assert fair.duality_gap_ == 0
+    assert fair.status_ == "all subsets tried"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -104,7 +105,8 @@ def test_it_selects_and_rebuilds():
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(7)])
     fair = FairColumns(3).fit(frame, sensitive_features=groups)
     kept = np.sort(fair.columns_)
-    assert fair.get_support().sum() == 3 and fair.get_support(indices=True).tolist() == kept.tolist()
+    assert fair.get_support().sum() == 3
+    assert fair.get_support(indices=True).tolist() == kept.tolist()
     assert fair.get_feature_names_out().tolist() == [f"c{j}" for j in kept]
     assert fair.set_output(transform="pandas").transform(frame).equals(frame.iloc[:, kept])
     rebuilt = fair.inverse_transform(X[:, kept])
@@ -208,7 +210,8 @@ def test_saved_and_loaded(tmp_path):
     fair = FairColumns(3, standardize=True).fit(X, sensitive_features=groups)
     fair.save(tmp_path / "columns.safetensors")
     again = fairpca.load_model(tmp_path / "columns.safetensors")
-    assert isinstance(again, FairColumns) and again.status_ == fair.status_
+    assert isinstance(again, FairColumns)
+    assert again.status_ == fair.status_
     kept = again.transform(X)
     np.testing.assert_array_equal(kept, fair.transform(X))
     np.testing.assert_array_equal(again.inverse_transform(kept), fair.inverse_transform(kept))

@@ -35,8 +35,8 @@ from fairpca._input.checks import (
     refuse_keywords,
 )
 from fairpca._input.device import is_dask
-from fairpca._input.labels import encode_few_groups
-from fairpca._input.rows import as_rows
+from fairpca._input.labels import encode_few_groups, first_outcomes, refuse_counts
+from fairpca._input.rows import NumericTarget, as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
@@ -355,6 +355,42 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        return tags
+
+
+class Targeted(GroupEstimator[Result]):
+    """Base of the estimators that may look at y: moments are kept by group and outcome."""
+
+    def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
+        """Classes or numbers; None if this estimator does not use y."""
+        if not self._needs_outcomes():
+            return None
+        if y is None:
+            raise ValueError(
+                f"{self!r} requires y to be passed, but the target y is None; pass "
+                f"{method}(X, y, sensitive_features=groups) with the class of each row."
+            )
+        if self._are_numbers(y):
+            return NumericTarget(y)
+        self._check_classes(first_outcomes(y))  # before there is a matrix for each of them
+        return y
+
+    def _check_groups(self, settled: SettledGroups) -> None:
+        outcomes = None if settled.cells is None else settled.cells.outcomes
+        if outcomes is not None and self._needs_outcomes():
+            self._check_classes(set(outcomes.tolist()))
+
+    def _check_classes(self, classes: set[Any]) -> None:
+        """Refuse classes that may be meant as numbers."""
+        refuse_counts(classes, "pass fewer classes, for example y > threshold")
+
+    def _are_numbers(self, y: Any) -> bool:
+        """Whether y is a target of numbers, not of classes."""
+        return False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._needs_outcomes()
         return tags
 
 

@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairpca._estimators.base import FairProjection
+from fairpca._estimators.base import FairProjection, Targeted
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._input.labels import first_outcomes, refuse_counts
-from fairpca._input.rows import NumericTarget
 from fairpca._moments.group_differences import (
     MeanGapOperand,
     Notion,
@@ -44,31 +42,8 @@ _SETTINGS_INSIDE = {
 }
 
 
-class TargetedProjection(FairProjection):
-    """Base of BlindPCA and FairPLS: moments are kept by group and outcome."""
-
-    def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
-        """Classes or numbers; None if this estimator does not use y."""
-        if not self._needs_outcomes():
-            return None
-        if y is None:
-            raise ValueError(
-                f"{self!r} requires y to be passed, but the target y is None; pass "
-                f"{method}(X, y, sensitive_features=groups) with the class of each row."
-            )
-        if self._are_numbers(y):
-            return NumericTarget(y)
-        self._check_classes(first_outcomes(y))  # before there is a matrix for each of them
-        return y
-
-    def _check_groups(self, settled: SettledGroups) -> None:
-        outcomes = None if settled.cells is None else settled.cells.outcomes
-        if outcomes is not None and self._needs_outcomes():
-            self._check_classes(set(outcomes.tolist()))
-
-    def _check_classes(self, classes: set[Any]) -> None:
-        """Refuse classes that may be meant as numbers."""
-        refuse_counts(classes, "pass fewer classes, for example y > threshold")
+class TargetedProjection(FairProjection, Targeted[Solution]):
+    """Base of BlindPCA and FairPLS."""
 
     def _rank_left(
         self, settled: SettledGroups, operand: Operand, complement: Complement, rank: int
@@ -100,15 +75,6 @@ class TargetedProjection(FairProjection):
     def _hide_less(self) -> str:
         """Advice for a message: what leaves more directions."""
         return "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
-
-    def _are_numbers(self, y: Any) -> bool:
-        """Whether y is a target of numbers, not of classes."""
-        return False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._needs_outcomes()
-        return tags
 
 
 class BlindPCA(TargetedProjection):

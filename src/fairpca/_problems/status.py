@@ -32,6 +32,8 @@ class Status(StrEnum):
     MEANS_HIDDEN = "group means hidden"
     MEAN_GAP_BUDGET = "mean gap budget met"
     SELECTED = "selected from the front"
+    ALL_TRIED = "all subsets tried"
+    BEST_FOUND = "best subset found, not proven"
 
 
 #: Ends of searches that are run for comparison. They claim to be no better than they are.

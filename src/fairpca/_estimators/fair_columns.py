@@ -1,0 +1,218 @@
+"""FairColumns: which columns to keep, so that every group can be rebuilt from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_array
+
+from fairpca._estimators.base import GroupEstimator
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._problems.problems import WorstOffProblem
+from fairpca._problems.status import Status
+from fairpca._sklearn import Interval
+from fairpca._solvers import solve
+from fairpca._solvers.columns import Subset, best_columns
+from fairpca._typing import Array, Codes, Mask
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The fair and the usual choice of columns, the map that rebuilds the others, the bound."""
+
+    fair: Subset
+    usual: Subset
+    proven: bool
+    rebuild: Array
+    bound: float
+
+
+class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
+    r"""Keep r of the columns, so that the worst-described group is rebuilt best from them.
+
+    All columns are rebuilt from those kept, S, by one linear map for everybody,
+    ``x_hat = m + B (x_S - m_S)`` with :math:`B = C_{\cdot S} C_{SS}^{-1}` (least squares over all
+    rows). Group g is rebuilt with the error
+
+    .. math:: R_g(S) = \mathrm{tr}\,(I - B E_S') C_g (I - B E_S')',
+
+    and ``FairColumns`` looks for the columns with the least largest error of a group. Such a map
+    has rank r, so the least largest error of :class:`FairPCA` with r components is a lower bound
+    for every choice of r columns, and certifies how good the choice is [1]_ [2]_.
+
+    Parameters
+    ----------
+    n_columns : int
+        How many columns to keep.
+    standardize : bool, default=False
+        Measure errors in standard deviations of the columns, as in :class:`FairPCA`.
+    normalize : bool, default=False
+        Divide each group's error by the group's own total variance.
+    min_group_size, small_groups, max_groups
+        As in :class:`FairPCA`.
+
+    Attributes
+    ----------
+    columns_ : ndarray of shape (n_columns,)
+        The columns kept, in the order in which they help: the first is the best one alone, the
+        second the best one beside it, among those kept.
+    rebuild_map_ : ndarray of shape (n_columns, n_features_in_)
+        Rebuilt rows are ``mean_ + (kept - mean_[support]) @ rebuild_map_``, with the kept columns
+        in their usual order.
+    group_errors_ : ndarray of shape (k,)
+        Average squared error of the rebuilt rows of each group.
+    reconstruction_error_, disparity_ : float
+        The error over all rows; the largest error of a group minus the smallest.
+    baseline_columns_, baseline_group_errors_ : ndarray
+        The usual choice: the columns of least overall error, and the errors they leave.
+    harmed_group_, privileged_group_ : label
+        The groups that the usual choice treats worst and best.
+    lower_bound_ : float
+        No choice of so many columns, and no projection of this rank, has a smaller largest error.
+    duality_gap_ : float
+        How far the largest error can be from the least possible one of any choice of columns: 0 if
+        all subsets were tried, otherwise the distance to ``lower_bound_``.
+    status_ : str
+        "all subsets tried" (up to a million), or "best subset found, not proven".
+    mean_, scale_, groups_, group_sizes_, small_groups_, n_features_in_, feature_names_in_
+        As in :class:`FairPCA`.
+
+    See Also
+    --------
+    FairPCA : Components, which mix all columns, instead of columns.
+
+    References
+    ----------
+    .. [1] A. Matakos, B. Ordozgoiti and S. Thejaswi, "Fair column subset selection", 2023.
+    .. [2] Z. Song, A. Vakilian, D. P. Woodruff and S. Zhou, "On socially fair low-rank
+       approximation and column subset selection", NeurIPS 2024.
+
+    Examples
+    --------
+    >>> from fairpca import FairColumns
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
+    >>> fair = FairColumns(3, standardize=True)
+    >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
+    >>> [people.feature_names[j] for j in fair.baseline_columns_]
+    ['weight', 'systolic', 'height']
+    >>> [people.feature_names[j] for j in fair.columns_]
+    ['weight', 'systolic', 'diastolic']
+    >>> fair.groups_.tolist(), fair.baseline_group_errors_.round(2), fair.group_errors_.round(2)
+    (['75 and older', 'younger'], array([5.81, 4.57]), array([4.86, 4.9 ]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GroupEstimator._parameter_constraints,
+        "n_columns": [Interval(Integral, 1, None, closed="left")],
+        "normalize": ["boolean"],
+    }
+    _saved_shapes: ClassVar[dict[str, str]] = {
+        **GroupEstimator._saved_shapes,
+        **dict.fromkeys(("columns_", "baseline_columns_"), "r"),
+        "rebuild_map_": "rd",
+        **dict.fromkeys(("group_errors_", "baseline_group_errors_"), "k"),
+        **dict.fromkeys(("reconstruction_error_", "disparity_", "lower_bound_"), ""),
+    }
+
+    columns_: Codes
+    baseline_columns_: Codes
+    rebuild_map_: Array
+
+    def __init__(
+        self,
+        n_columns: int,
+        *,
+        standardize: bool = False,
+        normalize: bool = False,
+        min_group_size: int = 1,
+        small_groups: SmallGroups = "error",
+        max_groups: int | None = None,
+    ) -> None:
+        self.n_columns = n_columns
+        self.standardize = standardize
+        self.normalize = normalize
+        self.min_group_size = min_group_size
+        self.small_groups = small_groups
+        self.max_groups = max_groups
+
+    def _solve(self, settled: SettledGroups) -> _Choice:
+        operand = settled.measured(self.normalize)
+        r, d = self.n_columns, operand.n_features
+        if r > d:
+            raise ValueError(f"n_columns={r} of {d} columns: pass an integer from 1 to {d}.")
+        if operand.matrices is None:
+            raise ValueError(
+                f"FairColumns needs a matrix of {d} x {d} for each group; pass fewer columns."
+            )
+        (fair, proven), (usual, _) = (
+            best_columns(operand, r, overall) for overall in (False, True)
+        )
+        C = np.tensordot(operand.shares, operand.matrices, axes=1)
+        kept = np.sort(fair.columns)
+        B = C[:, kept] @ np.linalg.pinv(C[np.ix_(kept, kept)], rcond=1e-12, hermitian=True)
+        bound = max(solve(WorstOffProblem("error"), operand, r).bound, 0.0)
+        return _Choice(fair, usual, proven, B.T, bound)
+
+    def _set_result(self, settled: SettledGroups, result: _Choice) -> None:
+        shares, compared = settled.measured(self.normalize).shares, settled.compared
+        labels, kept = settled.moments.groups.tolist(), np.sort(result.fair.columns)
+        self.columns_, self.baseline_columns_ = result.fair.columns, result.usual.columns
+        self.rebuild_map_ = result.rebuild * self.scale_ / self.scale_[kept, None]
+        self.group_errors_ = result.fair.errors
+        self.baseline_group_errors_ = result.usual.errors
+        self.reconstruction_error_ = float(shares @ self.group_errors_)
+        self.disparity_ = float(np.ptp(self.group_errors_[compared]))
+        by_error = np.where(compared, result.usual.errors, np.nan)
+        self.harmed_group_: Any = labels[int(np.nanargmax(by_error))]
+        self.privileged_group_: Any = labels[int(np.nanargmin(by_error))]
+        self.lower_bound_ = result.bound
+        largest = float(self.group_errors_[compared].max())
+        self.duality_gap_ = 0.0 if result.proven else max(largest - result.bound, 0.0)
+        self.status_ = str(Status.ALL_TRIED if result.proven else Status.BEST_FOUND)
+
+    def _get_support_mask(self) -> Mask:
+        self._ready()
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.columns_] = True
+        return mask
+
+    def transform(self, X: Any) -> Any:
+        """The columns kept, in their usual order.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_columns), or a data frame after ``set_output``
+        """
+        self._ready()
+        return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Rebuild all columns from those kept.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns)
+            As :meth:`transform` gives them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_in_)
+        """
+        support = self._get_support_mask()
+        kept = check_array(X, dtype=[np.float64, np.float32])
+        if kept.shape[1] != len(self.columns_):
+            raise ValueError(
+                f"inverse_transform needs the {len(self.columns_)} columns that transform keeps, "
+                f"got X with {kept.shape[1]} columns."
+            )
+        rebuilt: Array = (kept - self.mean_[support]) @ self.rebuild_map_ + self.mean_
+        return rebuilt.astype(kept.dtype, copy=False)

@@ -1,0 +1,164 @@
+"""GroupEraser: the least change after which no linear model can tell the groups apart."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from fairpca._estimators.base import GroupEstimator, Targeted
+from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.tolerances import EPS
+from fairpca._sklearn import Interval, StrOptions
+from fairpca._typing import Array
+
+_Erasure = tuple[Array, Array]  # what tells the groups apart (q x d), and what is taken out (q x d)
+
+
+class GroupEraser(
+    OneToOneFeatureMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    Targeted[_Erasure],
+):
+    r"""Change the data as little as possible, so that no linear model can tell the groups apart.
+
+    With C the covariance of all rows, :math:`W = C^{-1/2}` and P the projector onto the whitened
+    differences :math:`W (m_g - m)` of the group means, rows become
+
+    .. math:: x - t\, W^+ P W (x - m),
+
+    with the strength t = 1 by default. This is LEACE [1]_: of all affine maps that make the group
+    means equal it changes the rows least, in every Euclidean or Mahalanobis norm at once. Then no
+    linear classifier, with any convex loss, does better than to guess the most frequent group. The
+    dimension and the columns stay, and ``transform`` needs no groups.
+
+    Only what is linear is erased: boosted trees, or any other nonlinear model, may still find the
+    group. :func:`fairpca.metrics.probe_groups` measures how well.
+
+    Parameters
+    ----------
+    strength : float in [0, 1], default=1.0
+        How much to erase: the share ``1 - strength`` of every difference of means stays.
+    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}, \
+            default="demographic_parity"
+        Among whom means are made equal: all rows; the rows of the positive class; the rows of each
+        class of y. The latter two need ``y`` at fit.
+    pos_label : label, optional
+        The positive class of equal opportunity; by default the larger of two.
+    min_group_size, small_groups, max_groups
+        As in :class:`FairPCA`; the means of groups that are left out are not hidden.
+
+    Attributes
+    ----------
+    detectors_, corrections_ : ndarray of shape (n_erased, n_features_in_)
+        Rows become ``x - strength * (x - mean_) @ detectors_.T @ corrections_``.
+    change_ : float
+        Share of the variance that is moved: mean squared change of the standardised columns.
+    mean_gap_, raw_mean_gap_ : float
+        Variance between the groups' means, ``sum p_g |m_g - m|^2`` of the standardised columns,
+        after and before.
+    mean_, scale_, groups_, group_sizes_, small_groups_, n_features_in_, feature_names_in_
+        As in :class:`FairPCA`.
+
+    See Also
+    --------
+    BlindPCA : Fewer dimensions and equal group means; the best among orthogonal projections.
+
+    References
+    ----------
+    .. [1] N. Belrose, D. Schneider-Joseph, S. Ravfogel, R. Cotterell, E. Raff and S. Biderman,
+       "LEACE: Perfect linear concept erasure in closed form", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> from fairpca import GroupEraser
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
+    >>> eraser = GroupEraser().fit(people.data, sensitive_features=people.sensitive_features)
+    >>> round(eraser.raw_mean_gap_, 3), round(eraser.mean_gap_, 3), round(eraser.change_, 3)
+    (0.111, 0.0, 0.061)
+    >>> eraser.transform(people.data).shape == people.data.shape
+    True
+    """
+
+    #: The map is the same in any units; in these the arithmetic is the most exact.
+    standardize = True
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{k: v for k, v in GroupEstimator._parameter_constraints.items() if k != "standardize"},
+        "strength": [Interval(Real, 0, 1, closed="both")],
+        "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"})],
+        "pos_label": [object],
+    }
+    _saved_shapes: ClassVar[dict[str, str]] = {
+        **GroupEstimator._saved_shapes,
+        **dict.fromkeys(("detectors_", "corrections_"), "rd"),
+        **dict.fromkeys(("change_", "mean_gap_", "raw_mean_gap_"), ""),
+    }
+
+    def __init__(
+        self,
+        *,
+        strength: float = 1.0,
+        notion: Notion = "demographic_parity",
+        pos_label: Any = None,
+        min_group_size: int = 1,
+        small_groups: SmallGroups = "error",
+        max_groups: int | None = None,
+    ) -> None:
+        self.strength = strength
+        self.notion = notion
+        self.pos_label = pos_label
+        self.min_group_size = min_group_size
+        self.small_groups = small_groups
+        self.max_groups = max_groups
+
+    def _needs_outcomes(self) -> bool:
+        return self.notion != "demographic_parity"
+
+    def _solve(self, settled: SettledGroups) -> _Erasure:
+        operand = settled.operand
+        d = operand.n_features
+        if operand.matrices is None:
+            raise ValueError(f"GroupEraser needs a matrix of {d} x {d}; pass fewer columns.")
+        differences = mean_differences(strata_of(settled, self.notion, self.pos_label))
+        values, V = np.linalg.eigh(np.tensordot(operand.shares, operand.matrices, axes=1))
+        varying = values > d * EPS * values[-1]
+        V, roots = V[:, varying], np.sqrt(values[varying])
+        Q = spanned(differences @ V / roots, 1.0)
+        return (V / roots @ Q).T, (V * roots @ Q).T
+
+    def _set_result(self, settled: SettledGroups, result: _Erasure) -> None:
+        detectors, corrections = result
+        differences = mean_differences(strata_of(settled, self.notion, self.pos_label))
+        total = float(settled.operand.shares @ settled.operand.traces)
+        self.detectors_, self.corrections_ = detectors / self.scale_, corrections * self.scale_
+        self.change_ = float(self.strength**2 * (corrections**2).sum() / total)
+        self.raw_mean_gap_ = float((differences**2).sum())
+        left = differences - self.strength * differences @ detectors.T @ corrections
+        self.mean_gap_ = float((left**2).sum())
+
+    def transform(self, X: Any) -> Array:
+        """Rows without what tells the groups apart.
+
+        Parameters
+        ----------
+        X : {array, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of the same shape, or a data frame after ``set_output``
+        """
+        self._ready()
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        told = (X - self.mean_) @ self.detectors_.T
+        return np.asarray(X - self.strength * told @ self.corrections_, dtype=X.dtype)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False  # the result is dense
+        return tags
