@@ -16,17 +16,19 @@ from fairpca._problems.problems import WorstOffProblem
 from fairpca._problems.status import Status
 from fairpca._sklearn import Interval
 from fairpca._solvers import solve
-from fairpca._solvers.columns import Subset, best_columns
+from fairpca._solvers.columns import ColumnSearch
 from fairpca._typing import Array, Codes, Mask
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """The fair and the usual choice of columns, the map that rebuilds the others, the bound."""
+    """The fair and the usual choice, the map that rebuilds the other columns, and the bound."""
 
-    fair: Subset
-    usual: Subset
+    columns: Codes
+    errors: Array
     proven: bool
+    usual: Codes
+    usual_errors: Array
     rebuild: Array
     bound: float
 
@@ -149,25 +151,23 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
             raise ValueError(
                 f"FairColumns needs a matrix of {d} x {d} for each group; pass fewer columns."
             )
-        (fair, proven), (usual, _) = (
-            best_columns(operand, r, overall) for overall in (False, True)
-        )
-        C = np.tensordot(operand.shares, operand.matrices, axes=1)
-        kept = np.sort(fair.columns)
+        columns, errors, proven = ColumnSearch(operand).best(r)
+        usual, usual_errors, _ = ColumnSearch(operand, overall=True).best(r)
+        C, kept = np.tensordot(operand.shares, operand.matrices, axes=1), np.sort(columns)
         B = C[:, kept] @ np.linalg.pinv(C[np.ix_(kept, kept)], rcond=1e-12, hermitian=True)
         bound = max(solve(WorstOffProblem("error"), operand, r).bound, 0.0)
-        return _Choice(fair, usual, proven, B.T, bound)
+        return _Choice(columns, errors, proven, usual, usual_errors, B.T, bound)
 
     def _set_result(self, settled: SettledGroups, result: _Choice) -> None:
         shares, compared = settled.measured(self.normalize).shares, settled.compared
-        labels, kept = settled.moments.groups.tolist(), np.sort(result.fair.columns)
-        self.columns_, self.baseline_columns_ = result.fair.columns, result.usual.columns
+        labels, kept = settled.moments.groups.tolist(), np.sort(result.columns)
+        self.columns_, self.baseline_columns_ = result.columns, result.usual
         self.rebuild_map_ = result.rebuild * self.scale_ / self.scale_[kept, None]
-        self.group_errors_ = result.fair.errors
-        self.baseline_group_errors_ = result.usual.errors
+        self.group_errors_ = result.errors
+        self.baseline_group_errors_ = result.usual_errors
         self.reconstruction_error_ = float(shares @ self.group_errors_)
         self.disparity_ = float(np.ptp(self.group_errors_[compared]))
-        by_error = np.where(compared, result.usual.errors, np.nan)
+        by_error = np.where(compared, result.usual_errors, np.nan)
         self.harmed_group_: Any = labels[int(np.nanargmax(by_error))]
         self.privileged_group_: Any = labels[int(np.nanargmin(by_error))]
         self.lower_bound_ = result.bound

@@ -1,27 +1,26 @@
 """Which r of the d columns to keep, so that all columns can be rebuilt from them.
 
-Kept columns S rebuild a row by pooled least squares, ``x_hat = m + B_S (x - m)_S`` with
-``B_S = C_{.S} C_{SS}^-1``. With the map ``A_S = I - B_S E_S'`` that leaves the residuals, group g
-has the second moments ``M_g = A_S C_g A_S'`` of residuals, and the error ``R_g(S) = tr M_g``.
+Kept columns S rebuild a row by pooled least squares, ``x_hat = m + B (x - m)_S`` with
+``B = C_{.S} C_{SS}^-1``. The map ``A = I - B E_S'`` leaves the residuals, whose second moments in
+group g are ``M_g = A C_g A'``, and the error is ``R_g(S) = tr M_g``.
 
-One more column j takes its own share out of all residuals. With ``Q = sum_g p_g M_g`` and
+One more column j takes its share out of all residuals. With ``Q = sum_g p_g M_g`` and
 ``c = Q_{.j} / Q_jj``,
 
-    A <- (I - c e_j') A,    M_g <- (I - c e_j') M_g (I - e_j c'),
-    R_g <- R_g - 2 c' (M_g)_{.j} + |c|^2 (M_g)_jj.
+    M_g <- (I - c e_j') M_g (I - e_j c'),    R_g <- R_g - 2 c' (M_g)_{.j} + |c|^2 (M_g)_jj,
 
-So the errors after each possible next column cost O(k d^2) together, and so does keeping one. A
-column whose residuals are rounding rebuilds nothing more: c is zero there.
+so the errors after each possible next column cost O(k d^2) together. A column whose residuals are
+rounding rebuilds nothing more: c is zero. Without a column i of S, the part of it that the others
+do not tell is lost to all: with ``K = C_SS^-1`` and ``u = K_{.i} / K_ii`` residuals become
+``A x + B_{.i} u' x``.
 
-The best subset is that of the least largest error among the groups compared, and of these the one
-of least overall error. All subsets are tried while they are few; otherwise a search goes forward
-one column at a time, backward from twice as many, and swaps columns until no swap helps.
+All subsets are tried while they are few. Otherwise a search goes forward one column at a time, or
+backward from twice as many, and swaps columns until no swap helps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from math import comb
 
 import numpy as np
@@ -33,97 +32,85 @@ MOST_SUBSETS = 1_000_000  # about ten seconds
 _BATCH_ENTRIES = 1 << 20  # of the matrices of subsets that are looked at together
 _STARTS = 3  # first columns from which the search goes forward
 _REDUNDANT = 1e-12  # share of a column's variance: smaller residuals are rounding
-
-#: From errors of shape (..., k) to what is made small, first key first.
-Criterion = Callable[[Array], tuple[Array, Array]]
+_TIEBREAK = 1e-9  # weight of the overall error beside the largest one
 
 
-@dataclass(frozen=True)
-class Subset:
-    """Columns in the order in which they help, and the error that they leave each group."""
+class ColumnSearch:
+    """Looks for the columns that make the largest error of a group small, or the overall error."""
 
-    columns: Codes
-    errors: Array
+    def __init__(self, operand: Operand, *, overall: bool = False) -> None:
+        self._C, self._shares = operand.dense_matrices, operand.shares
+        self._compared, self._overall = operand.compared, overall
+        self._pooled = np.tensordot(self._shares, self._C, axes=1)
+        self._noise = _REDUNDANT * np.diagonal(self._pooled)
 
+    def best(self, r: int) -> tuple[Codes, Array, bool]:
+        """The best r columns in the order in which they help, their errors, and if that is proven.
 
-def best_columns(operand: Operand, r: int, overall: bool = False) -> tuple[Subset, bool]:
-    """The best r columns, and whether all subsets were tried.
+        The first column is the best one alone, the next the best beside it, among those kept.
+        """
+        proven = comb(len(self._noise), r) <= MOST_SUBSETS
+        kept = self._try_all(r) if proven else self._climb(r)
+        order = self._forward(np.empty(0, dtype=int), r, among=np.sort(kept))
+        return order, np.maximum(_errors(self._residuals(order)), 0.0), proven
 
-    Parameters
-    ----------
-    operand : Operand
-    r : int
-    overall : bool
-        Make the overall error small, not the largest error of a group.
-    """
+    def _value(self, errors: Array) -> Array:
+        """What is made small, given errors of shape (..., k)."""
+        average = errors @ self._shares
+        if self._overall:
+            return np.asarray(average)
+        return np.asarray(errors[..., self._compared].max(axis=-1) + _TIEBREAK * average)
 
-    def criterion(errors: Array) -> tuple[Array, Array]:
-        average = errors @ operand.shares
-        return (average if overall else errors[..., operand.compared].max(axis=-1)), average
-
-    C = operand.dense_matrices
-    search = _Search(C, operand.shares, criterion)
-    every = comb(operand.n_features, r) <= MOST_SUBSETS
-    columns = search.try_all(r) if every else search.climb(r)
-    return search.ordered(columns), every
-
-
-class _Search:
-    """Subsets of the columns of second moments ``C_g``, compared by a criterion."""
-
-    def __init__(self, C: Array, shares: Array, criterion: Criterion) -> None:
-        self._C, self._shares, self._criterion = C, shares, criterion
-        self._noise = _REDUNDANT * np.diagonal(np.tensordot(shares, C, axes=1))
-
-    # -- one column more ---------------------------------------------------------------------------
-
-    def _loads(self, M: Array) -> Array:
-        """``c`` of every column, as the columns of a matrix; M has shape (..., k, d, d)."""
-        Q = np.einsum("k,...kij->...ij", self._shares, M)
-        variances = np.diagonal(Q, axis1=-2, axis2=-1)
-        useful = variances > self._noise
-        return np.where(useful[..., None, :], Q / np.where(useful, variances, 1.0)[..., None, :], 0)
+    # -- one column more or less -------------------------------------------------------------------
 
     def _errors_with(self, M: Array) -> Array:
         """Errors after each possible next column, of shape (..., d, k)."""
-        loads = self._loads(M)
+        Q = np.einsum("k,...kij->...ij", self._shares, M)
+        variances = np.diagonal(Q, axis1=-2, axis2=-1)
+        useful = variances > self._noise
+        c = Q * (useful / np.where(useful, variances, 1.0))[..., None, :]
         own = np.diagonal(M, axis1=-2, axis2=-1)
-        left = np.trace(M, axis1=-2, axis2=-1)[..., None]
-        left = left - 2 * np.einsum("...ij,...kij->...kj", loads, M)
-        left = left + np.einsum("...ij,...ij->...j", loads, loads)[..., None, :] * own
-        return np.swapaxes(left, -1, -2)
+        gained = 2 * np.einsum("...ij,...kij->...kj", c, M)
+        gained -= np.einsum("...ij,...ij->...j", c, c)[..., None, :] * own
+        return np.swapaxes(_errors(M)[..., None] - gained, -1, -2)
 
     def _keep(self, M: Array, j: Codes) -> Array:
         """Residual moments of a batch of subsets, of shape (m, k, d, d), with one column more."""
         m = np.arange(len(M))
-        column = M[m, :, :, j]  # (m, k, d)
-        own = column[m, :, j][..., None]
-        q = self._shares @ column
-        variance = q[m, j]
-        useful = variance > self._noise[j]
-        c = (q * (useful / np.where(useful, variance, 1.0))[:, None])[:, None, :]
-        update = c[..., :, None] * (column - 0.5 * own * c)[..., None, :]
-        return np.asarray(M - update - np.swapaxes(update, -1, -2))
+        column = M[m, :, :, j]
+        own, q = column[m, :, j][..., None], self._shares @ column
+        useful = q[m, j] > self._noise[j]
+        c = (q * (useful / np.where(useful, q[m, j], 1.0))[:, None])[:, None, :]
+        return np.asarray(M - _both(c, column - 0.5 * own * c))
 
-    def residuals(self, columns: Codes) -> Array:
+    def _residuals(self, columns: Codes) -> Array:
         """``M_g`` of a subset, of shape (k, d, d)."""
         M = self._C[None]
         for j in columns:
             M = self._keep(M, np.array([j]))
         return np.asarray(M[0])
 
+    def _lost_without(self, columns: Codes) -> tuple[Array, Array, Array]:
+        """For each column i of a subset: ``B_{.i}``, ``A C_g u`` and ``u' C_g u``."""
+        K = np.linalg.pinv(self._pooled[np.ix_(columns, columns)], hermitian=True)
+        B = self._pooled[:, columns] @ K
+        u = K / np.where(np.diagonal(K) > 0, np.diagonal(K), 1.0)
+        across = self._C[:, :, columns] @ u
+        inside = across[:, columns, :]
+        return B, across - B @ inside, np.einsum("cs,kcs->ks", u, inside)
+
     # -- all subsets -------------------------------------------------------------------------------
 
-    def try_all(self, r: int) -> Codes:
+    def _try_all(self, r: int) -> Codes:
         """The best subset of all."""
-        best, columns = (np.inf, np.inf), np.arange(r)
+        least, columns = np.inf, np.arange(r)
         for subsets, M in self._prefixes(np.empty((1, 0), dtype=int), self._C[None], r):
-            first, second = self._criterion(self._errors_with(M))
             last = subsets[:, -1:] if r > 1 else -1
-            first = np.where(np.arange(M.shape[-1]) > last, first, np.inf)
-            i, j = np.unravel_index(np.lexsort((second.ravel(), first.ravel()))[0], first.shape)
-            if (first[i, j], second[i, j]) < best:
-                best, columns = (first[i, j], second[i, j]), np.append(subsets[i], j)
+            later = np.arange(len(self._noise)) > last
+            values = np.where(later, self._value(self._errors_with(M)), np.inf)
+            i, j = np.unravel_index(values.argmin(), values.shape)
+            if values[i, j] < least:
+                least, columns = values[i, j], np.append(subsets[i], j)
         return columns
 
     def _prefixes(self, subsets: Codes, M: Array, r: int) -> Iterator[tuple[Codes, Array]]:
@@ -132,98 +119,72 @@ class _Search:
         if size == r - 1:
             yield subsets, M
             return
-        d = M.shape[-1]
-        nexts = np.arange(d - (r - size) + 1)
-        last = subsets[:, -1] if size else np.array([-1])
-        parents, j = np.nonzero(nexts > last[:, None])
+        last = subsets[:, -1:] if size else np.array([[-1]])
+        parents, j = np.nonzero(np.arange(len(self._noise) - (r - size) + 1) > last)
         step = max(1, _BATCH_ENTRIES // M[0].size)
         for start in range(0, len(j), step):
-            some = slice(start, start + step)
-            grown = np.column_stack([subsets[parents[some]], j[some]])
-            yield from self._prefixes(grown, self._keep(M[parents[some]], j[some]), r)
+            i, added = parents[start : start + step], j[start : start + step]
+            grown = np.column_stack([subsets[i], added])
+            yield from self._prefixes(grown, self._keep(M[i], added), r)
 
     # -- a search among too many subsets -----------------------------------------------------------
 
-    def climb(self, r: int) -> Codes:
+    def _climb(self, r: int) -> Codes:
         """The best subset that a greedy search with swaps finds, from several starts."""
-        d, none = self._C.shape[-1], np.empty(0, dtype=int)
-        first, second = self._criterion(self._errors_with(self._C))
-        firsts = np.lexsort((second, first))[:_STARTS]
+        firsts = self._value(self._errors_with(self._C)).argsort()[:_STARTS]
         starts = [self._forward(firsts[i : i + 1], r) for i in range(len(firsts))]
-        starts.append(self._backward(self._forward(none, min(d, 2 * r)), r))
+        twice = self._forward(np.empty(0, dtype=int), min(len(self._noise), 2 * r))
+        starts.append(self._backward(twice, r))
         return min(map(self._swapped, starts), key=lambda found: found[1])[0]
 
-    def _forward(self, columns: Codes, size: int) -> Codes:
+    def _next(self, M: Array, columns: Codes) -> tuple[int, float]:
+        """The column that helps most beside these, and the value with it."""
+        values = self._value(self._errors_with(M))
+        values[columns] = np.inf
+        return int(values.argmin()), float(values.min())
+
+    def _forward(self, columns: Codes, size: int, among: Codes | None = None) -> Codes:
         """Add the column that helps most, until there are enough."""
-        M = self.residuals(columns)
+        M, never = self._residuals(columns), np.empty(0, dtype=int)
+        if among is not None:
+            never = np.setdiff1d(np.arange(len(self._noise)), among)
         while len(columns) < size:
-            j = self._next(M, columns)[0]
+            j, _ = self._next(M, np.append(columns, never))
             columns, M = np.append(columns, j), self._keep(M[None], np.array([j]))[0]
         return columns
 
-    def _next(self, M: Array, columns: Codes) -> tuple[int, tuple[float, float]]:
-        """The column that helps most, and the criterion with it."""
-        first, second = self._criterion(self._errors_with(M))
-        first[columns] = np.inf
-        j = int(np.lexsort((second, first))[0])
-        return j, (float(first[j]), float(second[j]))
-
     def _backward(self, columns: Codes, size: int) -> Codes:
         """Leave out the column that helps least, until few enough are left."""
-        errors = np.trace(self.residuals(columns), axis1=1, axis2=2)
+        errors = _errors(self._residuals(columns))
         while len(columns) > size:
             B, crossed, own = self._lost_without(columns)
             lost = 2 * np.einsum("ds,kds->ks", B, crossed) + (B**2).sum(axis=0) * own
-            first, second = self._criterion(errors + lost.T)
-            i = np.lexsort((second, first))[0]
+            i = int(self._value(errors + lost.T).argmin())
             columns, errors = np.delete(columns, i), errors + lost[:, i]
         return columns
 
-    def _lost_without(self, columns: Codes) -> tuple[Array, Array, Array]:
-        """For each column i of a subset: ``B_{.i}``, ``A C_g u_i`` and ``u_i' C_g u_i``.
-
-        With ``K = C_SS^-1``, the part of column i that the others do not tell is ``u_i' x``, where
-        ``u_i = K_{.i} / K_ii``. Without column i the residuals are ``A x + B_{.i} u_i' x``.
-        """
-        C = np.tensordot(self._shares, self._C, axes=1)
-        K = np.linalg.pinv(C[np.ix_(columns, columns)], hermitian=True)
-        B = C[:, columns] @ K
-        u = K / np.where(np.diagonal(K) > 0, np.diagonal(K), 1.0)
-        across = self._C[:, :, columns] @ u
-        inside = across[:, columns, :]
-        return B, across - B @ inside, np.einsum("cs,kcs->ks", u, inside)
-
-    def _swapped(self, columns: Codes) -> tuple[Codes, tuple[float, float]]:
-        """Exchange one column at a time for a better one, until none is."""
-        best, i, unchanged = self._value(columns), 0, 0
-        M, lost = self.residuals(columns), self._lost_without(columns)
+    def _swapped(self, columns: Codes) -> tuple[Codes, float]:
+        """Exchange one column at a time for a better one, until none is; and the value then."""
+        M, lost = self._residuals(columns), self._lost_without(columns)
+        least, i, unchanged = float(self._value(_errors(M))), 0, 0
         while unchanged < len(columns):
             B, crossed, own = (part[..., i] for part in lost)
-            update = B[:, None] * (crossed + 0.5 * own[:, None] * B)[:, None, :]
-            without = M + update + np.swapaxes(update, 1, 2)
+            without = M + _both(B, crossed + 0.5 * own[:, None] * B)
             j, value = self._next(without, np.delete(columns, i))
             unchanged += 1
-            if value[0] < best[0] * (1 - _REDUNDANT):
-                columns[i], best, unchanged = j, value, 0
-                M, lost = (
-                    self._keep(without[None], columns[i : i + 1])[0],
-                    self._lost_without(columns),
-                )
+            if value < least * (1 - _REDUNDANT):
+                columns[i], least, unchanged = j, value, 0
+                M = self._keep(without[None], columns[i : i + 1])[0]
+                lost = self._lost_without(columns)
             i = (i + 1) % len(columns)
-        return columns, best
+        return columns, least
 
-    def _value(self, columns: Codes) -> tuple[float, float]:
-        first, second = self._criterion(np.trace(self.residuals(columns), axis1=1, axis2=2))
-        return float(first), float(second)
 
-    def ordered(self, columns: Codes) -> Subset:
-        """The subset in the order in which its columns help, and its errors."""
-        M, order, left = self._C, [], set(map(int, columns))
-        while left:
-            members = sorted(left)
-            first, second = self._criterion(self._errors_with(M)[members])
-            j = members[int(np.lexsort((second, first))[0])]
-            order.append(j)
-            left.remove(j)
-            M = self._keep(M[None], np.array([j]))[0]
-        return Subset(np.array(order), np.maximum(np.trace(M, axis1=1, axis2=2), 0.0))
+def _errors(M: Array) -> Array:
+    return np.trace(M, axis1=-2, axis2=-1)
+
+
+def _both(a: Array, b: Array) -> Array:
+    """``a b' + b a'`` over the last axis."""
+    outer = a[..., :, None] * b[..., None, :]
+    return outer + np.swapaxes(outer, -1, -2)
