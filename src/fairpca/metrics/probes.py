@@ -123,11 +123,16 @@ def probe_groups(
         )
     for name, probe in probes.items():
         check_classifier(f"probe {name!r}", probe)
-    with threadpool_limits(1):  # threads would wait for each other longer than they work
-        return [
-            Probe(name, *_cross_fit(probe, Z, codes, folds, confidence))
-            for name, probe in probes.items()
-        ]
+    found, fold, fewest = [], np.zeros(len(Z)), int(np.bincount(codes).min())
+    for name, probe in probes.items():
+        chances = np.zeros((len(Z), len(labels)))
+        with threadpool_limits(1):  # threads would wait for each other longer than they work
+            for i, (train, test) in enumerate(folds):
+                chances[test] = clone(probe).fit(Z[train], codes[train]).predict_proba(Z[test])
+                fold[test] = i
+        auc, error = cross_fitted_auc(chances, codes, fold)
+        found.append(Probe(name, auc, *share_interval(auc, error, fewest, confidence)))
+    return found
 
 
 def usual_classifier() -> Pipeline:
@@ -151,31 +156,15 @@ def stratified_folds(
     return list(split.split(np.zeros(len(cells)), cells))
 
 
-def _cross_fit(
-    probe: Any,
-    Z: Array,
-    codes: Codes,
-    folds: list[tuple[NDArray[Any], NDArray[Any]]],
-    confidence: float,
-) -> tuple[float, float, float]:
-    """The AUC of a probe, and its interval."""
-    chances, fold = np.zeros((len(Z), int(codes.max()) + 1)), np.zeros(len(Z))
-    for i, (train, test) in enumerate(folds):
-        chances[test] = clone(probe).fit(Z[train], codes[train]).predict_proba(Z[test])
-        fold[test] = i
-    auc, error = cross_fitted_auc(chances, codes, fold)
-    return auc, *share_interval(auc, error, int(np.bincount(codes).min()), confidence)
-
-
 def cross_fitted_auc(chances: Array, codes: Codes, fold: NDArray[Any]) -> tuple[float, float]:
     """AUC over pairs within folds, and its standard error.
 
     For more than two groups, the mean of the AUC of each against the rest. The error is that of
     DeLong et al. (1988), from the *placements* of rows, which are summed over these AUCs row by row
-    because the AUCs depend on each other. So do the folds, whose probes were fitted to each other's
-    rows: where there is nothing to tell, each pair of rows counts twice, with either one in
-    training, and the variance is twice that for given probes. With several folds it is doubled,
-    which is too much where the groups are easily told apart.
+    because the AUCs depend on each other. The folds depend on each other too, because their probes
+    were fitted to each other's rows: where there is nothing to tell, each pair of rows counts
+    twice, with either one in training. With several folds the variance is therefore doubled, which
+    is too much where the groups are easily told apart.
     """
     k = chances.shape[1]
     each = [1] if k == 2 else range(k)

@@ -81,7 +81,7 @@ def seen_by_projection(estimator: Any, X: Any, strict: bool = True) -> tuple[Any
 
 
 def projection_of(estimator: Any, n_features: int | None = None) -> tuple[Array, Array]:
-    """Components and mean of a fitted linear projection, for data of so many features."""
+    """Components and mean of a fitted linear projection of ``n_features`` columns."""
     components = getattr(estimator, "components_", None)
     mean = getattr(estimator, "mean_", None)
     if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre

@@ -10,19 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from fairpca._input.checks import (
-    check_feature_names,
-    check_group_weights,
-    check_sample_weight,
-)
+from fairpca._input.checks import check_feature_names, check_group_weights, check_sample_weight
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
 from fairpca._moments.tolerances import varying_groups
 from fairpca._typing import Array
 from fairpca.exceptions import warn
 from fairpca.metrics.projection import projection_of, seen_by_projection
-
-_NEXT_TO_NOTHING = 1e-3  # of a group's variance
 
 
 def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
@@ -112,7 +106,7 @@ def group_reconstruction_errors(
     weights = np.ones(len(squares)) if weights is None else weights
     totals = np.bincount(codes, weights, minlength=len(labels))
     check_group_weights(labels, totals)
-    errors = np.bincount(codes, weights * squares, minlength=len(labels)) / totals
+    errors = np.bincount(codes, weights * squares) / totals
     if normalize:
         distances = np.bincount(codes, weights * _row_errors(projection, X, rank=0)) / totals
         varies = varying_groups(distances)
@@ -130,12 +124,8 @@ def reconstruction_disparity(
 ) -> float:
     """Largest minus smallest group error; the paper's ``|D|`` when there are two groups.
 
-    Parameters are those of :func:`group_reconstruction_errors`.
-
-    Returns
-    -------
-    float
-        Zero when all groups are reconstructed equally well.
+    Parameters are those of :func:`group_reconstruction_errors`. Zero means that all groups are
+    reconstructed equally well.
 
     Examples
     --------
@@ -162,24 +152,7 @@ def fairness_measure(
     sample_weight: Any = None,
     normalize: bool = False,
 ) -> float:
-    """The paper's fairness measure ``F``: the squared disparity.
-
-    Parameters are those of :func:`group_reconstruction_errors`.
-
-    Returns
-    -------
-    float
-        Zero when all groups are reconstructed equally well.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from fairpca.metrics import fairness_measure
-    >>> X = np.array([[0.0, 2.0], [0.0, -2.0], [5.0, 0.0], [-5.0, 0.0]])
-    >>> fairness_measure(PCA(1).fit(X), X, ["a", "a", "b", "b"])
-    16.0
-    """
+    """The paper's fairness measure ``F``: the square of :func:`reconstruction_disparity`."""
     disparity = reconstruction_disparity(
         estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
     )
@@ -189,11 +162,11 @@ def fairness_measure(
 class DisparityScorer:
     """Minus the disparity of reconstruction errors, so that greater is better.
 
-    For ``scoring=`` of ``cross_validate``, ``GridSearchCV`` and others, with metadata routing
-    enabled. It asks for ``sensitive_features`` and ``sample_weight`` by itself. The estimator may
-    be a pipeline: the disparity is that of the projection in it, on the rows as they arrive there.
-    There is a warning where the projection loses next to nothing: a search over ``n_components``
-    would end there. ``fairpca.metrics.disparity_scorer`` is ready to use.
+    ``fairpca.metrics.disparity_scorer`` is ready for ``scoring=`` of ``cross_validate``,
+    ``GridSearchCV`` and others, with metadata routing enabled. It asks for ``sensitive_features``
+    and ``sample_weight`` by itself. A pipeline is judged by its projection, on the rows as they
+    arrive there. The scorer warns where the projection loses next to nothing, because a search over
+    ``n_components`` would end there.
 
     Examples
     --------
@@ -231,8 +204,8 @@ class DisparityScorer:
                 "search.fit(X, y, sensitive_features=groups)."
             )
         given = estimator, X, sensitive_features
-        lost = group_reconstruction_errors(*given, sample_weight=sample_weight, normalize=True)
-        if max(lost.values()) <= _NEXT_TO_NOTHING:
+        shares = group_reconstruction_errors(*given, sample_weight=sample_weight, normalize=True)
+        if max(shares.values()) <= 1e-3:
             warn(
                 "this projection loses next to nothing of any group, so its disparity is next to "
                 "nothing too, fair or not, and a search over n_components ends there. Search with "
@@ -243,7 +216,7 @@ class DisparityScorer:
         return -reconstruction_disparity(*given, sample_weight=sample_weight)
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What scikit-learn is to pass on."""
+        """The arguments that scikit-learn is to pass on."""
         request = MetadataRequest(owner="disparity_scorer")
         for name in ("sensitive_features", "sample_weight"):
             request.score.add_request(param=name, alias=True)

@@ -22,8 +22,6 @@ from fairpca._moments.small_groups import features_by_group
 from fairpca._typing import Array, Labels
 from fairpca.metrics.projection import projection_of, seen_by_projection
 
-_SINGULAR = 1e-12  # variances within groups count as at least this part of the largest
-
 
 @dataclass(frozen=True)
 class Separation:
@@ -45,18 +43,12 @@ class Separation:
 
     def largest(self) -> dict[str, float]:
         """The centroid share, and the AUC for the pair of groups that is furthest apart."""
-        return {
-            "centroid_share": self.centroid_share,
-            "discriminant_auc": float(self.discriminant_auc.max()),
-        }
+        auc = float(self.discriminant_auc.max())
+        return {"centroid_share": self.centroid_share, "discriminant_auc": auc}
 
 
 def group_separation(
-    estimator: Any,
-    X: Any,
-    sensitive_features: Any = None,
-    *,
-    sample_weight: Any = None,
+    estimator: Any, X: Any, sensitive_features: Any = None, *, sample_weight: Any = None
 ) -> Separation:
     """How far apart the groups' scores are, by their means and the covariance within groups.
 
@@ -67,9 +59,9 @@ def group_separation(
     estimator : object
         Fitted, with orthonormal ``components_`` and a ``mean_``; with rows also a pipeline.
     X : GroupMoments, or array, sparse matrix or data frame of shape (n_samples, n_features)
-        Moments are enough, of any rows; outcomes and folds that they keep apart do not count.
+        Moments of any rows are enough; outcomes and folds in them are summed over.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        The group of each row; not with moments, which know it.
+        The group of each row; not with moments, which hold the groups.
     sample_weight : array-like of shape (n_samples,), optional
 
     Returns
@@ -91,13 +83,26 @@ def group_separation(
     """
     if not isinstance(X, GroupMoments):
         estimator, X = seen_by_projection(estimator, X)
+        if sensitive_features is None:
+            raise TypeError(
+                "sensitive_features is missing; pass group_separation(estimator, X, groups) with "
+                "one label per row of X."
+            )
+        moments = GroupMoments().update(X, sensitive_features, sample_weight)
     elif isinstance(estimator, Pipeline):
         raise TypeError(
             "moments are those of rows as they arrive at the projection, and a pipeline changes "
             "rows before it; pass the projection itself, for example pipeline[-1], with moments "
             "of such rows."
         )
-    moments = _moments_of_rows(X, sensitive_features, sample_weight)
+    elif sensitive_features is not None or sample_weight is not None:
+        raise ValueError(
+            "moments know their groups and weights; pass group_separation(estimator, moments) "
+            "without sensitive_features and sample_weight."
+        )
+    else:
+        moments = features_by_group(X)
+    check_several_groups(moments.groups.tolist(), int(moments.counts.sum()), otherwise="")
     components, _ = projection_of(estimator, moments.n_features)
     components = components / getattr(estimator, "scale_", 1.0)
     if getattr(estimator, "whiten", False):
@@ -115,28 +120,10 @@ def group_separation(
     )
 
 
-def _moments_of_rows(X: Any, groups: Any, sample_weight: Any) -> GroupMoments:
-    if isinstance(X, GroupMoments):
-        if groups is not None or sample_weight is not None:
-            raise ValueError(
-                "moments know their groups and weights; pass group_separation(estimator, moments) "
-                "without sensitive_features and sample_weight."
-            )
-        moments = features_by_group(X)
-    elif groups is None:
-        raise TypeError(
-            "sensitive_features is missing; pass group_separation(estimator, X, groups) with one "
-            "label per row of X."
-        )
-    else:
-        moments = GroupMoments().update(X, groups, sample_weight)
-    check_several_groups(moments.groups.tolist(), int(moments.counts.sum()), otherwise="")
-    return moments
-
-
 def _mahalanobis(means: Array, within: Array) -> Array:
     """Distances of all pairs of means; very large where they differ and nothing varies within."""
     values, vectors = np.linalg.eigh(within)
-    least = _SINGULAR * max(float(values.max(initial=0.0)), float(np.sum(means**2)))
+    # Smaller variances are rounding, and would make the distance infinite or undefined.
+    least = 1e-12 * max(float(values.max(initial=0.0)), float(np.sum(means**2)))
     scaled = means @ vectors / np.sqrt(np.maximum(values, least or 1.0))
     return np.asarray(cdist(scaled, scaled))
