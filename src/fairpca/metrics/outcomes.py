@@ -27,7 +27,7 @@ from fairpca._input.checks import check_classifier, check_confidence, check_seve
 from fairpca._input.labels import encode_groups, encode_outcomes
 from fairpca._moments.group_differences import positive_class
 from fairpca._typing import Array, Codes, Labels, Mask
-from fairpca.metrics.probes import (
+from fairpca.metrics.separation import (
     cross_fitted_auc,
     share_interval,
     stratified_folds,

@@ -5,11 +5,9 @@ and return a display that holds the numbers drawn and the axes (``ax_``); ``plot
 matplotlib is imported when something is drawn, not before (``pip install "fairpca[plot]"``).
 """
 
-from fairpca.plotting.changes import ChangesDisplay
+from fairpca.plotting.components import LoadingsDisplay, ScoresDisplay
 from fairpca.plotting.frontier import TradeoffDisplay
-from fairpca.plotting.loadings import LoadingsDisplay
-from fairpca.plotting.ranks import GroupErrorDisplay, GroupScreeDisplay
-from fairpca.plotting.scores import ScoresDisplay
+from fairpca.plotting.groups import ChangesDisplay, GroupErrorDisplay, GroupScreeDisplay
 
 __all__ = [
     "ChangesDisplay",

@@ -1,10 +1,10 @@
-"""Groups against the number of components: their errors, and the variance they keep."""
+"""What happens to each group: its error and variance by number of components, and its changes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from fairpca._typing import Array
 from fairpca.exceptions import quietly
 from fairpca.plotting._common import axes_for, escaped, fair_projection_in, style_of
 
-_MOST_RANKS = 30  # drawn by default
+if TYPE_CHECKING:
+    from fairpca import Audit
 
 
 @dataclass
@@ -35,9 +36,8 @@ class GroupErrorDisplay:
     >>> from fairpca.datasets import make_two_groups
     >>> from fairpca.plotting import GroupErrorDisplay
     >>> made = make_two_groups(n_features=4, random_state=0)
-    >>> display = GroupErrorDisplay.from_data(
-    ...     made.data, made.sensitive_features
-    ... )  # doctest: +SKIP
+    >>> X, groups = made.data, made.sensitive_features
+    >>> display = GroupErrorDisplay.from_data(X, groups)  # doctest: +SKIP
     """
 
     n_components: NDArray[np.intp]
@@ -70,15 +70,17 @@ class GroupErrorDisplay:
                 if ranks is not None or rank <= fair.n_components_:
                     raise
                 break  # the directions that the estimator hides leave no room for more components
-        pca = np.array([fit.pca_group_errors_ for fit in fits])
-        errors = np.array([fit.group_errors_ for fit in fits])
-        fitted, groups = chosen[: len(fits)], fair.groups_.tolist()
-        if not cls._as_shares:
-            return cls(fitted, pca, errors, groups).plot(ax)
-        whole = fair._settle(fair.moments_).measured(fair.normalize).traces
-        whole = np.where(whole > 0, whole, np.inf)  # a group that does not vary keeps everything
-        share = fair.n_components if isinstance(fair.n_components, float) else None
-        return cls(fitted, 1 - pca / whole, 1 - errors / whole, groups, share).plot(ax)
+        pca, errors = (
+            np.array([getattr(fit, name) for fit in fits])
+            for name in ("pca_group_errors_", "group_errors_")
+        )
+        share = None
+        if cls._as_shares:
+            whole = fair._settle(fair.moments_).measured(fair.normalize).traces
+            whole = np.where(whole > 0, whole, np.inf)  # a group that does not vary loses nothing
+            pca, errors = 1 - pca / whole, 1 - errors / whole
+            share = fair.n_components if isinstance(fair.n_components, float) else None
+        return cls(chosen[: len(fits)], pca, errors, fair.groups_.tolist(), share).plot(ax)
 
     @classmethod
     def from_data(
@@ -149,9 +151,80 @@ def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> NDArray
     """The ranks asked for; by default all, or some thirty on a logarithmic scale."""
     limit = int(min(fair.n_features_in_, fair.moments_.counts.sum()))
     if ranks is None:
-        grid = np.geomspace(1, limit, _MOST_RANKS).round()
-        every = np.arange(1, limit + 1) if limit <= _MOST_RANKS else grid
-        return np.unique(np.append(every, fair.n_components_)).astype(np.intp)
+        some = np.arange(1, limit + 1) if limit <= 30 else np.geomspace(1, limit, 30).round()
+        return np.unique(np.append(some, fair.n_components_)).astype(np.intp)
     if not len(ranks) or any(not 1 <= rank <= limit or int(rank) != rank for rank in ranks):
         raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
     return np.unique(np.asarray(ranks, dtype=np.intp))
+
+
+@dataclass
+class ChangesDisplay:
+    """Change of each group's error for people not fitted to, with its confidence interval.
+
+    Groups that gain lie to the left of the line, groups that pay to the right of it. An interval
+    that crosses the line can be chance. A group with too few rows to be judged has a hollow marker
+    and no interval.
+
+    Parameters
+    ----------
+    groups : sequence of labels
+    changes : ndarray of shape (k,)
+        As fractions of the error under PCA: -0.1 is 10 % less.
+    intervals : ndarray of shape (k, 2)
+        NaN for a group that is not judged.
+    sizes : sequence of int
+        Rows of each group.
+
+    Examples
+    --------
+    >>> from fairpca import FairPCA, audit
+    >>> from fairpca.datasets import load_checkup
+    >>> from fairpca.plotting import ChangesDisplay
+    >>> people = load_checkup()
+    >>> fair = FairPCA(5, standardize=True)
+    >>> found = audit(people.data, people.sensitive_features, fair)  # doctest: +SKIP
+    >>> ChangesDisplay.from_audit(found)  # doctest: +SKIP
+    """
+
+    groups: Sequence[Any]
+    changes: Array
+    intervals: Array
+    sizes: Sequence[int]
+
+    @classmethod
+    def from_audit(cls, audit: Audit, *, ax: Any = None) -> Self:
+        """Draw what the fair version of an audit changes for each group."""
+        unknown, groups = (np.nan, np.nan, np.nan), audit.groups
+        return cls(
+            [group.name for group in groups],
+            np.array([group.change_estimate for group in groups]),
+            np.array([(group.change or unknown)[1:] for group in groups]),
+            [group.n for group in groups],
+        ).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
+        self.ax_ = ax = axes_for(ax, height=1.2 + 0.6 * len(self.groups))
+        ax.axvline(0, color="0.6", lw=1)
+        for place, (change, (low, high)) in enumerate(
+            zip(100 * self.changes, 100 * self.intervals, strict=True)
+        ):
+            judged = bool(np.isfinite(low) and np.isfinite(high))
+            color = style_of(0 if change < 0 else 1)[0]
+            ax.plot(change, place, "o", ms=8, color=color, mfc=color if judged else "white")
+            said = f"{change:+.1f} %, too few rows"
+            if judged:
+                ax.plot([low, high], [place, place], color=color, lw=2.5, solid_capstyle="butt")
+                said = f"{change:+.1f} % ({low:+.1f} to {high:+.1f})"
+            behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            ax.annotate(said, (change, place), (0, 8), textcoords="offset points", ha="center",
+                        bbox=behind)  # fmt: skip
+        labels = [f"{escaped(g)} ({n:,})" for g, n in zip(self.groups, self.sizes, strict=True)]
+        ax.set_yticks(range(len(labels)), labels)
+        ax.set_ylim(len(labels) - 0.4, -0.6)
+        ax.margins(x=0.25)  # room for the figures
+        ax.set_xlabel("change of the error on held-out rows, % of the error under PCA")
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.tick_params(left=False)
+        return self
