@@ -27,13 +27,13 @@ from fairpca._input.checks import check_classifier, check_confidence, check_seve
 from fairpca._input.labels import encode_groups, encode_outcomes
 from fairpca._moments.group_differences import positive_class
 from fairpca._typing import Array, Codes, Labels, Mask
+from fairpca.metrics.projection import flattened, seen_by_projection
 from fairpca.metrics.separation import (
     cross_fitted_auc,
     share_interval,
     stratified_folds,
     usual_classifier,
 )
-from fairpca.metrics.projection import flattened, seen_by_projection
 
 
 class Estimate(NamedTuple):
@@ -68,9 +68,8 @@ class Outcomes:
         Largest less smallest value of a group: 0 is parity. The interval holds for all pairs of
         groups at once; it starts at 0 unless the rows show that two groups differ.
     data : tuple of ndarray or None
-        For each row whether it is positive, its predicted probability, and its group: for other
-        metrics, such as those of ``fairlearn.metrics.MetricFrame``. None in an audit, which keeps
-        no rows.
+        For each row whether it is positive, its predicted probability, and its group, for use with
+        ``fairlearn.metrics.MetricFrame``, for example. None in an audit, which keeps no rows.
     positive : label
         The class that counts as positive: a person predicted to be of it is selected.
     """
@@ -84,8 +83,8 @@ class Outcomes:
     positive: Any = True
 
     def __repr__(self) -> str:
-        shown = ("selection_rate", "true_positive_rate", "false_positive_rate")
-        gaps = ", ".join(f"{name} {self.difference[name]}" for name in shown)
+        rates = ("selection_rate", "true_positive_rate", "false_positive_rate")
+        gaps = ", ".join(f"{name} {self.difference[name]}" for name in rates)
         return f"Outcomes({self.name!r}: AUC {self.overall['auc']:.3f}, gaps: {gaps})"
 
 
@@ -209,7 +208,7 @@ def _fitted(estimator: Any, X: Any, y: Any, groups: Any, train: NDArray[Any]) ->
 def _representations(model: Any, X: Any, train: NDArray[Any]) -> list[Array]:
     """The scores of a fitted model, those of PCA, and all features, as they arrive at the model."""
     scores, seen = np.asarray(model.transform(X)), seen_by_projection(model, X, strict=False)[1]
-    seen = np.asarray(seen.toarray() if issparse(seen) else seen, dtype=np.float64)
+    seen = np.asarray(seen.toarray() if hasattr(seen, "toarray") else seen, dtype=np.float64)
     pca = PCA(min(scores.shape[1], *seen[train].shape)).fit(seen[train])
     return [scores, pca.transform(seen), seen]
 

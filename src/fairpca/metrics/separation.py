@@ -112,14 +112,12 @@ def group_separation(
         moments = GroupMoments().update(X, sensitive_features, sample_weight)
     elif isinstance(estimator, Pipeline):
         raise TypeError(
-            "moments are those of rows as they arrive at the projection, and a pipeline changes "
-            "rows before it; pass the projection itself, for example pipeline[-1], with moments "
-            "of such rows."
+            "a pipeline changes rows before they arrive at the projection; pass the projection "
+            "itself, for example pipeline[-1], with moments of the rows that arrive there."
         )
     elif sensitive_features is not None or sample_weight is not None:
         raise ValueError(
-            "moments know their groups and weights; pass group_separation(estimator, moments) "
-            "without sensitive_features and sample_weight."
+            "moments know their groups and weights; pass group_separation(estimator, moments)."
         )
     else:
         moments = features_by_group(X)
@@ -161,9 +159,8 @@ class Probe:
         0.5 when it cannot tell. For more than two groups, the mean over the groups of the AUC of
         each against the rest.
     low, high : float
-        Confidence interval of the mean AUC of the probes of these folds, on new rows. It allows
-        for folds whose probes were fitted to each other's rows, and holds more often than the
-        level says where the groups are easily told apart.
+        Confidence interval of the mean AUC of the probes of these folds, on new rows. It is too
+        wide where the groups are easily told apart.
     """
 
     name: str
@@ -186,9 +183,8 @@ def probe_groups(
     Parameters
     ----------
     scores : array-like of shape (n_samples, n_components)
-        The scores of a projection, preferably for rows that it was not fitted to: where the
-        projection made the means of these very rows equal, a linear probe comes out below 0.5.
-        Pass X itself to see what can be guessed from all features.
+        Preferably of rows that the projection was not fitted to: where it made the means of these
+        very rows equal, a linear probe comes out below 0.5. Pass X to probe all features.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed.
     probes : mapping of str to classifier, optional
@@ -292,8 +288,9 @@ def cross_fitted_auc(chances: Array, codes: Codes, fold: NDArray[Any]) -> tuple[
         shares += (placements - areas[-1]) / size
     parts = [shares[codes == g] for g in range(k)]
     variance = sum(len(part) * np.var(part, ddof=1) if len(part) > 1 else 0.25 for part in parts)
-    several = len(np.unique(fold)) > 1
-    return float(np.mean(areas)), float(np.sqrt(variance * (2 if several else 1)))
+    if len(np.unique(fold)) > 1:
+        variance *= 2
+    return float(np.mean(areas)), float(np.sqrt(variance))
 
 
 def _placements(values: Array, positive: Mask, fold: NDArray[Any]) -> Array:
