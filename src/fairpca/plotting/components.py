@@ -26,12 +26,6 @@ class ScoresDisplay:
 
     Examples
     --------
-    >>> from fairpca import FairPCA
-    >>> from fairpca.datasets import load_checkup
-    >>> from fairpca.plotting import ScoresDisplay
-    >>> people = load_checkup()
-    >>> X, groups = people.data, people.sensitive_features
-    >>> fair = FairPCA(5, standardize=True).fit(X, sensitive_features=groups)
     >>> ScoresDisplay.from_estimator(fair, X, groups)  # doctest: +SKIP
     """
 
@@ -100,14 +94,7 @@ class LoadingsDisplay:
 
     Examples
     --------
-    >>> from fairpca import FairPCA
-    >>> from fairpca.datasets import load_checkup
-    >>> from fairpca.plotting import LoadingsDisplay
-    >>> people = load_checkup()
-    >>> fair = FairPCA(5, standardize=True)
-    >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
-    >>> names = people.feature_names
-    >>> LoadingsDisplay.from_estimator(fair, feature_names=names)  # doctest: +SKIP
+    >>> LoadingsDisplay.from_estimator(fair, component=1)  # doctest: +SKIP
     """
 
     def __init__(self, loadings: Mapping[str, Array], feature_names: Sequence[str]) -> None:

@@ -29,10 +29,6 @@ class TradeoffDisplay:
 
     Examples
     --------
-    >>> from fairpca.datasets import make_two_groups
-    >>> from fairpca.plotting import TradeoffDisplay
-    >>> made = make_two_groups(random_state=0)
-    >>> X, groups = made.data, made.sensitive_features
     >>> TradeoffDisplay.from_data(X, groups, n_components=1)  # doctest: +SKIP
     """
 
