@@ -1,4 +1,4 @@
-"""What people do with scores, by group: neighbours, distances, clusters and columns, held out.
+"""Uses of scores, by group: neighbours, distances, clusters and columns of held-out people.
 
 Run ``python -m benchmarks.downstream``; it stores its rows in docs/benchmarks_downstream.csv. LSAC
 is looked for in the folder ``FAIRPCA_DATA``.

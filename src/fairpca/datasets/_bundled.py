@@ -96,10 +96,8 @@ def load_checkup() -> Bunch:
     --------
     >>> from fairpca.datasets import load_checkup
     >>> people = load_checkup()
-    >>> people.data.shape, people.groups.tolist()
-    ((4491, 10), ['75 and older', 'younger'])
-    >>> people.feature_names[4:7]
-    ['systolic', 'diastolic', 'pulse']
+    >>> people.data.shape, people.groups.tolist(), people.feature_names[4:6]
+    ((4491, 10), ['75 and older', 'younger'], ['systolic', 'diastolic'])
     """
     names, table = _read_bundled("checkup.csv.gz")
     age = table[:, names.index("age")].astype(int)
@@ -131,10 +129,8 @@ def load_rand_health(*, prepare: bool = True) -> Bunch:
     --------
     >>> from fairpca.datasets import load_rand_health
     >>> people = load_rand_health()
-    >>> people.data.shape, people.groups.tolist()
-    ((5827, 14), ['black', 'others'])
-    >>> people.feature_names[:4]
-    ['doctor_visits', 'chronic_diseases', 'mental_health', 'general_health']
+    >>> people.data.shape, people.groups.tolist(), people.feature_names[:2]
+    ((5827, 14), ['black', 'others'], ['doctor_visits', 'chronic_diseases'])
     """
     names, table = _read_bundled("rand_health.csv.gz")
     return make_bunch(

@@ -199,16 +199,15 @@ def _checked_file(key: str, data_home: PathLike | None) -> Path:
         "folder of your choice named by the environment variable FAIRPCA_DATA or by "
         "data_home='that/folder'."
     )
+    missing = f"{file.name} is not at hand."
     if not file.url:
-        raise FileNotFoundError(f"{file.name} is not at hand. {by_hand}")
+        raise FileNotFoundError(f"{missing} {by_hand}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return Path(fetch_file(file.url, folder, file.name, file.sha256, n_retries=0))
     except OSError as error:
-        raise FileNotFoundError(
-            f"{file.name} is not at hand. It could not be downloaded from {file.url} ({error}). "
-            f"{by_hand}"
-        ) from error
+        failed = f"It could not be downloaded from {file.url} ({error})."
+        raise FileNotFoundError(f"{missing} {failed} {by_hand}") from error
 
 
 def digest(path: Path) -> str:

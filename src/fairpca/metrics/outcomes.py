@@ -1,4 +1,4 @@
-"""What a classifier makes of scores: its rates by group, against PCA's scores and all features.
+"""Rates by group of a classifier on scores, against PCA's scores and all features.
 
 The intervals are not resampled, as those of fairlearn's ``MetricFrame`` are: resampled gaps are
 never 0, so that intervals of groups that do not differ exclude 0.

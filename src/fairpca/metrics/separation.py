@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
@@ -234,13 +233,12 @@ def probe_groups(
         )
     for name, probe in probes.items():
         check_classifier(f"probe {name!r}", probe)
-    found, fold, fewest = [], np.zeros(len(Z)), int(np.bincount(codes).min())
+    fold, fewest, found = np.empty(len(Z)), int(np.bincount(codes).min()), []
+    for i, (_, test) in enumerate(folds):
+        fold[test] = i
     for name, probe in probes.items():
-        chances = np.zeros((len(Z), len(labels)))
         with threadpool_limits(1):  # threads would wait for each other longer than they work
-            for i, (train, test) in enumerate(folds):
-                chances[test] = clone(probe).fit(Z[train], codes[train]).predict_proba(Z[test])
-                fold[test] = i
+            chances = cross_val_predict(probe, Z, codes, cv=folds, method="predict_proba")
         auc, error = cross_fitted_auc(chances, codes, fold)
         found.append(Probe(name, auc, *share_interval(auc, error, fewest, confidence)))
     return found

@@ -1,4 +1,4 @@
-"""What the components are: scores of the rows by group, and weights of the features."""
+"""Scores of the rows by group, and weights of the features in the components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to each group: its error and variance by number of components, and its changes."""
+"""Each group's error and variance by number of components, and how an audit changes it."""
 
 from __future__ import annotations
 
