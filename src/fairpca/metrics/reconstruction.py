@@ -44,22 +44,22 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
     return _squares(estimator, X)[0]
 
 
-def _squares(estimator: Any, X: Any) -> Array:
+def _squares(estimator: Any, X: Any) -> tuple[Array, Array]:
     """Squared error of each row, and its squared distance from the mean."""
     projection, X = seen_by_projection(estimator, X)
     rows = as_rows(X)
     components, mean = projection_of(projection, rows.n_features)
     names = getattr(projection, "feature_names_in_", None)
     check_feature_names(names, rows.feature_names, "row_reconstruction_errors")
-    squares = np.empty((2, rows.n_rows))
+    errors, distances = np.empty(rows.n_rows), np.empty(rows.n_rows)
     for place, block in dense_blocks(rows):
         Z = block - mean
         if not np.isfinite(Z).all():
             refuse_non_finite(rows)
-        np.einsum("ij,ij->i", Z, Z, out=squares[1, place])
+        np.einsum("ij,ij->i", Z, Z, out=distances[place])
         Z -= (Z @ components.T) @ components
-        np.einsum("ij,ij->i", Z, Z, out=squares[0, place])
-    return squares
+        np.einsum("ij,ij->i", Z, Z, out=errors[place])
+    return errors, distances
 
 
 def group_reconstruction_errors(
@@ -101,7 +101,7 @@ def group_reconstruction_errors(
     {'a': 1.0, 'b': 0.2}
     """
     squares = _squares(estimator, X)
-    n_rows = squares.shape[1]
+    n_rows = len(squares[0])
     codes, labels = encode_groups(sensitive_features, n_rows)
     weights = check_sample_weight(sample_weight, n_rows)
     weights = np.ones(n_rows) if weights is None else weights
