@@ -222,7 +222,7 @@ def tradeoff_path(
     fairest, labels = solutions[-1], moments.groups.tolist()
     errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])
     gaps = np.maximum([0.0, *(s.gap for s in solutions)], 0.0)
-    if any(s.gap > largest_gap(s, operand, tol) for s in solutions):
+    if any(s.gap > largest_gap(s, operand, tol)[0] for s in solutions):
         warn(
             f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, more "
             f"than tol = {tol:g} allows; see duality_gap of the result, and pass a larger tol to "

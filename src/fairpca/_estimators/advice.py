@@ -15,7 +15,7 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import TINY, Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.tolerances import arithmetic_noise
+from fairpca._moments.tolerances import arithmetic_noise, parity_tolerance
 from fairpca._problems.problems import PLAIN_PCA, FairProblem, PLSProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import APPROXIMATE, Status
@@ -29,16 +29,14 @@ from fairpca.exceptions import (
     warn,
 )
 
-FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
+_FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
 _PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
 _LITTLE = 1e-3  # Errors below this share of the largest variance are not compared as shares.
 _LOST_DIGITS = 1e9  # Between-group over within-group variance that leaves errors six digits.
 _DROWNED = 10  # Variances below this many times the rounding are lost in it.
 _NOISE = 64  # No gap below this many times the rounding can be proven.
-_NO_CHANGE = 1e-9  # Changes below this share of the largest error are rounding.
 _NEXT_TO_NOTHING = 2e-3  # Gains below this share of a held-out error do not count.
 _UNRELATED = 1e-12  # Shares of the target's variance below this are rounding.
-_ROUNDED = 1e-13  # Errors are known up to this share of the largest trace.
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 
@@ -79,18 +77,19 @@ def warn_of_result(
                 "projection found. All figures about this projection are exact.",
                 ConvergenceWarning,
             )
-    elif solution.status not in APPROXIMATE and gap > largest_gap(solution, measured, tol):
+    elif solution.status not in APPROXIMATE:
+        allowed, scale = largest_gap(solution, measured, tol)
         why = "for more than two groups the bound is not always attained"
         if len(measured.shares) == 2:
             why = "nearly equal eigenvalues of the harmed group leave this much to rounding"
-        scale = gap_scale(solution, measured)
-        warn(
-            f"the projection {onto} may be worse than the best one by up to "
-            f"{100 * gap / max(scale, TINY):.3g} % (duality_gap_ = {gap:.3g} of {scale:.6g}), and "
-            f"tol = {tol:g} allows {100 * tol:.3g} %: {why}. "
-            "Another n_components may close the gap; a larger tol accepts it.",
-            DualityGapWarning,
-        )
+        if gap > allowed:
+            warn(
+                f"the projection {onto} may be worse than the best one by up to "
+                f"{100 * gap / max(scale, TINY):.3g} % (duality_gap_ = {gap:.3g} of {scale:.6g}), "
+                f"and tol = {tol:g} allows {100 * tol:.3g} %: {why}. "
+                "Another n_components may close the gap; a larger tol accepts it.",
+                DualityGapWarning,
+            )
     if isinstance(problem, FairProblem) and problem.alpha != 1.0 and implicit:
         _warn_of_pca(problem, solution, measured)
     by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)  # by held-out errors
@@ -98,45 +97,36 @@ def warn_of_result(
         _warn_of_people(problem, solution, measured, disparity, labels)
 
 
-def largest_gap(solution: Solution, measured: Operand, tol: float) -> float:
-    """The gap that passes without a warning."""
-    allowed = tol * gap_scale(solution, measured)
-    if len(measured.shares) == 2 or solution.objective == "welfare":
-        return allowed
-    noise = _NOISE * arithmetic_noise(measured.n_features) * float(measured.traces.max())
-    return max(allowed, noise)
+def largest_gap(solution: Solution, measured: Operand, tol: float) -> tuple[float, float]:
+    """The gap that passes without a warning, and the quantity that ``tol`` is relative to.
 
-
-def gap_scale(solution: Solution, measured: Operand) -> float:
-    """What ``tol`` is relative to: the quantity that is minimised.
-
-    A disparity may vanish, so its gap is compared with the overall error. Two groups are solved to
-    rounding, which depends on the largest variance; so does welfare.
+    That is what is minimised. A disparity may vanish, so its gap is compared with the overall
+    error. Two groups are solved to rounding, which depends on the largest variance; so does
+    welfare.
     """
+    largest = float(measured.traces.max())
     if len(measured.shares) == 2 or solution.objective == "welfare":
-        return float(measured.traces.max())
+        return tol * largest, largest
+    scale = abs(solution.value)
     if solution.objective == "disparity":
-        return float(measured.shares @ solution.errors)
-    return abs(solution.value)
+        scale = float(measured.shares @ solution.errors)
+    return max(tol * scale, _NOISE * arithmetic_noise(measured.n_features) * largest), scale
 
 
 def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) -> None:
     """Warn that PCA itself has not converged well enough to compare with."""
-    R = float(measured.shares @ solution.pca.errors)
+    errors = solution.pca.errors
+    R = float(measured.shares @ errors)
     unknown, budget = R - solution.pca.bound, R * problem.max_error_increase
-    apart = float(solution.pca.errors[solution.harmed] - solution.pca.errors[solution.privileged])
-    negligible = _NO_CHANGE * float(measured.traces.max())
+    apart = float(errors[solution.harmed] - errors[solution.privileged])
+    negligible = parity_tolerance(measured.traces, measured.traces)
     if unknown <= max(_GAP_WORTH_A_WARNING * min(budget, apart), negligible):
         return
+    counts = f"max_error_increase={problem.max_error_increase:g} counts from the latter. "
     warn(
         f"with {measured.n_features} features PCA itself had not converged: its error may be lower "
-        f"by up to {unknown:.3g} than {R:.6g}. "
-        + (
-            f"max_error_increase={problem.max_error_increase:g} counts from the latter. "
-            if isfinite(budget)
-            else ""
-        )
-        + f"The harmed group has an error larger by {apart:.3g} under the PCA found; it might be "
+        f"by up to {unknown:.3g} than {R:.6g}. {counts if isfinite(budget) else ''}"
+        f"The harmed group has an error larger by {apart:.3g} under the PCA found; it might be "
         "another group under the best one. Pass another n_components, or fewer features.",
         ConvergenceWarning,
     )
@@ -150,9 +140,7 @@ def _warn_of_people(
     labels: Sequence[Any],
 ) -> None:
     """Warn that nobody gains, or that only levelling down would give the disparity asked for."""
-    negligible = max(
-        _NO_CHANGE * float(solution.pca.errors.max()), _ROUNDED * float(measured.traces.max())
-    )
+    negligible = parity_tolerance(solution.pca.errors, measured.traces)
     changes = solution.errors - solution.pca.errors
     if changes.max() > negligible and changes.min() >= -negligible:
         paid = _who_pays(labels, solution.pca.errors, changes, negligible)
@@ -177,13 +165,11 @@ def _warn_of_people(
 
 def _who_pays(labels: Sequence[Any], before: Array, changes: Array, negligible: float) -> str:
     """The groups whose error rises, and by how much, the most expensive first."""
-    order = [g for g in np.argsort(-changes).tolist() if changes[g] > negligible]
-    named = [
-        f"{labels[g]!r}"
-        + (f" by {100 * changes[g] / before[g]:.3g} %" if before[g] > negligible else "")
-        + f" (from {max(float(before[g]), 0.0):.4g} to {float(before[g] + changes[g]):.4g})"
-        for g in order[:3]
-    ]
+    order, named = [g for g in np.argsort(-changes).tolist() if changes[g] > negligible], []
+    for g in order[:3]:
+        share = f" by {100 * changes[g] / before[g]:.3g} %" if before[g] > negligible else ""
+        start, end = max(float(before[g]), 0.0), float(before[g] + changes[g])
+        named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
     return f"the error rises of {', '.join(named)}{more}"
 
@@ -202,7 +188,7 @@ def warn_of_few_rows(
     if isinstance(problem, PLSProblem) or problem == PLAIN_PCA:  # for no group's sake
         return
     harmed, counts = solution.harmed, settled.moments.counts
-    before, few = solution.pca.errors, counts < FEW_ROWS
+    before, few = solution.pca.errors, counts < _FEW_ROWS
     if not few[harmed]:
         return
     least = max(_LITTLE * float(measured.traces.max()), TINY)
@@ -213,8 +199,10 @@ def warn_of_few_rows(
         return
     n, compared = counts[harmed], settled.compared
     if (compared & ~few).sum() > 1:
-        merged = "'merge' or " if counts[compared & few].sum() >= FEW_ROWS else ""
-        step = f"Pass min_group_size={FEW_ROWS} with small_groups={merged}'ignore' to leave it out."
+        merged = "'merge' or " if counts[compared & few].sum() >= _FEW_ROWS else ""
+        step = (
+            f"Pass min_group_size={_FEW_ROWS} with small_groups={merged}'ignore' to leave it out."
+        )
     else:
         step = "Collect more rows of it before you rely on the result."
     other = "another" if nobody_larger else "a larger"
@@ -231,7 +219,7 @@ def warn_of_held_out(problem: FairProblem, changes: Array, pca_errors: Array, D:
 
     ``changes`` and ``pca_errors`` are those of the groups that are compared.
     """
-    negligible = _NO_CHANGE * float(pca_errors.max())
+    negligible = parity_tolerance(pca_errors, pca_errors)
     hardly = np.maximum(_NEXT_TO_NOTHING * pca_errors, negligible)
     if (changes > hardly).any() and (changes >= -hardly).all():
         message = (

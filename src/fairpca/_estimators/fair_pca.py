@@ -167,8 +167,6 @@ class FairPCA(FairProjection):
     (300, 2)
     """
 
-    error_gap_: float
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
         "constraint": [StrOptions({"pareto", "no_worse"}), None],

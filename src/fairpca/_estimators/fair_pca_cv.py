@@ -102,14 +102,6 @@ class FairPCACV(FairPCA):
     solver: Literal["exact"] = "exact"
 
     _stop: Stop
-    stop_: float
-    held_out_group_errors_: Array
-    held_out_pca_group_errors_: Array
-    held_out_reconstruction_error_: float
-    held_out_disparity_: float
-    held_out_disparity_interval_: Array
-    held_out_changes_: Array
-    held_out_changes_interval_: Array
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from fairpca._problems.problems import PLAIN_PCA, Criterion, WorstOffProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import solve
-from fairpca._typing import Array, Center
+from fairpca._typing import Center
 
 
 class CenteredProjection(FairProjection):
@@ -29,7 +29,6 @@ class CenteredProjection(FairProjection):
     }
 
     center: Center
-    group_weights_: Array
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         if self.center == "overall":
@@ -157,8 +156,6 @@ class MinMaxPCA(CenteredProjection):
         self.eta = eta
         self.n_iter = n_iter
         self.tol = tol
-
-    group_losses_: Array
 
     def _problem(self) -> WorstOffProblem:
         eta, n_iter = float(self.eta), int(self.n_iter)

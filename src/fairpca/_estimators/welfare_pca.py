@@ -17,7 +17,7 @@ from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import solve
-from fairpca._typing import Array, Center
+from fairpca._typing import Center
 
 _INFINITE = 1e8
 
@@ -149,9 +149,6 @@ class WelfarePCA(CenteredProjection):
         self.small_groups = small_groups
         self.max_groups = max_groups
         self.tol = tol
-
-    group_explained_variance_: Array
-    welfare_: float
 
     def _problem(self) -> WelfareProblem:
         a = float(self.inequality_aversion)
