@@ -218,9 +218,11 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         Fitted attributes are kept; the moments, and with them ``partial_fit``, are not. Needs
         ``pip install "fairpca[model]"``.
         """
-        from fairpca._models.safetensors import save_model
+        from fairpca._models.safetensors import write_model
+        from fairpca._tables.atomic import replacing
 
-        save_model(self, path, self._fitted_files)
+        with replacing(path, self._fitted_files) as temporary:
+            write_model(self, temporary)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
