@@ -147,7 +147,7 @@ def read_extra(path: str | os.PathLike[str]) -> dict[str, Any]:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def _parts(model: object) -> tuple[Estimator, Array | None]:
+def _parts(model: Any) -> tuple[Estimator, Array | None]:
     """The estimator of a model, and what stands in for missing values before it."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     *before, last = steps
