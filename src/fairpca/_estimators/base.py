@@ -20,12 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._estimators.advice import (
-    warn_of_data,
-    warn_of_few_rows,
-    warn_of_group_columns,
-    warn_of_result,
-)
+from fairpca._estimators.advice import warn_of_data, warn_of_group_columns, warn_of_result
 from fairpca._estimators.projection import Projection
 from fairpca._input.checks import (
     check_group_labels,
@@ -46,7 +41,7 @@ from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import Problem, solve
 from fairpca._solvers.rank import solve_fewest_components
-from fairpca._typing import Array, Codes, Labels
+from fairpca._typing import Array, Labels
 
 Learnt = GroupMoments | ImplicitMoments
 Result = TypeVar("Result")
@@ -78,12 +73,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     max_groups: int | None = None
 
     moments_: GroupMoments
-    mean_: Array
-    scale_: Array
-    groups_: Labels
-    group_sizes_: Codes
-    small_groups_: list[Any]
-    n_features_in_: int
     feature_names_in_: Labels
     _fitted_files: Sequence[Any] = ()  # which no model may overwrite
 
@@ -445,9 +434,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         self.n_eigensolves_ = result.n_eigensolves
         for name, value in result.extras.items():
             setattr(self, name, value)
-        problem = self._problem()
-        warn_of_result(problem, result, measured, self.disparity_, self.tol, labels)
-        warn_of_few_rows(problem, result, settled, measured)
+        warn_of_result(self._problem(), result, settled, measured, self.tol)
 
 
 def alpha_of(shares: Array, weights: Array, privileged: int) -> float:
@@ -475,5 +462,4 @@ def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
 
 def _share_of(part: Array, whole: Array | float) -> Array:
     """``part / whole``, or 0 where the whole is 0."""
-    whole = np.asarray(whole)
-    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)
+    return np.divide(part, whole, out=np.zeros_like(part), where=np.greater(whole, 0))

@@ -92,6 +92,9 @@ class TargetedProjection(FairProjection):
         """Advice for a message: what leaves more directions."""
         return "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
 
+    def _problem(self) -> Problem:
+        return PLAIN_PCA  # hiding has a price of its own, which no warning is about
+
     def _are_numbers(self, fractions: Callable[[], bool]) -> bool:
         """Whether y is a target of numbers, not of classes; its values decide if need be."""
         return False
@@ -106,10 +109,9 @@ class BlindPCA(TargetedProjection):
     """Principal component analysis whose scores do not tell the groups apart.
 
     Of all projections whose scores have the same mean in every group, this one keeps the most
-    variance. So no linear rule that compares mean scores can tell the groups apart. Other
-    differences may remain: those of the covariances unless ``hide_covariances`` or
-    ``keep_covariances`` is given, and those of the shape of the distributions.
-    :mod:`fairpca.metrics` measures what is left.
+    variance. Other differences between the groups may remain: those of the covariances unless
+    ``hide_covariances`` or ``keep_covariances`` is given, and those of the shape of the
+    distributions. :mod:`fairpca.metrics` measures what is left.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -143,11 +145,11 @@ class BlindPCA(TargetedProjection):
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
         Orthonormal rows: the directions left out; none with a budget.
     mean_gap_ : float
-        Variance of the scores between the groups' means, ``tr U'BU``: the sum of
-        ``p_g |mean score of g - mean score of all|^2`` over the groups, with the group's share
-        ``p_g`` of the rows compared. For equal opportunity these are the rows of the positive
-        class, for equalised odds it is the average of all classes, weighted by their size. Zero up
-        to rounding, unless a budget allows more.
+        Variance of the scores between the groups' means: the sum of ``p_g |mean score of g - mean
+        score of all|^2`` over the groups, with the group's share ``p_g`` of the rows compared. For
+        equal opportunity these are the rows of the positive class, for equalised odds it is the
+        average of all classes, weighted by their size. Zero up to rounding, unless a budget allows
+        more.
     pca_mean_gap_ : float
         The same for plain PCA.
     alpha_ : float
@@ -277,9 +279,6 @@ class BlindPCA(TargetedProjection):
         super()._check_groups(settled)
         if self.fair is not None:
             self.fair._check_groups(settled)
-
-    def _problem(self) -> Problem:
-        return PLAIN_PCA  # hiding has a price of its own, which no warning is about
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         strata = strata_of(settled, self.notion, self.pos_label)

@@ -29,21 +29,19 @@ from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.problems import PLAIN_PCA, PLSProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
-from fairpca._solvers import Problem, solve
+from fairpca._solvers import solve
 from fairpca._typing import Array
 
 
 class FairPLS(TargetedProjection):
     """Partial least squares whose scores do not tell the groups apart.
 
-    Components that serve a target: PLS looks for directions of large covariance with y, where PCA
-    looks for large variance. Directions that tell the groups apart are left out, which narrows the
-    gap between the groups' selection rates (``"demographic_parity"``) or error rates
-    (``"equalized_odds"``) under a classifier on the scores. It is a transformer: put any classifier
-    after it. Equal means do not force equal rates; measure them with
-    :func:`fairpca.metrics.classifier_outcomes`.
-
-    The components are an orthonormal basis of the span of the SIMPLS directions.
+    PLS looks for directions of large covariance with a target y, where PCA looks for large
+    variance. Directions that tell the groups apart are left out, which narrows the gap between the
+    groups' selection rates (``"demographic_parity"``) or error rates (``"equalized_odds"``) under a
+    classifier on the scores. Equal means do not force equal rates; measure them with
+    :func:`fairpca.metrics.classifier_outcomes`. The components are an orthonormal basis of the span
+    of the SIMPLS directions [1]_.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -233,9 +231,6 @@ class FairPLS(TargetedProjection):
             )
         return target
 
-    def _problem(self) -> Problem:
-        return PLAIN_PCA  # no warning is about the price of a target
-
     def _set_result(self, settled: SettledGroups, result: Solution) -> None:
         super()._set_result(settled, result)
         warn_of_target(self.target_r2_, self.pls_target_r2_)
@@ -247,10 +242,10 @@ class FairPLS(TargetedProjection):
                 "GroupMoments.from_data for classes, or name the columns of numbers, "
                 "fit_moments(moments, target=-1)."
             )
-        target, plain_operand = target_of(settled.cells), settled.operand
+        target, raw = target_of(settled.cells), settled.operand
         notion = self.notion or "demographic_parity"
         differences = mean_differences(strata_of(settled, notion, self.pos_label))
-        variance = float(plain_operand.shares @ plain_operand.traces)
+        variance = float(raw.shares @ raw.traces)
         complement = Complement(spanned(differences, variance))
         limit = inf
         if self.notion is not None:
@@ -259,12 +254,12 @@ class FairPLS(TargetedProjection):
                 rank = self._rank_left(settled, operand, complement, rank)
         hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
         plain = PLSProblem(target, differences, complement)
-        solution = solve(replace(plain, max_mean_gap=limit), plain_operand, rank)
-        pls = solution if limit == inf else solve(plain, plain_operand, rank)
+        solution = solve(replace(plain, max_mean_gap=limit), raw, rank)
+        pls = solution if limit == inf else solve(plain, raw, rank)
         pca = solve(PLAIN_PCA, operand, rank)
 
         def r2(basis: Array) -> float:
-            C_U = np.tensordot(plain_operand.shares, plain_operand.products(basis), axes=1)
+            C_U = np.tensordot(raw.shares, raw.products(basis), axes=1)
             return target.explained(basis, basis.T @ C_U, variance)
 
         extras = {

@@ -56,7 +56,7 @@ class RobustFairPCA(FairProjection):
 
     See Also
     --------
-    FairPCA : Makes the errors of the groups equal; ``cv`` judges by held-out rows.
+    FairPCACV : Judges by rows that were not fitted to.
     MinMaxPCA : Serves the worst-off group best.
 
     References
