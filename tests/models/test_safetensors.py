@@ -251,6 +251,7 @@ NAN = float("nan")
         ("groups_", "male"),
         ("n_components_", 2),
         ("n_components_", True),
+        ("n_components_", 3.0),
         ("n_features_in_", 9.0),
         ("feature_names_in_", ["a"]),
         ("x" * 100_000, 1),

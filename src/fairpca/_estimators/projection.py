@@ -1,4 +1,4 @@
-"""What a fitted linear projection can do: scores, reconstructions and likelihood of rows."""
+"""Scores, reconstructions and likelihood of rows under a fitted linear projection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
-    """What orthonormal ``components_``, a ``mean_`` and a ``scale_`` allow."""
+    """Methods that need orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
     components_: Array
     mean_: Array
@@ -55,8 +55,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         """
         self._ready()
         check = partial(check_n_features, self.n_features_in_, method="transform")
-        how = type(self)._scores, DeviceRows.scores, encoder_of(self)
-        return self._map_rows(X, check, *how, self.n_components_)
+        how = type(self)._scores, DeviceRows.scores, encoder_of
+        return self._map_rows(X, self.n_components_, check, *how)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
@@ -84,8 +84,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
             torch, CuPy and the like.
         """
         self._ready()
-        how = type(self)._reconstruct, DeviceRows.reconstruction, _decoder_of(self)
-        return self._map_rows(X, self._check_n_scores, *how, self.n_features_in_)
+        how = type(self)._reconstruct, DeviceRows.reconstruction, _decoder_of
+        return self._map_rows(X, self.n_features_in_, self._check_n_scores, *how)
 
     def _reconstruct(self, X: Any) -> Array:
         scores = check_array(X, dtype=[np.float64, np.float32])
@@ -103,13 +103,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def _map_rows(
         self,
         X: Any,
+        width: int,
         check_width: Callable[[int], None],
         in_memory: Callable[[Self, Any], Array],
         on_device: Callable[[DeviceRows, Array, Array], Any],
-        matrix: Array,
-        width: int,
+        matrix_of: Callable[[Self], Array],
     ) -> Any:
-        """A map of rows to ``width`` columns, wherever the rows are."""
+        """Map rows to rows of ``width`` columns, wherever they are."""
         if is_dask(X):
             from fairpca._tables.dask import count_columns, map_rows
 
@@ -120,7 +120,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         if is_device_array(X):
             rows = DeviceRows(X)
             check_width(rows.n_features)
-            values = on_device(rows, matrix, self.mean_)
+            values = on_device(rows, matrix_of(self), self.mean_)
             if not np.isfinite(on_host(values)).all():
                 refuse_unusable_numbers(rows)
             return values
@@ -207,8 +207,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.
 
-        A Gaussian with variance ``explained_variance_`` along the components and
-        ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
+        The density is that of a Gaussian with variance ``explained_variance_`` along the components
+        and ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
         ``standardize`` it is the density of the raw rows too, so that both can be compared.
         """
         self._ready()
@@ -240,9 +240,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def get_covariance(self) -> Array:
         """Covariance of the raw features under the Gaussian of :meth:`score_samples`.
 
-        ``explained_variance_`` along the components and ``noise_variance_`` across them, whether
-        scores are whitened or not. With ``alpha=1`` it is that of scikit-learn's ``PCA``, which
-        counts variances twice if it whitens.
+        It does not depend on ``whiten``. With ``alpha=1`` it is that of scikit-learn's ``PCA``,
+        which counts variances twice if it whitens.
 
         Returns
         -------
@@ -348,7 +347,7 @@ def _decoder_of(projection: Projection) -> Array:
 
 
 def _units(projection: Projection) -> Array:
-    """What whitening divides scores by: standard deviations, and 1 where scores are all zero."""
+    """Divisors of whitening: standard deviations, and 1 where scores are all zero."""
     variances = projection.explained_variance_
     return np.sqrt(np.where(variances > _no_variance(projection), variances, 1.0))
 

@@ -292,7 +292,7 @@ def _described_estimator(header: dict[str, Any], path: str | os.PathLike[str]) -
 
 
 def _fault(model: Estimator, attributes: dict[str, Any]) -> str | None:
-    """What is wrong with the attributes of a model, if anything."""
+    """The first fault of the attributes of a model, in words; None if there is none."""
     for name, value in attributes.items():
         if name != "fill" and (not _FITTED.fullmatch(name) or hasattr(type(model), name)):
             return f"{_short(name)} is not an attribute of a {type(model).__name__}"
@@ -301,8 +301,8 @@ def _fault(model: Estimator, attributes: dict[str, Any]) -> str | None:
             return f"{_short(name)} must hold finite numbers below {_LARGEST:g}"
     d, r = attributes.get("n_features_in_"), attributes.get("n_components_")
     groups, names = (attributes.get(name) for name in _LABELS)
-    if type(d) is not int or not isinstance(groups, list):
-        return "n_features_in_ must be a number and groups_ a list of labels"
+    if type(d) is not int or type(r or 0) is not int or not isinstance(groups, list):
+        return "n_features_in_ and n_components_ must be numbers, and groups_ a list of labels"
     if names is not None and not (isinstance(names, list) and len(names) == d):
         return f"feature_names_in_ must be a list of {d} names"
     sizes = {"r": r, "d": d, "k": len(groups)}
@@ -312,7 +312,7 @@ def _fault(model: Estimator, attributes: dict[str, Any]) -> str | None:
         if value is None:
             return f"{name} is missing"
         if axes and not (isinstance(value, np.ndarray) and value.shape == shape):
-            return f"{name} must be an array of shape {shape}, but is {_short(value)}"
+            return f"{name} must be an array of shape {_short(shape)}, but is {_short(value)}"
     if not (attributes["scale_"] > 1 / _LARGEST).all():
         return "scale_ must be positive"
     U = attributes.get("components_", np.zeros((0, 0)))
