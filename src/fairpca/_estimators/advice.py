@@ -165,7 +165,7 @@ def _who_pays(labels: Sequence[Any], before: Array, changes: Array, negligible: 
         start, end = max(float(before[g]), 0.0), float(before[g] + changes[g])
         named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
-    return f"the error rises of {', '.join(named)}{more}"
+    return f"the error rises for {', '.join(named)}{more}"
 
 
 def _cheaper(problem: FairProblem) -> str:
