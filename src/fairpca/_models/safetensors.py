@@ -199,7 +199,7 @@ def _contents(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, 
     for name, value in vars(estimator).items():
         if not _FITTED.fullmatch(name) or name == "moments_" or is_dataclass(value):
             continue  # moments are large, and a dataclass is a whole front of other projections
-        if isinstance(value, np.ndarray) and value.dtype.kind in "fi" and name not in _LABELS:
+        if name not in _LABELS and isinstance(value, np.ndarray) and value.dtype.kind in "fi":
             arrays[name] = np.ascontiguousarray(value)
         else:
             attributes[name] = _to_json(name, value)
