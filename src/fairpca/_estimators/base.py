@@ -1,29 +1,27 @@
 """Fitting, shared by the estimators: learn the moments, solve the problem, publish the result.
 
-A subclass says what its problem is (:meth:`FairProjection._problem`). The parts of the package that
-fit many times to the same moments (the audit, the plots) call :meth:`FairProjection._settle`, which
-gives the groups to compare, and :meth:`FairProjection._fit_settled`.
+:class:`GroupEstimator` learns the moments, and reads and writes files. What is solved, and which
+fitted attributes follow, is up to its subclasses: :class:`FairProjection` looks for a subspace.
+``tradeoff_path`` and the plots call ``_settle``, which gives the groups to compare.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import sys
+from collections.abc import Sequence
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._estimators.advice import (
-    warn_of_data,
-    warn_of_few_rows,
-    warn_of_group_columns,
-    warn_of_result,
-)
-from fairpca._estimators.streaming import StreamedProjection
+from fairpca._estimators.advice import warn_of_data, warn_of_group_columns, warn_of_result
+from fairpca._estimators.projection import Projection
 from fairpca._input.checks import (
     check_group_labels,
     check_same_order,
@@ -46,39 +44,37 @@ from fairpca._solvers.rank import solve_fewest_components
 from fairpca._typing import Array, Labels
 
 Learnt = GroupMoments | ImplicitMoments
+Result = TypeVar("Result")
 
 
-class FairProjection(StreamedProjection):
-    """Base of the estimators: a linear projection fitted to the moments of groups."""
+class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
+    """Base of all estimators: whatever is found from the moments of groups.
+
+    A subclass says how the result is found (``_solve``) and which fitted attributes it gives
+    (``_set_result``).
+    """
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
     __metadata_request__partial_fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="neither"),
-            None,
-        ],
         "standardize": ["boolean"],
-        "normalize": ["boolean"],
-        "whiten": ["boolean"],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "max_groups": [Interval(Integral, 2, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="left")],
     }
+    #: Shapes of the numbers that a model file must hold: r components, d features, k groups.
+    _saved_shapes: ClassVar[dict[str, str]] = {"mean_": "d", "scale_": "d", "group_sizes_": "k"}
 
-    moments_: GroupMoments
-    feature_names_in_: Labels
-    # Parameters; the last four stand in for those that an estimator of two groups lacks.
-    n_components: int | float | None
+    # Parameters; the last three stand in for those that an estimator of two groups lacks.
     standardize: bool
-    normalize: bool
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     max_groups: int | None = None
-    tol: float = math.inf
+
+    moments_: GroupMoments
+    feature_names_in_: Labels
+    _fitted_files: Sequence[Any] = ()  # which no model may overwrite
 
     def fit(
         self,
@@ -89,7 +85,7 @@ class FairProjection(StreamedProjection):
         sample_weight: Any = None,
         **unknown: Any,
     ) -> Self:
-        """Find the projection for the rows of X.
+        """Fit to the rows of X.
 
         Parameters
         ----------
@@ -113,10 +109,10 @@ class FairProjection(StreamedProjection):
         """
         self._check_params()
         rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight, unknown)
-        moments, settled = self._learn_and_settle(rows, y, groups, sample_weight)
-        solution = self._solve(settled)
+        moments, settled = self._learn(rows, y, groups, sample_weight)
+        result = self._solve(settled)
         self._remember_features(X, settled.moments)
-        return self._publish(moments, settled, solution)
+        return self._publish(moments, settled, result)
 
     def partial_fit(
         self,
@@ -130,13 +126,13 @@ class FairProjection(StreamedProjection):
         """Add the rows of X to those seen before, and fit to all of them; arguments as for `fit`.
 
         A block may hold a single group. As long as the rows seen so far allow no fit (one group
-        only, fewer rows than components) there is no projection, and using it says why. Each call
+        only, fewer rows than components) there is no result, and using it says why. Each call
         solves; to add very many blocks, use :meth:`GroupMoments.update` and then
         :meth:`fit_moments`.
         """
         self._check_params()
         first = "moments_" not in vars(self)
-        if first and "components_" in vars(self):
+        if first and "groups_" in vars(self):
             raise ValueError(
                 f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
                 "features at once) and cannot be updated; call fit, or partial_fit on a new object."
@@ -147,21 +143,21 @@ class FairProjection(StreamedProjection):
             "partial_fit", X, y, sensitive_features, sample_weight, unknown
         )
         moments = GroupMoments() if first else copy(self.moments_)
-        self._update(moments, rows, y, groups, sample_weight)
+        moments.update(rows, groups, sample_weight, self._target(y, "partial_fit", moments))
         try:
             settled = self._settle(moments)
-            solution = self._solve(settled)
+            result = self._solve(settled)
         except ValueError:  # more rows may help; _ready raises it again if they do not come
             self._forget()
             self.moments_ = moments
         else:
-            self._publish(moments, settled, solution)
+            self._publish(moments, settled, result)
         if first:
             self._remember_features(X, moments)
         return self
 
     def fit_moments(self, moments: GroupMoments) -> Self:
-        """Find the projection from moments accumulated elsewhere.
+        """Fit to moments accumulated elsewhere.
 
         Parameters
         ----------
@@ -178,72 +174,78 @@ class FairProjection(StreamedProjection):
                 f"fit_moments needs GroupMoments, got {type(moments).__name__}; "
                 "make them with GroupMoments.from_data(X, groups)."
             )
-        return self._fit_settled(moments, self._settle(moments))
-
-    def _fit_settled(self, moments: GroupMoments, settled: SettledGroups) -> Self:
-        """Find the projection for groups that :meth:`_settle` has prepared."""
-        solution = self._solve(settled)
+        settled = self._settle(moments)
+        result = self._solve(settled)
         self._remember_features(None, settled.moments)
-        return self._publish(copy(moments), settled, solution)
+        return self._publish(copy(moments), settled, result)
 
-    def fit_transform(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: Any = None,
-        **unknown: Any,
-    ) -> Any:
-        """Fit to X and return its scores; arguments as for :meth:`fit`."""
-        return self.fit(
-            X, y, sensitive_features=sensitive_features, sample_weight=sample_weight, **unknown
-        ).transform(X)
+    def fit_files(
+        self, data: Any, *, sensitive_features: str | Sequence[str], **options: Any
+    ) -> Self:
+        """Fit to the rows of files or of a query, read once in constant memory.
 
-    def _settle(self, moments: Learnt) -> SettledGroups:
-        """The groups to compare, standardised if that was asked for."""
-        settled = self._settle_groups(moments)
-        return settled.standardized() if self.standardize else settled
+        Parameters
+        ----------
+        data, sensitive_features, **options
+            Those of :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
+            that look at it.
 
-    def _settle_groups(self, moments: Learnt) -> SettledGroups:
-        """Apply ``small_groups``, and check that the groups that remain can be compared."""
-        settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
-        labels, compared = settled.moments.groups, settled.compared
-        check_group_labels(labels[compared], settled.moments.counts[compared], self.max_groups)
-        check_several_groups(labels[compared].tolist(), int(moments.counts.sum()))
-        self._check_groups(labels.tolist())
-        return settled
+        Returns
+        -------
+        self
+        """
+        from fairpca._tables.read import input_paths
+
+        self._check_params()
+        self._fit_files(data, {"sensitive_features": sensitive_features, **options})
+        self._fitted_files = input_paths(data)
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a safetensors file; see :func:`fairpca.load_model`.
+
+        Fitted attributes are kept; the moments, and with them ``partial_fit``, are not. Needs
+        ``pip install "fairpca[model]"``.
+        """
+        from fairpca._models.safetensors import write_model
+        from fairpca._tables.atomic import replacing
+
+        with replacing(path, self._fitted_files) as temporary:
+            write_model(self, temporary)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an estimator written by :meth:`save`; nothing in the file is ever executed."""
+        from fairpca._models.safetensors import load_model
+
+        model = load_model(path)
+        if not isinstance(model, cls):
+            raise ValueError(
+                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
+                "read it with fairpca.load_model(path)."
+            )
+        return model
 
     # -- what a subclass says ----------------------------------------------------------------------
 
-    def _problem(self) -> Problem:
-        """What is minimised."""
+    def _solve(self, settled: SettledGroups) -> Result:
+        """The second step of a fit."""
         raise NotImplementedError
 
-    def _walk_from_pca(self) -> Problem:
-        """The problem whose price the warnings measure against PCA."""
-        return self._problem()
+    def _set_result(self, settled: SettledGroups, result: Result) -> None:
+        """Set the fitted attributes that follow from the result, and warn about it."""
+        raise NotImplementedError
 
-    def _learn_and_settle(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Learnt, SettledGroups]:
-        """The moments of the rows, and the groups to compare."""
-        moments = self._learn(X, y, groups, sample_weight)
-        return moments, self._settle(moments)
-
-    def _learn(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> Learnt:
-        """The first step of ``fit``; y is for estimators that use it."""
-        return learn(X, groups, sample_weight)
-
-    def _update(
-        self, moments: GroupMoments, X: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> None:
-        """The first step of ``partial_fit``: add rows to the moments."""
-        moments.update(X, groups, sample_weight)
+    def _check_groups(self, settled: SettledGroups) -> None:
+        """Refuse groups that this estimator, with its parameters, cannot compare."""
 
     def _needs_outcomes(self) -> bool:
         """Whether ``fit`` needs y."""
         return False
+
+    def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
+        """The y to learn from; ``before`` are the moments that ``partial_fit`` adds to."""
+        return None
 
     def _check_params(self) -> None:
         """Validate the parameters."""
@@ -256,112 +258,7 @@ class FairProjection(StreamedProjection):
                     f"{type(self).__name__}({name}={int(value)})."
                 )
 
-    def _check_groups(self, labels: list[Any]) -> None:
-        """Refuse groups that this estimator, with its parameters, cannot compare."""
-
-    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
-        return solve(self._problem(), operand, rank, self.tol)
-
-    # -- solving -----------------------------------------------------------------------------------
-
-    def _solve(self, settled: SettledGroups) -> Solution:
-        """Decide on the rank, and solve."""
-        operand = settled.measured(self.normalize)
-        n, d = int(settled.moments.counts.sum()), operand.n_features
-        limit, wanted = min(n, d), self.n_components
-        if operand.compact.matrices is None and not isinstance(wanted, Integral):
-            raise ValueError(
-                f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
-                "so many features pass an integer, for example n_components=20."
-            )
-        if isinstance(wanted, float):
-            return solve_fewest_components(
-                operand, wanted, partial(self._solve_rank, settled, operand)
-            )
-        if wanted is not None and wanted > limit:
-            raise ValueError(
-                f"n_components={wanted} is more than the data allow: with n_samples = {n} and "
-                f"n_features = {d} pass an integer from 1 to {limit}, a fraction between 0 and "
-                "1, or None."
-            )
-        return self._solve_rank(settled, operand, limit if wanted is None else int(wanted))
-
-    # -- publishing --------------------------------------------------------------------------------
-
-    def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
-        """Set the fitted attributes, and warn of what must not be overlooked."""
-        self._forget()
-        if isinstance(moments, GroupMoments):  # the other kind would keep X alive
-            self.moments_ = moments
-        measured = settled.measured(self.normalize)
-        self._set_projection(settled, solution)
-        self._set_errors(settled, measured, solution)
-        for name, value in solution.extras.items():
-            setattr(self, name, value)
-        problem = self._walk_from_pca()
-        labels = self.groups_.tolist()
-        warn_of_result(problem, solution, measured, self.disparity_, self.tol, labels)
-        warn_of_few_rows(problem, solution, settled, measured)
-        warn_of_data(settled.moments)
-        return self
-
-    def _forget(self) -> None:
-        """Remove the results of an earlier fit."""
-        kept = ("n_features_in_", "feature_names_in_")
-        for name in [n for n in vars(self) if n.endswith("_") and n not in kept]:
-            delattr(self, name)
-
-    def _set_projection(self, settled: SettledGroups, solution: Solution) -> None:
-        """Set components, mean, scale and variances."""
-        operand = settled.operand
-        components, variances = _principal_basis(operand, solution.basis)
-        r, d = components.shape
-        n = int(settled.moments.counts.sum())
-        total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
-        rest = max(total - float(variances.sum()), 0.0)
-        self.components_ = components
-        self.scale_ = np.ones(d) if settled.scale is None else settled.scale
-        self.mean_ = settled.moments.mean * self.scale_
-        self.n_components_ = r
-        self.explained_variance_ = variances * unbiased
-        self.explained_variance_ratio_ = _share_of(variances, total)
-        self.noise_variance_ = rest * unbiased / (d - r) if r < d else 0.0
-
-    def _set_errors(self, settled: SettledGroups, measured: Operand, solution: Solution) -> None:
-        """Set the figures of the groups; ``measured`` is what was solved for."""
-        errors = np.maximum(solution.errors, 0.0)
-        pca_errors = np.maximum(solution.pca.errors, 0.0)
-        labels = settled.moments.groups.tolist()
-        self.groups_ = settled.moments.groups
-        self.group_sizes_ = settled.moments.counts
-        self.small_groups_ = settled.small
-        self.group_errors_ = errors
-        self.group_explained_variance_ratio_ = 1.0 - _share_of(errors, measured.traces)
-        self.reconstruction_error_ = float(measured.shares @ errors)
-        self.disparity_ = float(
-            disparity(solution.errors, settled.compared, solution.harmed, solution.privileged)
-        )
-        self.privileged_group_: Any = labels[solution.privileged]
-        self.harmed_group_: Any = labels[solution.harmed]
-        self.pca_group_errors_ = pca_errors
-        self.pca_reconstruction_error_ = float(measured.shares @ pca_errors)
-        self.alpha_ = solution.alpha
-        self.duality_gap_ = max(solution.gap, 0.0)  # rounding can make it negative
-        self.status_ = str(solution.status)
-        self.n_eigensolves_ = solution.n_eigensolves
-
-    def _ready(self) -> None:
-        """Refuse an estimator that is not fitted; after ``partial_fit``, say what is missing."""
-        if "moments_" in vars(self) and "components_" not in vars(self):
-            self._check_params()
-            self._fit_settled(self.moments_, self._settle(self.moments_))
-        check_is_fitted(self)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Fitted: there is a projection, or ``partial_fit`` has begun to learn one."""
-        return "components_" in vars(self) or "moments_" in vars(self)
-
-    # -- what the user passed ----------------------------------------------------------------------
+    # -- learning ----------------------------------------------------------------------------------
 
     def _rows_of(
         self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any, unknown: dict[str, Any]
@@ -375,13 +272,34 @@ class FairProjection(StreamedProjection):
         if is_dask(X) or is_dask(groups):
             return X, groups
         rows = as_rows(X)
-        if method == "fit":
+        if method == "partial_fit":  # a block says little about the labels of all rows
+            coded = encode_few_groups(groups, rows.n_rows, max_groups=sys.maxsize)
+        else:
             least = 1 if self.small_groups == "error" else self.min_group_size
             coded = encode_few_groups(groups, rows.n_rows, self.max_groups, least)
-        else:  # a block says little about the labels of all rows
-            coded = encode_few_groups(groups, rows.n_rows, max_groups=sys.maxsize)
         warn_of_group_columns(rows, coded.codes, len(coded.labels))
         return rows, coded
+
+    def _learn(
+        self, rows: Any, y: Any, groups: Any, sample_weight: Any
+    ) -> tuple[Learnt, SettledGroups]:
+        """The moments of the rows, and the groups to compare."""
+        moments = learn(rows, groups, sample_weight, self._target(y, "fit"))
+        return moments, self._settle(moments)
+
+    def _settle(self, moments: Learnt) -> SettledGroups:
+        """The groups to compare: small ones merged or left out, columns standardised if asked."""
+        settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
+        labels, compared = settled.moments.groups, settled.compared
+        check_group_labels(labels[compared], settled.moments.counts[compared], self.max_groups)
+        check_several_groups(labels[compared].tolist(), int(moments.counts.sum()))
+        self._check_groups(settled)
+        return settled.standardized() if self.standardize else settled
+
+    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
+        self.fit_moments(GroupMoments.from_files(data, **options))
+
+    # -- publishing --------------------------------------------------------------------------------
 
     def _remember_features(self, X: Any, moments: Learnt) -> None:
         """Set number and names of the columns: as scikit-learn sees X, or without X by moments."""
@@ -394,6 +312,129 @@ class FairProjection(StreamedProjection):
         if moments.feature_names is not None:
             names = moments.feature_names[: self.n_features_in_]
             self.feature_names_in_ = np.asarray(names, dtype=object)
+
+    def _publish(self, moments: Learnt, settled: SettledGroups, result: Result) -> Self:
+        """Set the fitted attributes, and warn of what must not be overlooked."""
+        self._forget()
+        if isinstance(moments, GroupMoments):  # the other kind would keep X alive
+            self.moments_ = moments
+        known = settled.moments
+        self.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
+        self.mean_ = known.mean * self.scale_
+        self.groups_, self.group_sizes_ = known.groups, known.counts
+        self.small_groups_ = settled.small
+        self._set_result(settled, result)
+        warn_of_data(known)
+        return self
+
+    def _forget(self) -> None:
+        """Remove the results of an earlier fit."""
+        kept = ("n_features_in_", "feature_names_in_")
+        for name in [n for n in vars(self) if n.endswith("_") and n not in kept]:
+            delattr(self, name)
+
+    def _ready(self) -> None:
+        """Refuse an estimator that is not fitted; after ``partial_fit``, say what is missing."""
+        if "moments_" in vars(self) and "groups_" not in vars(self):
+            self.fit_moments(self.moments_)
+        check_is_fitted(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a result, or ``partial_fit`` has begun to learn one."""
+        return "groups_" in vars(self) or "moments_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class FairProjection(Projection, GroupEstimator[Solution]):
+    """Base of the estimators that project onto components, for which they solve a problem."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GroupEstimator._parameter_constraints,
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            None,
+        ],
+        "normalize": ["boolean"],
+        "whiten": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+    _saved_shapes: ClassVar[dict[str, str]] = {
+        **GroupEstimator._saved_shapes,
+        "components_": "rd",
+        **dict.fromkeys(("explained_variance_", "explained_variance_ratio_"), "r"),
+        **dict.fromkeys(("group_errors_", "pca_group_errors_"), "k"),
+        "group_explained_variance_ratio_": "k",
+        **dict.fromkeys(("noise_variance_", "disparity_"), ""),
+        **dict.fromkeys(("reconstruction_error_", "pca_reconstruction_error_"), ""),
+    }
+
+    n_components: int | float | None
+    normalize: bool
+    tol: float = math.inf  # where it is no parameter
+
+    def _problem(self) -> Problem:
+        """The problem whose price, against PCA, the warnings are about."""
+        raise NotImplementedError
+
+    def _solve(self, settled: SettledGroups) -> Solution:
+        """Decide on the rank, and solve."""
+        operand = settled.measured(self.normalize)
+        n, d = int(settled.moments.counts.sum()), operand.n_features
+        limit, wanted = min(n, d), self.n_components
+        if operand.compact.matrices is None and not isinstance(wanted, Integral):
+            raise ValueError(
+                f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
+                "so many features pass an integer, for example n_components=20."
+            )
+        if isinstance(wanted, float):
+            solve_rank = partial(self._solve_rank, settled, operand)
+            return solve_fewest_components(operand, wanted, solve_rank)
+        if wanted is not None and wanted > limit:
+            raise ValueError(
+                f"n_components={wanted} is more than the data allow: with n_samples = {n} and "
+                f"n_features = {d} pass an integer from 1 to {limit}, a fraction between 0 and "
+                "1, or None."
+            )
+        return self._solve_rank(settled, operand, limit if wanted is None else int(wanted))
+
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        """Solve with this number of components."""
+        return solve(self._problem(), operand, rank, self.tol)
+
+    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
+        """Set components, variances and the figures of the groups, and warn."""
+        operand, measured = settled.operand, settled.measured(self.normalize)
+        n, labels = int(settled.moments.counts.sum()), settled.moments.groups.tolist()
+        total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
+        self.components_, variances = _principal_basis(operand, result.basis)
+        r, d = self.components_.shape
+        rest = max(total - float(variances.sum()), 0.0)
+        self.n_components_ = r
+        self.explained_variance_ = variances * unbiased
+        self.explained_variance_ratio_ = _share_of(variances, total)
+        self.noise_variance_ = rest * unbiased / (d - r) if r < d else 0.0
+
+        sides = settled.compared, result.harmed, result.privileged
+        self.group_errors_ = np.maximum(result.errors, 0.0)
+        self.group_explained_variance_ratio_ = 1.0 - _share_of(self.group_errors_, measured.traces)
+        self.reconstruction_error_ = float(measured.shares @ self.group_errors_)
+        self.disparity_ = float(disparity(result.errors, *sides))
+        self.harmed_group_: Any = labels[result.harmed]
+        self.privileged_group_: Any = labels[result.privileged]
+        self.pca_group_errors_ = np.maximum(result.pca.errors, 0.0)
+        self.pca_reconstruction_error_ = float(measured.shares @ self.pca_group_errors_)
+        self.alpha_ = result.alpha
+        self.duality_gap_ = max(result.gap, 0.0)  # rounding can make it negative
+        self.status_ = str(result.status)
+        self.n_eigensolves_ = result.n_eigensolves
+        for name, value in result.extras.items():
+            setattr(self, name, value)
+        warn_of_result(self._problem(), result, settled, measured, self.tol)
 
 
 def alpha_of(shares: Array, weights: Array, privileged: int) -> float:
@@ -421,5 +462,4 @@ def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
 
 def _share_of(part: Array, whole: Array | float) -> Array:
     """``part / whole``, or 0 where the whole is 0."""
-    whole = np.asarray(whole)
-    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)
+    return np.divide(part, whole, out=np.zeros_like(part), where=np.greater(whole, 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
@@ -100,16 +100,7 @@ class FairPCACV(FairPCA):
 
     alpha: None = None
     solver: Literal["exact"] = "exact"
-
     _stop: Stop
-    stop_: float
-    held_out_group_errors_: Array
-    held_out_pca_group_errors_: Array
-    held_out_reconstruction_error_: float
-    held_out_disparity_: float
-    held_out_disparity_interval_: Array
-    held_out_changes_: Array
-    held_out_changes_interval_: Array
 
     def __init__(
         self,
@@ -142,15 +133,15 @@ class FairPCACV(FairPCA):
         self.max_groups = max_groups
         self.tol = tol
 
-    def _learn_and_settle(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any
+    def _learn(
+        self, rows: Any, y: Any, groups: Any, sample_weight: Any
     ) -> tuple[Learnt, SettledGroups]:
         if self.cv is None:
             raise ValueError(
                 "cv=None has no folds to choose the stop by; pass for example cv=10, or use "
                 f"FairPCA({self.n_components})."
             )
-        moments, *others = learn_repeats(X, groups, sample_weight, self.cv, self.random_state)
+        moments, *others = learn_repeats(rows, groups, sample_weight, self.cv, self.random_state)
         return moments, self._settle(moments).with_repeats(others)
 
     @property
@@ -158,31 +149,51 @@ class FairPCACV(FairPCA):
         """Not offered: the stop is chosen when all rows are known."""
         raise AttributeError(
             "FairPCACV has no partial_fit, because the stop is chosen when all rows are known; add "
-            "blocks to moments, moments.update(X, groups, folds=10), and call "
-            "fit_moments(moments), or use FairPCA."
+            "blocks to moments, moments.update(X, groups, folds=10), and call fit_moments(moments)."
         )
 
-    def _fold_options(self) -> dict[str, Any]:
+    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
         if not isinstance(self.cv, Integral):
             raise needs_all_rows(self.cv)
         rule = fold_rule(self.cv, self.random_state)
-        return {"folds": rule.n_folds, "fold_seed": rule.salt}
+        super()._fit_files(data, options | {"folds": rule.n_folds, "fold_seed": rule.salt})
 
-    def _settle_groups(self, moments: Learnt) -> SettledGroups:
-        settled = super()._settle_groups(moments)
+    def _check_groups(self, settled: SettledGroups) -> None:
         check_folds_of(settled, self.cv)
-        return settled
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         solution, stop = solve_by_folds(
             self._problem(), LeaveOut(settled), operand, rank, self.normalize, self.tol
         )
-        return replace(solution, extras={**solution.extras, **_held_out_attributes(stop)})
+        held_out, totals = stop.honest, stop.honest.totals
+        disparity = disparity_interval(held_out, 1, stop.curve.sides)
+        changes = held_out.interval(lambda totals: totals.changes[1])
+        extras = {
+            **solution.extras,
+            "_stop": stop,
+            "stop_": stop.stop,
+            "held_out_group_errors_": totals.group_errors[1],
+            "held_out_pca_group_errors_": totals.group_errors[PCA],
+            "held_out_reconstruction_error_": float(totals.overall[1]),
+            "held_out_disparity_": float(disparity.estimate),
+            "held_out_disparity_interval_": disparity.ends,
+            "held_out_changes_": changes.estimate,
+            # An error cannot fall by more than all of it.
+            "held_out_changes_interval_": changes.clipped(-totals.group_errors[PCA]).ends,
+        }
+        return replace(solution, extras=extras)
+
+    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
+        super()._set_result(settled, result)
+        curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
+        changes = curve.totals.changes[chosen, compared]
+        errors = curve.totals.group_errors[PCA, compared]
+        warn_of_held_out(self._problem(), changes, errors, float(curve.disparity[chosen]))
 
     def fold_components(
         self, moments: GroupMoments, pairs: Sequence[tuple[GroupMoments, GroupMoments]] = ()
     ) -> Iterator[Array]:
-        """For an audit: the components of each fold, at the stop that the other folds choose.
+        """Yield the components of each fold, at the stop that the other folds choose.
 
         ``moments`` are those that this estimator was fitted to, by fold; ``pairs`` are the moments
         of the rows fitted to and left out, where every fold has a space of its own.
@@ -199,30 +210,3 @@ class FairPCACV(FairPCA):
         given = GivenFolds(own_spaces, folds.odds, folds.repeats) if pairs else folds
         for _, bases in CrossFit(given, walk, rank, self.normalize).projections(self._stop):
             yield bases[1].T
-
-    def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
-        super()._publish(moments, settled, solution)
-        curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
-        changes, errors = curve.totals.changes[chosen], curve.totals.group_errors[PCA]
-        D = float(curve.disparity[chosen])
-        warn_of_held_out(self._problem(), changes[compared], errors[compared], D)
-        return self
-
-
-def _held_out_attributes(stop: Stop) -> dict[str, Any]:
-    """Fitted attributes of an estimator that ends at this stop."""
-    held_out, totals = stop.honest, stop.honest.totals
-    disparity = disparity_interval(held_out, 1, stop.curve.sides)
-    changes = held_out.interval(lambda totals: totals.changes[1])
-    return {
-        "_stop": stop,
-        "stop_": stop.stop,
-        "held_out_group_errors_": totals.group_errors[1],
-        "held_out_pca_group_errors_": totals.group_errors[PCA],
-        "held_out_reconstruction_error_": float(totals.overall[1]),
-        "held_out_disparity_": float(disparity.estimate),
-        "held_out_disparity_interval_": disparity.ends,
-        "held_out_changes_": changes.estimate,
-        # An error cannot fall by more than all of it.
-        "held_out_changes_interval_": changes.clipped(-totals.group_errors[PCA]).ends,
-    }

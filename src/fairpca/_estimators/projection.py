@@ -1,44 +1,44 @@
-"""Scores, reconstructions, likelihood and files of a fitted linear projection."""
+"""Scores, reconstructions and likelihood of rows under a fitted linear projection."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite, refuse_unusable_numbers
 from fairpca._typing import Array, Codes
 
+if TYPE_CHECKING:
+    from fairpca._tables.files import FileFormat
 
-class Projection(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
-    """Base of the estimators: orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
+
+class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
+    """Methods that need orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
     components_: Array
     mean_: Array
     scale_: Array
     explained_variance_: Array
-    noise_variance_: float
+    n_components_: int
     n_features_in_: int
     group_sizes_: Codes
-    standardize: bool
     whiten: bool = False  # where it is no parameter
-    _fitted_files: Sequence[Any] = ()  # which no model is saved to
+    _ready: Callable[[], None]
 
     def transform(self, X: Any) -> Any:
         """Project X onto the components.
@@ -54,17 +54,9 @@ class Projection(
             arrays and data frames; an array like X for arrays of torch, CuPy and the like.
         """
         self._ready()
-        if is_dask(X):
-            from fairpca._tables.dask import count_columns, map_rows
-
-            check_n_features(self.n_features_in_, count_columns(X), "transform")
-            width = self._n_features_out
-            return map_rows(X, partial(_on_block, self._without_moments()._scores, width), width)
-        if is_device_array(X):
-            rows = DeviceRows(X)
-            check_n_features(self.n_features_in_, rows.n_features, "transform")
-            return _finite(rows.scores(encoder_of(self), self.mean_), rows)
-        return self._scores(X)
+        check = partial(check_n_features, self.n_features_in_, method="transform")
+        how = type(self)._scores, DeviceRows.scores, encoder_of
+        return self._map_rows(X, self.n_components_, check, *how)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
@@ -92,18 +84,8 @@ class Projection(
             torch, CuPy and the like.
         """
         self._ready()
-        if is_dask(X):
-            from fairpca._tables.dask import count_columns, map_rows
-
-            self._check_n_scores(count_columns(X))
-            width = self.n_features_in_
-            work = partial(_on_block, self._without_moments()._reconstruct, width)
-            return map_rows(X, work, width)
-        if is_device_array(X):
-            rows = DeviceRows(X)
-            self._check_n_scores(rows.n_features)
-            return _finite(rows.reconstruction(_decoder_of(self), self.mean_), rows)
-        return self._reconstruct(X)
+        how = type(self)._reconstruct, DeviceRows.reconstruction, _decoder_of
+        return self._map_rows(X, self.n_features_in_, self._check_n_scores, *how)
 
     def _reconstruct(self, X: Any) -> Array:
         scores = check_array(X, dtype=[np.float64, np.float32])
@@ -112,18 +94,121 @@ class Projection(
         return rows.astype(scores.dtype, copy=False)
 
     def _check_n_scores(self, given: int) -> None:
-        r = self._n_features_out
-        if given != r:
+        if given != self.n_components_:
             raise ValueError(
-                f"inverse_transform needs the {r} scores that transform gives for each row, "
-                f"got X with {given} columns."
+                f"inverse_transform needs the {self.n_components_} scores that transform gives for "
+                f"each row, got X with {given} columns."
             )
+
+    def _map_rows(
+        self,
+        X: Any,
+        width: int,
+        check_width: Callable[[int], None],
+        in_memory: Callable[[Self, Any], Array],
+        on_device: Callable[[DeviceRows, Array, Array], Any],
+        matrix_of: Callable[[Self], Array],
+    ) -> Any:
+        """Map rows to rows of ``width`` columns, wherever they are."""
+        if is_dask(X):
+            from fairpca._tables.dask import count_columns, map_rows
+
+            check_width(count_columns(X))
+            twin = copy(self)  # small enough to be sent to workers
+            twin.__dict__.pop("moments_", None)
+            return map_rows(X, partial(_on_block, partial(in_memory, twin), width), width)
+        if is_device_array(X):
+            rows = DeviceRows(X)
+            check_width(rows.n_features)
+            values = on_device(rows, matrix_of(self), self.mean_)
+            if not np.isfinite(on_host(values)).all():
+                refuse_unusable_numbers(rows)
+            return values
+        return in_memory(self, X)
+
+    def transform_files(
+        self,
+        data: Any,
+        output: str | os.PathLike[str],
+        *,
+        features: Sequence[str] | None = None,
+        keep: str | Sequence[str] = (),
+        drop_missing: bool = False,
+        query: str | None = None,
+        file_format: FileFormat | None = None,
+        encoding: str | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> Path:
+        """Write the scores of the rows of files or of a query to a file, in row order.
+
+        Parameters
+        ----------
+        data : str, path or list of them
+            As for :meth:`fit_files`.
+        output : str or path
+            Ends in ``.parquet``, ``.csv`` or ``.tsv``. Appears, or replaces an older file, only
+            when it is complete. In text files cells that a spreadsheet would take for a formula
+            get an apostrophe in front.
+        features : list of str, optional
+            By default the features of the fit, by name.
+        keep : str or list of str, optional
+            Columns to write in front of the scores, such as row identifiers.
+        drop_missing, query, file_format, encoding, progress
+            As for :meth:`fit_files`.
+
+        Returns
+        -------
+        Path
+            ``output``.
+        """
+        from fairpca._tables.column_roles import choose_roles
+        from fairpca._tables.read import open_table
+        from fairpca._tables.write import write_scores
+
+        names = self.get_feature_names_out().tolist()
+        features = getattr(self, "feature_names_in_", None) if features is None else features
+        table = open_table(data, query=query, file_format=file_format, encoding=encoding)
+        roles, _ = choose_roles(table, features=features, keep=keep)
+        check_n_features(self.n_features_in_, len(roles.features), "transform_files")
+        roles = replace(roles, drop_missing=drop_missing)
+        write_scores(table, roles, output, names, encoder_of(self), self.mean_, progress=progress)
+        return Path(output)
+
+    def transform_spark(
+        self,
+        frame: Any,
+        *,
+        features: Sequence[str] | None = None,
+        keep: str | Sequence[str] = (),
+        drop_missing: bool = False,
+    ) -> Any:
+        """Scores of the rows of a Spark data frame, as another one, computed by its workers.
+
+        Parameters
+        ----------
+        frame : pyspark.sql.DataFrame
+        features, keep
+            As for :meth:`transform_files`.
+        drop_missing : bool, default=False
+            Leave out rows with missing values; otherwise they are an error.
+
+        Returns
+        -------
+        pyspark.sql.DataFrame
+            Not yet computed.
+        """
+        from fairpca._tables.spark import map_scores
+
+        names = self.get_feature_names_out().tolist()
+        features = getattr(self, "feature_names_in_", None) if features is None else features
+        model = encoder_of(self), self.mean_
+        return map_scores(frame, features, keep, drop_missing, names, *model)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.
 
-        A Gaussian with variance ``explained_variance_`` along the components and
-        ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
+        The density is that of a Gaussian with variance ``explained_variance_`` along the components
+        and ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
         ``standardize`` it is the density of the raw rows too, so that both can be compared.
         """
         self._ready()
@@ -155,9 +240,8 @@ class Projection(
     def get_covariance(self) -> Array:
         """Covariance of the raw features under the Gaussian of :meth:`score_samples`.
 
-        ``explained_variance_`` along the components and ``noise_variance_`` across them, whether
-        scores are whitened or not. With ``alpha=1`` it is that of scikit-learn's ``PCA``, which
-        counts variances twice if it whitens.
+        It does not depend on ``whiten``. With ``alpha=1`` it is that of scikit-learn's ``PCA``,
+        which counts variances twice if it whitens.
 
         Returns
         -------
@@ -170,8 +254,7 @@ class Projection(
     def get_precision(self) -> Array:
         """Inverse of :meth:`get_covariance`.
 
-        An error if there is none, because the data do not vary along a component or across all of
-        them.
+        An error if the data do not vary along a component, or not across them.
 
         Returns
         -------
@@ -203,29 +286,6 @@ class Projection(
         n = int(self.group_sizes_.sum())
         return np.asarray(np.sqrt(self.explained_variance_ * (n - 1)))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted projection to a safetensors file; see :func:`fairpca.load_model`.
-
-        Components, mean and figures of fit are kept, the moments (and so ``partial_fit``) are not.
-        Needs ``pip install "fairpca[model]"``.
-        """
-        from fairpca._models.safetensors import save_model
-
-        save_model(self, path, self._fitted_files)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a projection written by :meth:`save`; nothing in the file is ever executed."""
-        from fairpca._models.safetensors import load_model
-
-        model = load_model(path)
-        if not isinstance(model, cls):
-            raise ValueError(
-                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
-                "read it with fairpca.load_model(path)."
-            )
-        return model
-
     def to_sklearn(self) -> PCA | Pipeline:
         """An equivalent fitted :class:`sklearn.decomposition.PCA`, without groups.
 
@@ -250,36 +310,18 @@ class Projection(
             first.feature_names_in_ = self.feature_names_in_.copy()
         return make_pipeline(first, pca) if self.standardize else pca
 
-    def _ready(self) -> None:
-        """Refuse an estimator that is not fitted."""
-        check_is_fitted(self)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
-    def _without_moments(self) -> Self:
-        """A copy that can transform and is small enough to be sent to workers."""
-        twin = copy(self)
-        if "moments_" in vars(twin):
-            del twin.moments_
-        return twin
+    def _n_features_out(self) -> int:  # for get_feature_names_out of scikit-learn
+        return self.n_components_
 
     def _validate(self, X: Any) -> Any:
-        checked: Any = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=("csr", "csc"),
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
+        allowed = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
+        checked: Any = validate_data(self, X, reset=False, ensure_all_finite=False, **allowed)
         values = checked if isinstance(checked, np.ndarray) else checked.data
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(values.sum()) and not np.isfinite(values).all():
@@ -305,7 +347,7 @@ def _decoder_of(projection: Projection) -> Array:
 
 
 def _units(projection: Projection) -> Array:
-    """What whitening divides scores by: standard deviations, and 1 where scores are all zero."""
+    """Divisors of whitening: standard deviations, and 1 where scores are all zero."""
     variances = projection.explained_variance_
     return np.sqrt(np.where(variances > _no_variance(projection), variances, 1.0))
 
@@ -316,13 +358,6 @@ def _no_variance(projection: Projection) -> float:
     return float(d * np.finfo(np.float64).eps) * max(whole, 1e-300)
 
 
-def _finite(values: Any, rows: DeviceRows) -> Any:
-    """Return the values computed from these rows, or refuse rows that gave no finite ones."""
-    if not np.isfinite(on_host(values)).all():
-        refuse_unusable_numbers(rows)
-    return values
-
-
-def _on_block(function: Callable[[Any], Array], width: int, block: Any) -> Array:
-    """A function of the rows of a block, which may be empty."""
-    return function(block) if block.shape[0] else np.empty((0, width))
+def _on_block(work: Callable[[Any], Array], width: int, block: Any) -> Array:
+    """``work`` of a block, which may be empty."""
+    return work(block) if block.shape[0] else np.empty((0, width))

@@ -8,10 +8,9 @@ import numpy as np
 
 from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_two_groups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import Rule, SubsetProblem
 from fairpca._sklearn import StrOptions
-from fairpca._solvers.subset import Front
-from fairpca._typing import Codes
 
 
 class SubsetFairPCA(FairProjection):
@@ -107,11 +106,8 @@ class SubsetFairPCA(FairProjection):
         self.solver = solver
         self.random_state = random_state
 
-    subset_: Codes
-    front_: Front
-
-    def _check_groups(self, labels: list[Any]) -> None:
-        check_two_groups(labels, "SubsetFairPCA")
+    def _check_groups(self, settled: SettledGroups) -> None:
+        check_two_groups(settled.moments.groups.tolist(), "SubsetFairPCA")
 
     def _problem(self) -> SubsetProblem:
         return SubsetProblem(self.selection, self.solver, self.random_state)
