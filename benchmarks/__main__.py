@@ -14,6 +14,7 @@ from benchmarks import (
     competitors,
     core,
     coverage,
+    downstream,
     folds,
     gaps,
     growth,
@@ -42,6 +43,7 @@ def main() -> None:
         choices,
         folds,
         outcomes,
+        downstream,
         blind,
     ):
         module.main(arguments)

@@ -1,4 +1,4 @@
-"""Draw the plots of the benchmarks page from the stored tables; run by every build of the site."""
+"""Draw the plots of the benchmarks from the stored tables; run by every build of the site."""
 
 from __future__ import annotations
 
@@ -76,12 +76,43 @@ def draw_ratios(folder):
     figure.savefig(folder / "ratios.png", dpi=130)
 
 
+def draw_downstream(folder):
+    """Gain of each group in each use of the scores, with its interval; hollow if it holds 0."""
+    rows = read("downstream")
+    parts = list(dict.fromkeys(row["part"] for row in rows))
+    figure = Figure(figsize=(9.5, 7.5), layout="constrained")
+    for axis, part in zip(figure.subplots(len(parts), 1, sharex=True), parts, strict=True):
+        chosen = [row for row in rows if row["part"] == part]
+        measures = list(dict.fromkeys(row["measure"] for row in chosen))
+        groups = list(dict.fromkeys(row["group"] for row in chosen))
+        styles = dict(zip(groups, (("#D55E00", "^", -0.13), (OURS, "o", 0.13)), strict=True))
+        axis.axvline(0, color="0.6", linewidth=1)
+        for group, (color, marker, _) in styles.items():
+            axis.plot([], [], marker, color=color, label=group)
+        for row in chosen:
+            color, marker, shift = styles[row["group"]]
+            place = measures.index(row["measure"]) + shift
+            axis.plot([float(row["from"]), float(row["to"])], [place, place], color=color)
+            face = color if row["beyond chance"] else "white"
+            axis.plot(float(row["gain, %"]), place, marker, color=color, markerfacecolor=face)
+        axis.set_yticks(range(len(measures)), measures)
+        axis.set_ylim(len(measures) - 0.5, -0.5)
+        axis.set_title(part, loc="left", fontsize=10)
+        axis.grid(axis="x", color="0.9")
+        axis.legend(frameon=False, loc="lower right")
+    axis.set_xlabel(
+        "gain on held-out people, % of the figure under PCA; right of the line is better"
+    )
+    figure.savefig(folder / "downstream.png", dpi=110)
+
+
 def draw_all() -> None:
     """Draw into the folder of static files."""
     folder = DOCS / "_static" / "benchmarks"
     folder.mkdir(parents=True, exist_ok=True)
     draw_growth(folder)
     draw_ratios(folder)
+    draw_downstream(folder)
 
 
 if __name__ == "__main__":

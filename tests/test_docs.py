@@ -93,6 +93,34 @@ def test_what_equalised_odds_does_is_told_of_every_table():
     assert f"({', '.join(figures)})" in text
 
 
+def test_what_scores_are_good_for_is_told_as_measured():
+    rows = table("benchmarks_downstream.csv", "measure", "group")
+    text = words("held_out.rst").split("What the scores are good for")[1]
+    for measure, group in [
+        ("error of distances", "75 and older"),
+        ("error of systolic and diastolic", "75 and older"),
+        ("error of distances", "black"),
+        ("error of distances", "younger"),
+        ("error of distances", "white and other"),
+    ]:
+        row = rows[measure, group]
+        assert f"from {row['PCA'][1:]} to {row['FairPCACV'][1:]}" in text
+        assert row["beyond chance"]
+    shares = {
+        group: tuple(round(100 * float(row[name])) for name in ("FairPCACV", "PCA"))
+        for (measure, group), row in rows.items()
+        if measure == "neighbours kept"
+    }
+    for group in ("75 and older", "black", "white and other"):
+        assert re.search(
+            r"{} %( of their neighbours)? instead of {} %".format(*shares[group]), text
+        )
+    clusters = [row for (measure, _), row in rows.items() if measure == "agreement of clusters"]
+    assert [row["beyond chance"] for row in clusters] == [""] * 4
+    assert all(float(row["gain, %"]) < 0 for row in clusters)
+    assert f"of {len(rows)} of them" in text
+
+
 def test_every_example_has_a_picture_and_a_place():
     """A script without a figure gets the gallery's placeholder; one without a place stops it."""
     scripts = {path.name: path.read_text("utf-8") for path in (ROOT / "examples").glob("*.py")}

@@ -43,7 +43,8 @@ def single_threaded_blas() -> Iterator[None]:
     with _lock:
         if _users == 0:
             _before[:] = [library.num_threads for library in _libraries()]
-            _set_threads([1] * len(_before))
+            for library in _libraries():
+                library.set_num_threads(1)
         _users += 1
     try:
         yield
@@ -51,12 +52,8 @@ def single_threaded_blas() -> Iterator[None]:
         with _lock:
             _users -= 1
             if _users == 0:
-                _set_threads(_before)
-
-
-def _set_threads(numbers: list[int]) -> None:
-    for library, number in zip(_libraries(), numbers, strict=True):
-        library.set_num_threads(number)
+                for library, number in zip(_libraries(), _before, strict=True):
+                    library.set_num_threads(number)
 
 
 def blas_threads() -> int:

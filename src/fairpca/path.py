@@ -11,23 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._cv.held_out import PCA
-from fairpca._cv.leave_out import LeaveOut, check_folds_of
-from fairpca._cv.split import learn_repeats
+from fairpca._cv.leave_out import LeaveOut
 from fairpca._cv.stopping import CrossFit, disparity_interval
 from fairpca._estimators.advice import largest_gap
-from fairpca._input.checks import (
-    check_group_labels,
-    check_integer,
-    check_same_order,
-    check_several_groups,
-)
-from fairpca._input.device import is_dask
-from fairpca._input.labels import encode_few_groups
-from fairpca._input.rows import as_rows
+from fairpca._estimators.fair_pca import FairPCA
+from fairpca._estimators.fair_pca_cv import FairPCACV
+from fairpca._input.checks import check_integer
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.learn import learn
 from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
+from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
@@ -75,8 +67,8 @@ class HeldOutPath:
 class TradeoffPath:
     """Points of the frontier, from PCA to the least disparity.
 
-    No projection of this rank has both a smaller overall error and a smaller disparity than a point
-    of the frontier, for more than two groups up to ``duality_gap``.
+    No projection of this rank has both a smaller overall error and a smaller disparity than one of
+    them, for more than two groups up to ``duality_gap``.
 
     Attributes
     ----------
@@ -102,8 +94,7 @@ class TradeoffPath:
         How much smaller the overall error of a point could be; of the last point, its disparity if
         that is not zero. Rounding for two groups.
     held_out : HeldOutPath or None
-        With ``cv``: the same for rows that were not fitted to. Each fold has its own frontier; two
-        groups are fitted at the weighting of the point, more at the same part of the way.
+        With ``cv``: the same for rows that were not fitted to, each fold with its own frontier.
     """
 
     alpha: Array
@@ -196,33 +187,42 @@ def tradeoff_path(
     >>> path.reconstruction_error.round(3)
     array([0.333, 0.6  , 0.867])
     """
-    rows = X_or_moments, sensitive_features, sample_weight
-    least = 1 if small_groups == "error" else min_group_size
-    moments, *others = _learnt(*rows, cv, random_state, max_groups, least)
-    settled = settle_small_groups(moments, min_group_size, small_groups)
-    if cv is not None:
-        check_folds_of(settled, cv)
-        settled = settled.with_repeats(others)
-    if standardize:
-        settled = settled.standardized()
-    moments, compared = settled.moments, settled.compared
-    check_group_labels(moments.groups[compared], moments.counts[compared], max_groups)
-    check_several_groups(moments.groups[compared].tolist(), int(moments.counts.sum()))
     check_integer("n_components", n_components, 1)
     check_integer("n_points", n_points, 2)
+    if not tol >= 0:
+        raise ValueError(f"tol={tol}: pass a number that is not negative.")
+    fair = FairPCA() if cv is None else FairPCACV(cv=cv, random_state=random_state)
+    fair.set_params(
+        standardize=standardize,
+        normalize=normalize,
+        min_group_size=min_group_size,
+        small_groups=small_groups,
+        max_groups=max_groups,
+        tol=tol,
+    )
+    if isinstance(X_or_moments, GroupMoments):
+        settled = fair._settle(X_or_moments)
+    elif sensitive_features is None:
+        raise TypeError(
+            "sensitive_features is missing: pass tradeoff_path(X, sensitive_features=groups, ...) "
+            "with one group label per row, or GroupMoments instead of X."
+        )
+    else:
+        passed = X_or_moments, None, sensitive_features, sample_weight
+        rows, groups = fair._rows_of("fit", *passed, {})
+        _, settled = fair._learn(rows, None, groups, sample_weight)
+    moments = settled.moments
     if n_components > moments.n_features:
         raise ValueError(
             f"n_components={n_components} is more than the {moments.n_features} features; pass an "
             f"integer from 1 to {moments.n_features}."
         )
-    if not tol >= 0:
-        raise ValueError(f"tol={tol}: pass a number that is not negative.")
     operand = settled.measured(normalize)
     solutions = _walk(operand, int(n_components), int(n_points), tol)
     fairest, labels = solutions[-1], moments.groups.tolist()
     errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])
     gaps = np.maximum([0.0, *(s.gap for s in solutions)], 0.0)
-    if any(s.gap > largest_gap(s, operand, tol) for s in solutions):
+    if any(s.gap > largest_gap(s, operand, tol)[0] for s in solutions):
         warn(
             f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, more "
             f"than tol = {tol:g} allows; see duality_gap of the result, and pass a larger tol to "
@@ -231,13 +231,13 @@ def tradeoff_path(
         )
     marks, held_out = _marked_points(operand, solutions, tol), None
     if cv is not None:
-        held_out = _held_out_path(settled, operand, solutions, marks, normalize, tol)
+        held_out = _held_out_path(fair, settled, solutions, marks)
     least_weights = [float(s.weights.min() / np.abs(s.weights).max()) for s in solutions]
     return TradeoffPath(
         alpha=np.array([1.0, *(s.alpha for s in solutions)]),
         reconstruction_error=errors @ operand.shares,
         group_errors=errors,
-        disparity=disparity(errors, compared, fairest.harmed, fairest.privileged),
+        disparity=disparity(errors, operand.compared, fairest.harmed, fairest.privileged),
         components=np.array([fairest.pca.basis.T, *(s.basis.T for s in solutions)]),
         groups=moments.groups,
         privileged_group=labels[fairest.privileged],
@@ -253,12 +253,10 @@ def tradeoff_path(
 
 
 def _held_out_path(
+    fair: FairPCA,
     settled: SettledGroups,
-    operand: Operand,
     solutions: Sequence[Solution],
     marks: dict[str, MarkedPoint],
-    normalize: bool,
-    tol: float,
 ) -> HeldOutPath:
     """PCA, the points after it and the marks, for rows that were not fitted to.
 
@@ -266,11 +264,12 @@ def _held_out_path(
     efficient end of more groups is on a way of its own.
     """
     fairest, n, folds = solutions[-1], len(solutions), LeaveOut(settled)
+    operand = settled.measured(fair.normalize)
     two = len(operand.shares) == 2
 
     def along(way: FairProblem) -> CrossFit:
-        walk = Walk(way, fairest, operand.shares, operand.compared, tol)
-        return CrossFit(folds, walk, fairest.basis.shape[1], normalize)
+        walk = Walk(way, fairest, operand.shares, operand.compared, fair.tol)
+        return CrossFit(folds, walk, fairest.basis.shape[1], fair.normalize)
 
     cross_fit = along(FairProblem())
     stops = [0.0, *(1 - s.alpha if two else (i + 1) / n for i, s in enumerate(solutions))]
@@ -304,34 +303,6 @@ def _held_out_path(
         changes_interval=changes.ends,
         marks=held_out_marks,
     )
-
-
-def _learnt(
-    X: Any,
-    sensitive_features: Any,
-    sample_weight: Any,
-    cv: Any,
-    random_state: Any,
-    max_groups: int | None,
-    min_group_size: int,
-) -> list[Any]:
-    """The moments; with a splitter that repeats itself, those of each repeat."""
-    if isinstance(X, GroupMoments):
-        return [X]
-    if sensitive_features is None:
-        raise TypeError(
-            "sensitive_features is missing: pass tradeoff_path(X, sensitive_features=groups, ...) "
-            "with one group label per row, or GroupMoments instead of X."
-        )
-    check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    if not is_dask(X):
-        X = as_rows(X)
-        sensitive_features = encode_few_groups(
-            sensitive_features, X.n_rows, max_groups, min_group_size
-        )
-    if cv is None:
-        return [learn(X, sensitive_features, sample_weight)]
-    return [*learn_repeats(X, sensitive_features, sample_weight, cv, random_state)]
 
 
 def _marked_points(

@@ -12,7 +12,7 @@ from scipy.linalg import null_space
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments, load_model
+from fairpca import BlindPCA, FairPCA, FairPCACV, FairPLS, GroupMoments, load_model
 from fairpca._moments import learn
 from fairpca.metrics import group_separation
 
@@ -297,6 +297,7 @@ BAD = [
     ({"notion": "parity"}, {}, "notion.*Got 'parity' instead"),
     ({"fair": True}, {}, "fair.*Got True instead"),
     ({"fair": FairPCA(3)}, {}, r"sets n_components=3, which has no effect inside"),
+    ({"fair": FairPCACV()}, {}, r"sets cv=10, which has no effect inside"),
     ({"fair": FairPCA(), "max_mean_gap": 1.0}, {}, "pass one of them"),
     (ODDS, {"y": None}, r"requires y to be passed.*fit\(X, y, sensitive_features=groups\)"),
     (ODDS, {"y": lambda y: np.linspace(0, 1, len(y))}, r"numbers that are not classes"),

@@ -1,4 +1,4 @@
-"""What a classifier makes of scores, against fairlearn's MetricFrame."""
+"""Rates of a classifier on scores, against fairlearn's MetricFrame."""
 
 from __future__ import annotations
 

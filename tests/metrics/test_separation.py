@@ -1,4 +1,4 @@
-"""What moments tell about the group, against the definitions on rows."""
+"""Separation of the groups from moments, against the definitions on rows."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA, WelfarePCA, load_model
-from fairpca._models.pipeline import ModelPipeline
-from fairpca._models.safetensors import _checksum, _text, read_extra, write_model
+from fairpca._models.safetensors import ModelPipeline, _checksum, _text, read_extra, write_model
 
 safetensors = pytest.importorskip("safetensors", reason="needs the model extra")
 safetensors_numpy = pytest.importorskip("safetensors.numpy")
@@ -201,13 +200,12 @@ def rewrite(path, change):
         ("params", [1], r"'params' must be dict, but is \[1\]"),
         ("attributes", None, "'attributes' must be dict"),
         ("extra", None, "'extra' must be dict"),
-        ("surprise", 1, "'surprise' must not be there"),
-        ("format_version", True, "'format_version' must be int, but is True"),
+        ("format_version", True, "has format version True"),
         ("class", "GroupMoments", "holds a 'GroupMoments'"),
         ("params", {"n_components": 3, "depth": 2}, "parameters that this fairpca"),
         ("params", {"n_components": "three"}, "parameters that this fairpca"),
         ("params", {"n_components": {"class": "FairPCA"}}, "parameters that this fairpca"),
-        ("attributes", {}, "groups_ is missing"),
+        ("attributes", {}, "groups_ a list of labels"),
     ],
 )
 def test_wrong_headers_are_refused(fair, tmp_path, part, content, expected):
@@ -240,13 +238,8 @@ NAN = float("nan")
         ("scale_", lambda s: 0 * s),
         ("scale_", lambda s: 1e-200 * s),
         ("explained_variance_", lambda v: v[1:]),
-        ("explained_variance_", lambda v: -v),
         ("group_sizes_", lambda n: n[:1]),
-        ("group_sizes_", lambda n: n.astype(float)),
-        ("group_sizes_", lambda n: -n),
-        ("group_errors_", lambda e: e - 9),
         ("group_errors_", lambda e: np.append(e, 1.0)),
-        ("noise_variance_", -1.0),
         ("noise_variance_", 2**64 * 10**140),
         ("noise_variance_", "much"),
         ("noise_variance_", NAN),
@@ -255,20 +248,13 @@ NAN = float("nan")
         ("transform", 1),
         ("singular_values_", lambda _: np.ones(3)),
         ("groups_", ["one"]),
-        ("groups_", ["male", "male"]),
-        ("groups_", ["male", ["female"]]),
         ("groups_", "male"),
-        ("harmed_group_", "nobody"),
-        ("harmed_group_", ["male"]),
         ("n_components_", 2),
         ("n_components_", True),
+        ("n_components_", 3.0),
         ("n_features_in_", 9.0),
-        ("status_", None),
-        ("error_gap_", {"a": 1}),
-        ("feature_names_in_", [1] * 9),
         ("feature_names_in_", ["a"]),
         ("x" * 100_000, 1),
-        ("status_", ["x" * 100_000]),
     ],
 )
 def test_bad_content_with_a_right_checksum_is_refused(fair, tmp_path, name, content):
@@ -293,22 +279,20 @@ def test_whole_numbers_of_any_size_are_numbers(fair, tmp_path):
     assert load_model(tmp_path / "m").noise_variance_ == 2**64
 
 
-def test_parameters_agree_with_what_they_led_to(fair, tmp_path):
-    fair.save(tmp_path / "m")
-    rewrite(tmp_path / "m", lambda header, _: header["params"].update(n_components=2))
-    with pytest.raises(ValueError, match="n_components must be 3, but is 2"):
-        load_model(tmp_path / "m")
-    fair.set_params(n_components=2)
-    with pytest.raises(ValueError, match="could not be read again: n_components must be 3"):
+def test_a_model_that_could_not_be_read_again_is_not_written(fair, tmp_path):
+    fair.mean_ = fair.mean_ * np.nan
+    with pytest.raises(ValueError, match="could not be read again: 'mean_' must hold finite"):
         fair.save(tmp_path / "m")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_deeply_nested_header_is_refused_in_words(fair, tmp_path):
     for nested in ("[" * 100_000 + "]" * 100_000, '{"a":' * 50_000 + "1" + "}" * 50_000):
         fair.save(tmp_path / "m")
         rewrite(tmp_path / "m", lambda header, arrays, text=nested: text)
-        with pytest.raises(ValueError, match="nested too deeply"):
+        with pytest.raises(ValueError, match="damaged or not a fairpca model") as refusal:
             load_model(tmp_path / "m")
+        assert len(str(refusal.value)) < 500
 
 
 def test_unknown_class_is_refused(fair, tmp_path):

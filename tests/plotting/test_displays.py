@@ -46,6 +46,7 @@ class GroupChange(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def close_figures():
+    plt.close("all")  # tests of other files may leave some open
     yield
     plt.close("all")
 

@@ -15,9 +15,9 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import TINY, Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.tolerances import arithmetic_noise
-from fairpca._problems.problems import PLAIN_PCA, FairProblem, PLSProblem
-from fairpca._problems.solution import Solution
+from fairpca._moments.tolerances import arithmetic_noise, parity_tolerance
+from fairpca._problems.problems import PLAIN_PCA, FairProblem
+from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import APPROXIMATE, Status
 from fairpca._solvers import Problem
 from fairpca._typing import Array
@@ -29,16 +29,14 @@ from fairpca.exceptions import (
     warn,
 )
 
-FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
+_FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
 _PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
 _LITTLE = 1e-3  # Errors below this share of the largest variance are not compared as shares.
 _LOST_DIGITS = 1e9  # Between-group over within-group variance that leaves errors six digits.
 _DROWNED = 10  # Variances below this many times the rounding are lost in it.
 _NOISE = 64  # No gap below this many times the rounding can be proven.
-_NO_CHANGE = 1e-9  # Changes below this share of the largest error are rounding.
 _NEXT_TO_NOTHING = 2e-3  # Gains below this share of a held-out error do not count.
 _UNRELATED = 1e-12  # Shares of the target's variance below this are rounding.
-_ROUNDED = 1e-13  # Errors are known up to this share of the largest trace.
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 
@@ -53,25 +51,34 @@ def warn_of_group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -
 
 
 def warn_of_result(
-    problem: Problem,
-    solution: Solution,
-    measured: Operand,
-    disparity: float,
-    tol: float,
-    labels: Sequence[Any],
+    problem: Problem, solution: Solution, settled: SettledGroups, measured: Operand, tol: float
 ) -> None:
+    """Warn of what must not be overlooked; ``measured`` is what the problem was solved for."""
+    D = float(disparity(solution.errors, settled.compared, solution.harmed, solution.privileged))
+    by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)  # by held-out errors
+    _warn_of_gap(solution, measured, D, tol)
+    if isinstance(problem, FairProblem) and problem.alpha != 1.0:
+        if measured.compact.matrices is None:
+            _warn_of_pca(problem, solution, measured)
+        if problem.alpha is None and not by_folds:
+            _warn_of_people(problem, solution, settled, measured, D)
+    if problem != PLAIN_PCA:  # which is for no group's sake
+        _warn_of_few_rows(solution, settled, measured)
+
+
+def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) -> None:
     """Warn that parity is out of reach, or that the projection is not proven to be the best."""
-    r, gap = solution.basis.shape[1], solution.gap
+    r, gap, k = solution.basis.shape[1], solution.gap, len(measured.shares)
     onto = f"onto {r} component{'s' if r > 1 else ''}"
     if solution.status is Status.INFEASIBLE:
         warn(
             f"no projection {onto} has the disparity asked for; this one has the "
-            f"least possible, {disparity:.6g}. Pass more components.",
+            f"least possible, {D:.6g}. Pass more components.",
             ParityInfeasibleWarning,
         )
     R, rounding = float(measured.shares @ solution.errors), arithmetic_noise(measured.n_features)
-    implicit = measured.compact.matrices is None
-    if implicit and len(measured.shares) == 2:
+    allowed, scale = largest_gap(solution, measured, tol)
+    if measured.compact.matrices is None and k == 2:
         if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
             warn(
                 f"with {measured.n_features} features the search ended before it had converged: "
@@ -79,11 +86,10 @@ def warn_of_result(
                 "projection found. All figures about this projection are exact.",
                 ConvergenceWarning,
             )
-    elif solution.status not in APPROXIMATE and gap > largest_gap(solution, measured, tol):
+    elif solution.status not in APPROXIMATE and gap > allowed:
         why = "for more than two groups the bound is not always attained"
-        if len(measured.shares) == 2:
+        if k == 2:
             why = "nearly equal eigenvalues of the harmed group leave this much to rounding"
-        scale = gap_scale(solution, measured)
         warn(
             f"the projection {onto} may be worse than the best one by up to "
             f"{100 * gap / max(scale, TINY):.3g} % (duality_gap_ = {gap:.3g} of {scale:.6g}), and "
@@ -91,118 +97,90 @@ def warn_of_result(
             "Another n_components may close the gap; a larger tol accepts it.",
             DualityGapWarning,
         )
-    if isinstance(problem, FairProblem) and problem.alpha != 1.0 and implicit:
-        _warn_of_pca(problem, solution, measured)
-    by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)  # by held-out errors
-    if isinstance(problem, FairProblem) and problem.alpha is None and not by_folds:
-        _warn_of_people(problem, solution, measured, disparity, labels)
 
 
-def largest_gap(solution: Solution, measured: Operand, tol: float) -> float:
-    """The gap that passes without a warning."""
-    allowed = tol * gap_scale(solution, measured)
-    if len(measured.shares) == 2 or solution.objective == "welfare":
-        return allowed
-    noise = _NOISE * arithmetic_noise(measured.n_features) * float(measured.traces.max())
-    return max(allowed, noise)
+def largest_gap(solution: Solution, measured: Operand, tol: float) -> tuple[float, float]:
+    """The gap that passes without a warning, and the quantity that ``tol`` is relative to.
 
-
-def gap_scale(solution: Solution, measured: Operand) -> float:
-    """What ``tol`` is relative to: the quantity that is minimised.
-
-    A disparity may vanish, so its gap is compared with the overall error. Two groups are solved to
-    rounding, which depends on the largest variance; so does welfare.
+    That is what is minimised. A disparity may vanish, so its gap is compared with the overall
+    error. Two groups are solved to rounding, which depends on the largest variance; so does
+    welfare.
     """
+    largest = float(measured.traces.max())
     if len(measured.shares) == 2 or solution.objective == "welfare":
-        return float(measured.traces.max())
+        return tol * largest, largest
+    scale = abs(solution.value)
     if solution.objective == "disparity":
-        return float(measured.shares @ solution.errors)
-    return abs(solution.value)
+        scale = float(measured.shares @ solution.errors)
+    return max(tol * scale, _NOISE * arithmetic_noise(measured.n_features) * largest), scale
 
 
 def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) -> None:
     """Warn that PCA itself has not converged well enough to compare with."""
-    R = float(measured.shares @ solution.pca.errors)
+    errors = solution.pca.errors
+    R = float(measured.shares @ errors)
     unknown, budget = R - solution.pca.bound, R * problem.max_error_increase
-    apart = float(solution.pca.errors[solution.harmed] - solution.pca.errors[solution.privileged])
-    negligible = _NO_CHANGE * float(measured.traces.max())
+    apart = float(errors[solution.harmed] - errors[solution.privileged])
+    negligible = parity_tolerance(measured.traces, measured.traces)
     if unknown <= max(_GAP_WORTH_A_WARNING * min(budget, apart), negligible):
         return
+    counts = f"max_error_increase={problem.max_error_increase:g} counts from the latter. "
     warn(
         f"with {measured.n_features} features PCA itself had not converged: its error may be lower "
-        f"by up to {unknown:.3g} than {R:.6g}. "
-        + (
-            f"max_error_increase={problem.max_error_increase:g} counts from the latter. "
-            if isfinite(budget)
-            else ""
-        )
-        + f"The harmed group has an error larger by {apart:.3g} under the PCA found; it might be "
+        f"by up to {unknown:.3g} than {R:.6g}. {counts if isfinite(budget) else ''}"
+        f"The harmed group has an error larger by {apart:.3g} under the PCA found; it might be "
         "another group under the best one. Pass another n_components, or fewer features.",
         ConvergenceWarning,
     )
 
 
 def _warn_of_people(
-    problem: FairProblem,
-    solution: Solution,
-    measured: Operand,
-    disparity: float,
-    labels: Sequence[Any],
+    problem: FairProblem, solution: Solution, settled: SettledGroups, measured: Operand, D: float
 ) -> None:
     """Warn that nobody gains, or that only levelling down would give the disparity asked for."""
-    negligible = max(
-        _NO_CHANGE * float(solution.pca.errors.max()), _ROUNDED * float(measured.traces.max())
-    )
-    changes = solution.errors - solution.pca.errors
+    labels, before = settled.moments.groups.tolist(), solution.pca.errors
+    negligible, changes = parity_tolerance(before, measured.traces), solution.errors - before
     if changes.max() > negligible and changes.min() >= -negligible:
-        paid = _who_pays(labels, solution.pca.errors, changes, negligible)
+        paid = _who_pays(labels, before, changes, negligible)
+        message = f"no group is better off than under PCA, and {paid}: the groups were made more "
+        message += "alike by making them worse"
         if problem.constraint == "pareto":
             message = f"the worst-off group, {labels[solution.harmed]!r}, gains next to nothing, "
-            message += f"and others pay for it: {paid}. {_cheaper(problem)}"
-        else:
-            message = f"no group is better off than under PCA, and {paid}: the groups were made "
-            message += "more alike by making them worse. "
-            message += 'constraint="pareto", the default, stops before that.'
-        warn(message, LevellingDownWarning)
-    over = disparity - problem.max_disparity
-    if problem.constraint == "pareto" and problem.max_disparity > 0 and over > negligible:
+            message += f"and others pay for it: {paid}"
+        warn(f"{message}. {_cheaper(problem)}", LevellingDownWarning)
+    if problem.constraint == "pareto" and 0 < problem.max_disparity < D - negligible:
         warn(
-            f"max_disparity={problem.max_disparity:g} is not met: the disparity is "
-            f"{disparity:.6g}, the worst-off group is at its best, and from here on the groups "
-            "would become more alike only by becoming worse. Pass constraint=None to go there, or "
-            "more components.",
+            f"max_disparity={problem.max_disparity:g} is not met: the disparity is {D:.6g}, the "
+            "worst-off group is at its best, and from here on the groups would become more alike "
+            "only by becoming worse. Pass constraint=None to go there, or more components.",
             ParityInfeasibleWarning,
         )
 
 
 def _who_pays(labels: Sequence[Any], before: Array, changes: Array, negligible: float) -> str:
     """The groups whose error rises, and by how much, the most expensive first."""
-    order = [g for g in np.argsort(-changes).tolist() if changes[g] > negligible]
-    named = [
-        f"{labels[g]!r}"
-        + (f" by {100 * changes[g] / before[g]:.3g} %" if before[g] > negligible else "")
-        + f" (from {max(float(before[g]), 0.0):.4g} to {float(before[g] + changes[g]):.4g})"
-        for g in order[:3]
-    ]
+    order, named = [g for g in np.argsort(-changes).tolist() if changes[g] > negligible], []
+    for g in order[:3]:
+        share = f" by {100 * changes[g] / before[g]:.3g} %" if before[g] > negligible else ""
+        start, end = max(float(before[g]), 0.0), float(before[g] + changes[g])
+        named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
-    return f"the error rises of {', '.join(named)}{more}"
+    return f"the error rises for {', '.join(named)}{more}"
 
 
 def _cheaper(problem: FairProblem) -> str:
     """Advice that limits the price a group pays."""
+    if problem.constraint != "pareto":
+        return 'constraint="pareto", the default, stops before that.'
     if isfinite(problem.max_error_increase):
         return "Pass a smaller max_error_increase, or alpha=1 in its place, which is PCA."
     return "Pass max_error_increase to limit the price."
 
 
-def warn_of_few_rows(
-    problem: Problem, solution: Solution, settled: SettledGroups, measured: Operand
-) -> None:
+def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Operand) -> None:
     """Warn that other groups pay for the sake of a group of few rows."""
-    if isinstance(problem, PLSProblem) or problem == PLAIN_PCA:  # for no group's sake
-        return
     harmed, counts = solution.harmed, settled.moments.counts
-    before, few = solution.pca.errors, counts < FEW_ROWS
+    before, few = solution.pca.errors, counts < _FEW_ROWS
     if not few[harmed]:
         return
     least = max(_LITTLE * float(measured.traces.max()), TINY)
@@ -213,8 +191,9 @@ def warn_of_few_rows(
         return
     n, compared = counts[harmed], settled.compared
     if (compared & ~few).sum() > 1:
-        merged = "'merge' or " if counts[compared & few].sum() >= FEW_ROWS else ""
-        step = f"Pass min_group_size={FEW_ROWS} with small_groups={merged}'ignore' to leave it out."
+        merged = "'merge' or " if counts[compared & few].sum() >= _FEW_ROWS else ""
+        sizes = f"min_group_size={_FEW_ROWS} with small_groups={merged}'ignore'"
+        step = f"Pass {sizes} to leave it out."
     else:
         step = "Collect more rows of it before you rely on the result."
     other = "another" if nobody_larger else "a larger"
@@ -231,24 +210,20 @@ def warn_of_held_out(problem: FairProblem, changes: Array, pca_errors: Array, D:
 
     ``changes`` and ``pca_errors`` are those of the groups that are compared.
     """
-    negligible = _NO_CHANGE * float(pca_errors.max())
+    negligible, pareto = parity_tolerance(pca_errors, pca_errors), problem.constraint == "pareto"
     hardly = np.maximum(_NEXT_TO_NOTHING * pca_errors, negligible)
     if (changes > hardly).any() and (changes >= -hardly).all():
-        message = (
+        why = "the groups are more alike only because they are worse off"
+        warn(
             "on held-out rows no group is better off than under PCA by more than "
             f"{100 * _NEXT_TO_NOTHING:g} %, and one is worse off: "
+            f"{'it pays for next to nothing' if pareto else why}. {_cheaper(problem)}",
+            LevellingDownWarning,
         )
-        if problem.constraint == "pareto":
-            message += f"it pays for next to nothing. {_cheaper(problem)}"
-        else:
-            message += "the groups are more alike only because they are worse off. "
-            message += 'constraint="pareto", the default, stops before that.'
-        warn(message, LevellingDownWarning)
     if 0 < problem.max_disparity < D - negligible:
         warn(
             f"max_disparity={problem.max_disparity:g} is not met: on held-out rows the disparity "
-            f"is {D:.6g}. Pass more components"
-            + (", or constraint=None." if problem.constraint == "pareto" else "."),
+            f"is {D:.6g}. Pass more components{', or constraint=None' if pareto else ''}.",
             ParityInfeasibleWarning,
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
@@ -20,12 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._estimators.advice import (
-    warn_of_data,
-    warn_of_few_rows,
-    warn_of_group_columns,
-    warn_of_result,
-)
+from fairpca._estimators.advice import warn_of_data, warn_of_group_columns, warn_of_result
 from fairpca._estimators.projection import Projection
 from fairpca._input.checks import (
     check_group_labels,
@@ -35,7 +30,12 @@ from fairpca._input.checks import (
     refuse_keywords,
 )
 from fairpca._input.device import is_dask
-from fairpca._input.labels import encode_few_groups, first_outcomes, refuse_counts
+from fairpca._input.labels import (
+    encode_few_groups,
+    first_outcomes,
+    holds_fractions,
+    refuse_counts,
+)
 from fairpca._input.rows import NumericTarget, as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
@@ -46,7 +46,7 @@ from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import Problem, solve
 from fairpca._solvers.rank import solve_fewest_components
-from fairpca._typing import Array, Codes, Labels
+from fairpca._typing import Array, Labels
 
 Learnt = GroupMoments | ImplicitMoments
 Result = TypeVar("Result")
@@ -78,12 +78,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     max_groups: int | None = None
 
     moments_: GroupMoments
-    mean_: Array
-    scale_: Array
-    groups_: Labels
-    group_sizes_: Codes
-    small_groups_: list[Any]
-    n_features_in_: int
     feature_names_in_: Labels
     _fitted_files: Sequence[Any] = ()  # which no model may overwrite
 
@@ -218,9 +212,11 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         Fitted attributes are kept; the moments, and with them ``partial_fit``, are not. Needs
         ``pip install "fairpca[model]"``.
         """
-        from fairpca._models.safetensors import save_model
+        from fairpca._models.safetensors import write_model
+        from fairpca._tables.atomic import replacing
 
-        save_model(self, path, self._fitted_files)
+        with replacing(path, self._fitted_files) as temporary:
+            write_model(self, temporary)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -370,7 +366,7 @@ class Targeted(GroupEstimator[Result]):
                 f"{self!r} requires y to be passed, but the target y is None; pass "
                 f"{method}(X, y, sensitive_features=groups) with the class of each row."
             )
-        if self._are_numbers(y):
+        if self._are_numbers(partial(holds_fractions, y)):
             return NumericTarget(y)
         self._check_classes(first_outcomes(y))  # before there is a matrix for each of them
         return y
@@ -384,8 +380,8 @@ class Targeted(GroupEstimator[Result]):
         """Refuse classes that may be meant as numbers."""
         refuse_counts(classes, "pass fewer classes, for example y > threshold")
 
-    def _are_numbers(self, y: Any) -> bool:
-        """Whether y is a target of numbers, not of classes."""
+    def _are_numbers(self, fractions: Callable[[], bool]) -> bool:
+        """Whether y is a target of numbers, not of classes; its values decide if need be."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -479,9 +475,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         self.n_eigensolves_ = result.n_eigensolves
         for name, value in result.extras.items():
             setattr(self, name, value)
-        problem = self._problem()
-        warn_of_result(problem, result, measured, self.disparity_, self.tol, labels)
-        warn_of_few_rows(problem, result, settled, measured)
+        warn_of_result(self._problem(), result, settled, measured, self.tol)
 
 
 def alpha_of(shares: Array, weights: Array, privileged: int) -> float:
@@ -509,5 +503,4 @@ def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
 
 def _share_of(part: Array, whole: Array | float) -> Array:
     """``part / whole``, or 0 where the whole is 0."""
-    whole = np.asarray(whole)
-    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)
+    return np.divide(part, whole, out=np.zeros_like(part), where=np.greater(whole, 0))

@@ -30,17 +30,6 @@ from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import Problem, solve
 from fairpca._typing import Array
 
-#: The parameters of ``fair`` that have an effect.
-_SETTINGS_INSIDE = {
-    "constraint",
-    "alpha",
-    "max_disparity",
-    "max_error_increase",
-    "normalize",
-    "solver",
-    "tol",
-}
-
 
 class TargetedProjection(FairProjection, Targeted[Solution]):
     """Base of BlindPCA and FairPLS."""
@@ -76,15 +65,17 @@ class TargetedProjection(FairProjection, Targeted[Solution]):
         """Advice for a message: what leaves more directions."""
         return "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
 
+    def _problem(self) -> Problem:
+        return PLAIN_PCA  # hiding has a price of its own, which no warning is about
+
 
 class BlindPCA(TargetedProjection):
     """Principal component analysis whose scores do not tell the groups apart.
 
     Of all projections whose scores have the same mean in every group, this one keeps the most
-    variance. So no linear rule that compares mean scores can tell the groups apart. Other
-    differences may remain: those of the covariances unless ``hide_covariances`` or
-    ``keep_covariances`` is given, and those of the shape of the distributions.
-    :mod:`fairpca.metrics` measures what is left.
+    variance. Other differences between the groups may remain: those of the covariances unless
+    ``hide_covariances`` or ``keep_covariances`` is given, and those of the shape of the
+    distributions. :mod:`fairpca.metrics` measures what is left.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -118,11 +109,11 @@ class BlindPCA(TargetedProjection):
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
         Orthonormal rows: the directions left out; none with a budget.
     mean_gap_ : float
-        Variance of the scores between the groups' means, ``tr U'BU``: the sum of
-        ``p_g |mean score of g - mean score of all|^2`` over the groups, with the group's share
-        ``p_g`` of the rows compared. For equal opportunity these are the rows of the positive
-        class, for equalised odds it is the average of all classes, weighted by their size. Zero up
-        to rounding, unless a budget allows more.
+        Variance of the scores between the groups' means: the sum of ``p_g |mean score of g - mean
+        score of all|^2`` over the groups, with the group's share ``p_g`` of the rows compared. For
+        equal opportunity these are the rows of the positive class, for equalised odds it is the
+        average of all classes, weighted by their size. Zero up to rounding, unless a budget allows
+        more.
     pca_mean_gap_ : float
         The same for plain PCA.
     alpha_ : float
@@ -203,10 +194,6 @@ class BlindPCA(TargetedProjection):
         self.small_groups = small_groups
         self.max_groups = max_groups
 
-    hidden_directions_: Array
-    mean_gap_: float
-    pca_mean_gap_: float
-
     @property
     def normalize(self) -> bool:  # type: ignore[override]
         """Whether errors are shares of the groups' own variance; set by ``fair``."""
@@ -219,26 +206,28 @@ class BlindPCA(TargetedProjection):
 
     def _check_params(self) -> None:
         super()._check_params()
-        covariances = {
-            name: value
-            for name in ("hide_covariances", "keep_covariances")
-            if (value := getattr(self, name))
-        }
-        if len(covariances) == 2:
+        if self.hide_covariances and self.keep_covariances is not None:
             raise ValueError(
                 f"hide_covariances={self.hide_covariances} says how many directions to hide and "
                 f"keep_covariances={self.keep_covariances} what share to keep; pass one of them."
             )
-        after = covariances | ({} if self.fair is None else {"fair": self.fair})
-        if self.max_mean_gap and after:
-            name, value = next(iter(after.items()))
-            raise ValueError(
-                f"max_mean_gap={self.max_mean_gap} leaves a gap between the means, but "
-                f"{name}={value} needs means that are hidden; pass one of them."
-            )
-        if self.fair is not None:
-            self.fair._check_params()
-            _check_inside(self.fair)
+        for name in ("hide_covariances", "keep_covariances", "fair"):
+            if self.max_mean_gap and getattr(self, name):
+                raise ValueError(
+                    f"max_mean_gap={self.max_mean_gap} leaves a gap between the means, but "
+                    f"{name}={getattr(self, name)} needs means that are hidden; pass one of them."
+                )
+        if self.fair is None:
+            return
+        self.fair._check_params()
+        usual, here = FairPCA().get_params(), self.get_params(deep=False)
+        for name, value in self.fair.get_params().items():
+            if (name in here or name not in usual) and value != usual.get(name):
+                raise ValueError(
+                    f"fair={self.fair} sets {name}={value!r}, which has no effect inside BlindPCA; "
+                    "leave it out, or pass it to BlindPCA where that has a parameter of the same "
+                    "name."
+                )
 
     def _hide_less(self) -> str:
         if self.keep_covariances is not None:
@@ -255,20 +244,17 @@ class BlindPCA(TargetedProjection):
         if self.fair is not None:
             self.fair._check_groups(settled)
 
-    def _problem(self) -> Problem:
-        return PLAIN_PCA  # hiding has a price of its own, which no warning is about
-
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         strata = strata_of(settled, self.notion, self.pos_label)
         differences = mean_differences(strata)
         if self.max_mean_gap:
             hidden = np.zeros((operand.n_features, 0))
-            solution = self._keep_to_budget(operand, differences, rank)
+            solution = self._keep_to_budget(operand, differences, rank, float(self.max_mean_gap))
         else:
             variance = float(settled.operand.shares @ settled.operand.traces)
             hidden = spanned(differences, variance)
             if self.hide_covariances or self.keep_covariances is not None:
-                hidden = self._with_covariances(settled, strata, hidden, rank)
+                hidden = self._with_covariances(strata, hidden, rank)
             solution = self._hide(settled, operand, hidden, rank)
         pca = solve(PLAIN_PCA, operand, solution.basis.shape[1])
         extras = {
@@ -279,15 +265,16 @@ class BlindPCA(TargetedProjection):
         solution = solution.beside(pca, operand.errors(solution.basis))
         return replace(solution, extras=extras)
 
-    def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
+    def _keep_to_budget(
+        self, operand: Operand, differences: Array, rank: int, budget: float
+    ) -> Solution:
         # The least gap of r components is the sum of the r least eigenvalues of B.
         eigenvalues = np.linalg.svd(differences, compute_uv=False)[::-1] ** 2  # others are 0
-        least = np.cumsum(eigenvalues)
-        most = operand.n_features - int(np.sum(least > float(self.max_mean_gap or 0.0)))
+        most = operand.n_features - int(np.sum(np.cumsum(eigenvalues) > budget))
         if self.n_components is None and most:
             rank = min(rank, most)
-        problem = MeanGapProblem(float(self.max_mean_gap or 0.0))
-        solution = solve(problem, MeanGapOperand.of(operand, differences), rank)
+        both = MeanGapOperand.of(operand, differences)
+        solution = solve(MeanGapProblem(budget), both, rank)
         if solution.status is Status.INFEASIBLE:
             fewer = f"pass n_components={most} or less, or" if most else "pass"
             raise ValueError(
@@ -308,51 +295,35 @@ class BlindPCA(TargetedProjection):
             return lifted
         return replace(lifted, status=Status.MEANS_HIDDEN, alpha=0.0)
 
-    def _with_covariances(
-        self, settled: SettledGroups, strata: list[Stratum], hidden: Array, rank: int
-    ) -> Array:
+    def _with_covariances(self, strata: list[Stratum], hidden: Array, rank: int) -> Array:
         """The directions of the means, and those in which covariances differ most."""
         S = _covariances(strata[0].moments)  # all strata are of the same moments
-        complement = Complement(hidden)
-        take = self.hide_covariances
+        complement, take = Complement(hidden), self.hide_covariances
         if self.keep_covariances is not None:
             least = rank if self.n_components is not None else 1
-            keep = max(least, int(self.keep_covariances * settled.operand.n_features))
-            take = complement.n_features - keep
+            keep = max(least, int(self.keep_covariances * len(hidden)))
+            take = max(complement.n_features - keep, 0)
         S = np.array([complement.square(S_g) for S_g in S])
         K = np.sum([stratum.covariance_differences(S) for stratum in strata], axis=0)
         directions = np.linalg.eigh(K)[1][:, ::-1]
-        return np.hstack([hidden, complement.lift(directions[:, : max(take, 0)])])
+        return np.hstack([hidden, complement.lift(directions[:, :take])])
 
 
 def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
     """The covariance matrix of each group, about its own mean."""
-    too_large = ValueError(
-        f"hiding covariances would need matrices with {moments.n_features} rows; pass "
-        "hide_covariances=0 and keep_covariances=None, or fewer features."
-    )
-    if isinstance(moments, ImplicitMoments):
-        raise too_large
+    no_hiding = "hide_covariances=0 and keep_covariances=None"
     alone = moments.groups[moments.counts == 1].tolist()
     if alone:
         raise ValueError(
             f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
-            "min_group_size=2 with small_groups='merge' or 'ignore', or hide_covariances=0 and "
-            "keep_covariances=None."
+            f"min_group_size=2 with small_groups='merge' or 'ignore', or {no_hiding}."
         )
     try:
-        return moments.second_moments("group")
-    except MemoryError as error:
-        raise too_large from error
-
-
-def _check_inside(fair: FairPCA) -> None:
-    """Refuse settings that belong to BlindPCA itself."""
-    usual, given = FairPCA().get_params(), fair.get_params()
-    misplaced = [k for k in given if k not in _SETTINGS_INSIDE and given[k] != usual.get(k)]
-    if misplaced:
-        name, value = misplaced[0], given[misplaced[0]]
-        raise ValueError(
-            f"fair={fair} sets {name}={value!r}, which has no effect inside BlindPCA; leave it "
-            "out, or pass it to BlindPCA where that has a parameter of the same name."
-        )
+        if isinstance(moments, GroupMoments):
+            return moments.second_moments("group")
+    except MemoryError:
+        pass
+    raise ValueError(
+        f"hiding covariances would need matrices with {moments.n_features} rows; pass "
+        f"{no_hiding}, or fewer features."
+    )

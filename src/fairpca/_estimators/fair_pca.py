@@ -18,10 +18,9 @@ class FairPCA(FairProjection):
 
     Plain PCA minimises the overall reconstruction error, and may reconstruct one group much worse
     than another. ``FairPCA`` goes from PCA towards equal errors, at the least overall error on the
-    way, and stops before everybody would only get worse. It has a certificate, and needs one pass
-    over the data. For two groups the solution is exact. For more the disparity is the spread,
-    largest minus smallest error of a group, and ``duality_gap_`` says how far the projection can be
-    from the best one.
+    way, and stops before everybody would only get worse. It needs one pass over the data. For two
+    groups the solution is exact. For more the disparity is the spread, largest minus smallest error
+    of a group, and ``duality_gap_`` says how far the projection can be from the best one.
 
     Columns are taken as they are, as by scikit-learn's ``PCA``; pass ``standardize=True`` where
     they have different units.
@@ -56,8 +55,8 @@ class FairPCA(FairProjection):
         share of variance kept, whatever the scale of a group's data. All errors reported are then
         such shares, and the overall error is the share of all rows' variance that is lost.
     whiten : bool, default=False
-        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does, for what comes
-        after it. ``components_`` and all errors stay as they are, ``inverse_transform`` undoes it.
+        Divide each score by its standard deviation, as scikit-learn's ``PCA`` does. All errors stay
+        as they are, and ``inverse_transform`` undoes it.
     min_group_size : int, default=1
         Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -128,10 +127,10 @@ class FairPCA(FairProjection):
         can be among the projections whose largest error is no larger.
     status_ : str
         "parity reached", "worst-off group at its best" (by ``constraint="pareto"``), "capped" (by
-        ``constraint="no_worse"``), "parity infeasible at this rank",
-        "already fair", "disparity budget met", "error budget spent", "fixed alpha", "golden section
-        ended at its tolerance", and for more than two groups "least disparity found, not proven"
-        where parity is neither reached nor known to be out of reach.
+        ``constraint="no_worse"``), "parity infeasible at this rank", "already fair", "disparity
+        budget met", "error budget spent", "fixed alpha", "golden section ended at its tolerance",
+        and for more than two groups "least disparity found, not proven" where parity is neither
+        reached nor known to be out of reach.
     n_eigensolves_ : int
         Number of eigendecompositions.
     moments_ : GroupMoments
@@ -166,8 +165,6 @@ class FairPCA(FairProjection):
     >>> fair.transform(X).shape
     (300, 2)
     """
-
-    error_gap_: float
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,

@@ -100,16 +100,7 @@ class FairPCACV(FairPCA):
 
     alpha: None = None
     solver: Literal["exact"] = "exact"
-
     _stop: Stop
-    stop_: float
-    held_out_group_errors_: Array
-    held_out_pca_group_errors_: Array
-    held_out_reconstruction_error_: float
-    held_out_disparity_: float
-    held_out_disparity_interval_: Array
-    held_out_changes_: Array
-    held_out_changes_interval_: Array
 
     def __init__(
         self,
@@ -158,8 +149,7 @@ class FairPCACV(FairPCA):
         """Not offered: the stop is chosen when all rows are known."""
         raise AttributeError(
             "FairPCACV has no partial_fit, because the stop is chosen when all rows are known; add "
-            "blocks to moments, moments.update(X, groups, folds=10), and call "
-            "fit_moments(moments), or use FairPCA."
+            "blocks to moments, moments.update(X, groups, folds=10), and call fit_moments(moments)."
         )
 
     def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
@@ -175,12 +165,35 @@ class FairPCACV(FairPCA):
         solution, stop = solve_by_folds(
             self._problem(), LeaveOut(settled), operand, rank, self.normalize, self.tol
         )
-        return replace(solution, extras={**solution.extras, **_held_out_attributes(stop)})
+        held_out, totals = stop.honest, stop.honest.totals
+        disparity = disparity_interval(held_out, 1, stop.curve.sides)
+        changes = held_out.interval(lambda totals: totals.changes[1])
+        extras = {
+            **solution.extras,
+            "_stop": stop,
+            "stop_": stop.stop,
+            "held_out_group_errors_": totals.group_errors[1],
+            "held_out_pca_group_errors_": totals.group_errors[PCA],
+            "held_out_reconstruction_error_": float(totals.overall[1]),
+            "held_out_disparity_": float(disparity.estimate),
+            "held_out_disparity_interval_": disparity.ends,
+            "held_out_changes_": changes.estimate,
+            # An error cannot fall by more than all of it.
+            "held_out_changes_interval_": changes.clipped(-totals.group_errors[PCA]).ends,
+        }
+        return replace(solution, extras=extras)
+
+    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
+        super()._set_result(settled, result)
+        curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
+        changes = curve.totals.changes[chosen, compared]
+        errors = curve.totals.group_errors[PCA, compared]
+        warn_of_held_out(self._problem(), changes, errors, float(curve.disparity[chosen]))
 
     def fold_components(
         self, moments: GroupMoments, pairs: Sequence[tuple[GroupMoments, GroupMoments]] = ()
     ) -> Iterator[Array]:
-        """For an audit: the components of each fold, at the stop that the other folds choose.
+        """Yield the components of each fold, at the stop that the other folds choose.
 
         ``moments`` are those that this estimator was fitted to, by fold; ``pairs`` are the moments
         of the rows fitted to and left out, where every fold has a space of its own.
@@ -197,29 +210,3 @@ class FairPCACV(FairPCA):
         given = GivenFolds(own_spaces, folds.odds, folds.repeats) if pairs else folds
         for _, bases in CrossFit(given, walk, rank, self.normalize).projections(self._stop):
             yield bases[1].T
-
-    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
-        super()._set_result(settled, result)
-        curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
-        changes, errors = curve.totals.changes[chosen], curve.totals.group_errors[PCA]
-        D = float(curve.disparity[chosen])
-        warn_of_held_out(self._problem(), changes[compared], errors[compared], D)
-
-
-def _held_out_attributes(stop: Stop) -> dict[str, Any]:
-    """Fitted attributes of an estimator that ends at this stop."""
-    held_out, totals = stop.honest, stop.honest.totals
-    disparity = disparity_interval(held_out, 1, stop.curve.sides)
-    changes = held_out.interval(lambda totals: totals.changes[1])
-    return {
-        "_stop": stop,
-        "stop_": stop.stop,
-        "held_out_group_errors_": totals.group_errors[1],
-        "held_out_pca_group_errors_": totals.group_errors[PCA],
-        "held_out_reconstruction_error_": float(totals.overall[1]),
-        "held_out_disparity_": float(disparity.estimate),
-        "held_out_disparity_interval_": disparity.ends,
-        "held_out_changes_": changes.estimate,
-        # An error cannot fall by more than all of it.
-        "held_out_changes_interval_": changes.clipped(-totals.group_errors[PCA]).ends,
-    }

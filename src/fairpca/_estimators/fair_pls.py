@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
@@ -12,11 +13,10 @@ import numpy as np
 
 from fairpca._estimators.advice import warn_of_target
 from fairpca._estimators.blind_pca import TargetedProjection
-from fairpca._input.labels import holds_fractions, refuse_counts
+from fairpca._input.labels import refuse_counts
 from fairpca._input.rows import NumericTarget
 from fairpca._moments.group_differences import (
     Notion,
-    Target,
     mean_differences,
     mean_gap,
     spanned,
@@ -29,23 +29,19 @@ from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.problems import PLAIN_PCA, PLSProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
-from fairpca._solvers import Problem, solve
+from fairpca._solvers import solve
 from fairpca._typing import Array
-
-TargetType = Literal["auto", "classes", "numbers"]
 
 
 class FairPLS(TargetedProjection):
     """Partial least squares whose scores do not tell the groups apart.
 
-    Components that serve a target: PLS looks for directions of large covariance with y, where PCA
-    looks for large variance. Directions that tell the groups apart are left out, which narrows the
-    gap between the groups' selection rates (``"demographic_parity"``) or error rates
-    (``"equalized_odds"``) under a classifier on the scores. It is a transformer: put any classifier
-    after it. Equal means do not force equal rates; measure them with
-    :func:`fairpca.metrics.classifier_outcomes`.
-
-    The components are an orthonormal basis of the span of the SIMPLS directions.
+    PLS looks for directions of large covariance with a target y, where PCA looks for large
+    variance. Directions that tell the groups apart are left out, which narrows the gap between the
+    groups' selection rates (``"demographic_parity"``) or error rates (``"equalized_odds"``) under a
+    classifier on the scores. Equal means do not force equal rates; measure them with
+    :func:`fairpca.metrics.classifier_outcomes`. The components are an orthonormal basis of the span
+    of the SIMPLS directions [1]_.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -134,7 +130,7 @@ class FairPLS(TargetedProjection):
         *,
         notion: Notion | None = "demographic_parity",
         max_mean_gap: float | None = None,
-        target_type: TargetType = "auto",
+        target_type: Literal["auto", "classes", "numbers"] = "auto",
         pos_label: Any = None,
         standardize: bool = False,
         normalize: bool = False,
@@ -154,13 +150,6 @@ class FairPLS(TargetedProjection):
         self.min_group_size = min_group_size
         self.small_groups = small_groups
         self.max_groups = max_groups
-
-    classes_: list[Any] | None
-    target_r2_: float
-    pls_target_r2_: float
-    hidden_directions_: Array
-    mean_gap_: float
-    pls_mean_gap_: float
 
     def fit_moments(
         self, moments: GroupMoments, target: str | int | Sequence[str | int] | None = None
@@ -195,10 +184,7 @@ class FairPLS(TargetedProjection):
 
         reading = {key: options.pop(key, None) for key in ("query", "file_format", "encoding")}
         table = open_table(data, **reading)
-        numbers = self.target_type == "numbers"
-        if self.target_type == "auto" and self._may_be_numbers():
-            numbers = table.holds_fractions(target)
-        if numbers:
+        if self._are_numbers(partial(table.holds_fractions, target)):
             options["features"] = [*features_of(table, target=target, **options), target]
             self.fit_moments(GroupMoments.from_files(table, **options), target)
         else:
@@ -229,9 +215,9 @@ class FairPLS(TargetedProjection):
     def _may_be_numbers(self) -> bool:
         return self.notion in (None, "demographic_parity")
 
-    def _are_numbers(self, y: Any) -> bool:
+    def _are_numbers(self, fractions: Callable[[], bool]) -> bool:
         if self.target_type == "auto" and self._may_be_numbers():
-            return holds_fractions(y)
+            return fractions()
         return self.target_type == "numbers"
 
     def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
@@ -245,9 +231,6 @@ class FairPLS(TargetedProjection):
             )
         return target
 
-    def _problem(self) -> Problem:
-        return PLAIN_PCA  # no warning is about the price of a target
-
     def _set_result(self, settled: SettledGroups, result: Solution) -> None:
         super()._set_result(settled, result)
         warn_of_target(self.target_r2_, self.pls_target_r2_)
@@ -259,10 +242,10 @@ class FairPLS(TargetedProjection):
                 "GroupMoments.from_data for classes, or name the columns of numbers, "
                 "fit_moments(moments, target=-1)."
             )
-        target = target_of(settled.cells)
+        target, raw = target_of(settled.cells), settled.operand
         notion = self.notion or "demographic_parity"
         differences = mean_differences(strata_of(settled, notion, self.pos_label))
-        variance = float(settled.operand.shares @ settled.operand.traces)
+        variance = float(raw.shares @ raw.traces)
         complement = Complement(spanned(differences, variance))
         limit = inf
         if self.notion is not None:
@@ -271,24 +254,24 @@ class FairPLS(TargetedProjection):
                 rank = self._rank_left(settled, operand, complement, rank)
         hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
         plain = PLSProblem(target, differences, complement)
-        solution = solve(replace(plain, max_mean_gap=limit), settled.operand, rank)
-        pls = solution if limit == inf else solve(plain, settled.operand, rank)
+        solution = solve(replace(plain, max_mean_gap=limit), raw, rank)
+        pls = solution if limit == inf else solve(plain, raw, rank)
         pca = solve(PLAIN_PCA, operand, rank)
+
+        def r2(basis: Array) -> float:
+            C_U = np.tensordot(raw.shares, raw.products(basis), axes=1)
+            return target.explained(basis, basis.T @ C_U, variance)
+
         extras = {
             "classes_": target.classes,
-            "target_r2_": _r2(target, settled.operand, solution.basis),
-            "pls_target_r2_": _r2(target, settled.operand, pls.basis),
+            "target_r2_": r2(solution.basis),
+            "pls_target_r2_": r2(pls.basis),
             "hidden_directions_": hidden.T,
             "mean_gap_": mean_gap(differences, solution.basis),
             "pls_mean_gap_": mean_gap(differences, pls.basis),
         }
         solution = solution.beside(pca, operand.errors(solution.basis))
         return replace(solution, extras=extras)
-
-
-def _r2(target: Target, operand: Operand, basis: Array) -> float:
-    C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
-    return target.explained(basis, basis.T @ C_U, float(operand.shares @ operand.traces))
 
 
 def _with_targets_last(

@@ -13,7 +13,7 @@ from fairpca._problems.problems import PLAIN_PCA, Criterion, WorstOffProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import solve
-from fairpca._typing import Array, Center
+from fairpca._typing import Center
 
 
 class CenteredProjection(FairProjection):
@@ -29,7 +29,6 @@ class CenteredProjection(FairProjection):
     }
 
     center: Center
-    group_weights_: Array
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         if self.center == "overall":
@@ -53,8 +52,7 @@ class MinMaxPCA(CenteredProjection):
 
     With ``criterion="loss"`` this is the FairPCA of Samadi et al. [1]_: the loss of a group is its
     reconstruction error less the least error that any projection of this rank could give it, and
-    the largest of the losses is minimised. Solved exactly for two groups; for more,
-    ``duality_gap_`` says how far the projection can be from the best one.
+    the largest of the losses is minimised. Two groups are solved exactly.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -65,10 +63,9 @@ class MinMaxPCA(CenteredProjection):
         a group keeps. With ``normalize`` all are shares of the group's own variance, and the last
         two come to the same.
     center : {"overall", "group"}, default="overall"
-        About which mean the criterion is measured: that of all rows, as the other estimators do, or
-        each group's own, as in [1]_. Only ``group_losses_``, ``duality_gap_`` and the choice of
-        the projection depend on it; ``mean_`` and ``group_errors_`` are about the overall mean
-        either way.
+        About which mean the criterion, with ``group_losses_`` and ``duality_gap_``, is measured:
+        that of all rows, or each group's own, as in [1]_. ``mean_`` and ``group_errors_`` are
+        about the overall mean either way.
     solver : {"exact", "multiplicative_weights"}, default="exact"
         ``"multiplicative_weights"`` is the iteration of [1]_, for comparison: its result is as good
         as ``eta`` and ``n_iter`` let it be.
@@ -85,8 +82,7 @@ class MinMaxPCA(CenteredProjection):
         Error of each group less that of its own best projection, in the order of ``groups_``.
     group_weights_ : ndarray of shape (k,)
         Weights of the groups' matrices that prove the bound behind ``duality_gap_``; for two groups
-        the projection is optimal for them. After multiplicative weights, those of the round that
-        gave the best bound.
+        the projection is optimal for them.
     alpha_ : float
         The same weights of two groups written as :class:`FairPCA` does: 1 is PCA, and more than 1
         favours the group that PCA favours. NaN for more groups.
@@ -158,8 +154,5 @@ class MinMaxPCA(CenteredProjection):
         self.n_iter = n_iter
         self.tol = tol
 
-    group_losses_: Array
-
     def _problem(self) -> WorstOffProblem:
-        eta, n_iter = float(self.eta), int(self.n_iter)
-        return WorstOffProblem(self.criterion, self.solver, eta, n_iter)
+        return WorstOffProblem(self.criterion, self.solver, float(self.eta), int(self.n_iter))

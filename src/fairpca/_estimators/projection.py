@@ -1,4 +1,4 @@
-"""What a fitted linear projection can do: scores, reconstructions and likelihood of rows."""
+"""Scores, reconstructions and likelihood of rows under a fitted linear projection."""
 
 from __future__ import annotations
 
@@ -28,17 +28,15 @@ if TYPE_CHECKING:
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
-    """What orthonormal ``components_``, a ``mean_`` and a ``scale_`` allow."""
+    """Methods that need orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
     components_: Array
     mean_: Array
     scale_: Array
     explained_variance_: Array
-    noise_variance_: float
     n_components_: int
     n_features_in_: int
     group_sizes_: Codes
-    standardize: bool
     whiten: bool = False  # where it is no parameter
     _ready: Callable[[], None]
 
@@ -57,13 +55,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         """
         self._ready()
         check = partial(check_n_features, self.n_features_in_, method="transform")
-        if is_dask(X):
-            return _by_block(X, check, self._without_moments()._scores, self.n_components_)
-        if is_device_array(X):
-            rows = DeviceRows(X)
-            check(rows.n_features)
-            return _finite(rows.scores(encoder_of(self), self.mean_), rows)
-        return self._scores(X)
+        how = type(self)._scores, DeviceRows.scores, encoder_of
+        return self._map_rows(X, self.n_components_, check, *how)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
@@ -91,14 +84,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
             torch, CuPy and the like.
         """
         self._ready()
-        if is_dask(X):
-            reconstruct = self._without_moments()._reconstruct
-            return _by_block(X, self._check_n_scores, reconstruct, self.n_features_in_)
-        if is_device_array(X):
-            rows = DeviceRows(X)
-            self._check_n_scores(rows.n_features)
-            return _finite(rows.reconstruction(_decoder_of(self), self.mean_), rows)
-        return self._reconstruct(X)
+        how = type(self)._reconstruct, DeviceRows.reconstruction, _decoder_of
+        return self._map_rows(X, self.n_features_in_, self._check_n_scores, *how)
 
     def _reconstruct(self, X: Any) -> Array:
         scores = check_array(X, dtype=[np.float64, np.float32])
@@ -112,6 +99,32 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
                 f"inverse_transform needs the {self.n_components_} scores that transform gives for "
                 f"each row, got X with {given} columns."
             )
+
+    def _map_rows(
+        self,
+        X: Any,
+        width: int,
+        check_width: Callable[[int], None],
+        in_memory: Callable[[Self, Any], Array],
+        on_device: Callable[[DeviceRows, Array, Array], Any],
+        matrix_of: Callable[[Self], Array],
+    ) -> Any:
+        """Map rows to rows of ``width`` columns, wherever they are."""
+        if is_dask(X):
+            from fairpca._tables.dask import count_columns, map_rows
+
+            check_width(count_columns(X))
+            twin = copy(self)  # small enough to be sent to workers
+            twin.__dict__.pop("moments_", None)
+            return map_rows(X, partial(_on_block, partial(in_memory, twin), width), width)
+        if is_device_array(X):
+            rows = DeviceRows(X)
+            check_width(rows.n_features)
+            values = on_device(rows, matrix_of(self), self.mean_)
+            if not np.isfinite(on_host(values)).all():
+                refuse_unusable_numbers(rows)
+            return values
+        return in_memory(self, X)
 
     def transform_files(
         self,
@@ -194,8 +207,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.
 
-        A Gaussian with variance ``explained_variance_`` along the components and
-        ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
+        The density is that of a Gaussian with variance ``explained_variance_`` along the components
+        and ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
         ``standardize`` it is the density of the raw rows too, so that both can be compared.
         """
         self._ready()
@@ -227,9 +240,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def get_covariance(self) -> Array:
         """Covariance of the raw features under the Gaussian of :meth:`score_samples`.
 
-        ``explained_variance_`` along the components and ``noise_variance_`` across them, whether
-        scores are whitened or not. With ``alpha=1`` it is that of scikit-learn's ``PCA``, which
-        counts variances twice if it whitens.
+        It does not depend on ``whiten``. With ``alpha=1`` it is that of scikit-learn's ``PCA``,
+        which counts variances twice if it whitens.
 
         Returns
         -------
@@ -242,8 +254,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def get_precision(self) -> Array:
         """Inverse of :meth:`get_covariance`.
 
-        An error if there is none, because the data do not vary along a component or across all of
-        them.
+        An error if the data do not vary along a component, or not across them.
 
         Returns
         -------
@@ -308,22 +319,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def _n_features_out(self) -> int:  # for get_feature_names_out of scikit-learn
         return self.n_components_
 
-    def _without_moments(self) -> Self:
-        """A copy that can transform and is small enough to be sent to workers."""
-        twin = copy(self)
-        if "moments_" in vars(twin):
-            del twin.moments_
-        return twin
-
     def _validate(self, X: Any) -> Any:
-        checked: Any = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse=("csr", "csc"),
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
+        allowed = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
+        checked: Any = validate_data(self, X, reset=False, ensure_all_finite=False, **allowed)
         values = checked if isinstance(checked, np.ndarray) else checked.data
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(values.sum()) and not np.isfinite(values).all():
@@ -349,7 +347,7 @@ def _decoder_of(projection: Projection) -> Array:
 
 
 def _units(projection: Projection) -> Array:
-    """What whitening divides scores by: standard deviations, and 1 where scores are all zero."""
+    """Divisors of whitening: standard deviations, and 1 where scores are all zero."""
     variances = projection.explained_variance_
     return np.sqrt(np.where(variances > _no_variance(projection), variances, 1.0))
 
@@ -358,23 +356,6 @@ def _no_variance(projection: Projection) -> float:
     """Variances up to this one may be rounding errors of zero."""
     whole, d = float(projection.explained_variance_.sum()), projection.components_.shape[1]
     return float(d * np.finfo(np.float64).eps) * max(whole, 1e-300)
-
-
-def _finite(values: Any, rows: DeviceRows) -> Any:
-    """Return the values computed from these rows, or refuse rows that gave no finite ones."""
-    if not np.isfinite(on_host(values)).all():
-        refuse_unusable_numbers(rows)
-    return values
-
-
-def _by_block(
-    X: Any, check: Callable[[int], None], work: Callable[[Any], Array], width: int
-) -> Any:
-    """``work`` of every block of a dask collection, once its columns are checked."""
-    from fairpca._tables.dask import count_columns, map_rows
-
-    check(count_columns(X))
-    return map_rows(X, partial(_on_block, work, width), width)
 
 
 def _on_block(work: Callable[[Any], Array], width: int, block: Any) -> Array:

@@ -14,7 +14,6 @@ from fairpca._problems.problems import RobustProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval
 from fairpca._solvers import solve
-from fairpca._typing import Array
 
 
 class RobustFairPCA(FairProjection):
@@ -57,7 +56,7 @@ class RobustFairPCA(FairProjection):
 
     See Also
     --------
-    FairPCA : Makes the errors of the groups equal; ``cv`` judges by held-out rows.
+    FairPCACV : Judges by rows that were not fitted to.
     MinMaxPCA : Serves the worst-off group best.
 
     References
@@ -97,9 +96,6 @@ class RobustFairPCA(FairProjection):
         self.penalty = penalty
         self.standardize = standardize
         self.whiten = whiten
-
-    robust_error_: float
-    group_robust_errors_: Array
 
     def _check_groups(self, settled: SettledGroups) -> None:
         check_two_groups(settled.moments.groups.tolist(), "RobustFairPCA")

@@ -11,8 +11,6 @@ from fairpca._input.checks import check_two_groups
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import Rule, SubsetProblem
 from fairpca._sklearn import StrOptions
-from fairpca._solvers.subset import Front
-from fairpca._typing import Codes
 
 
 class SubsetFairPCA(FairProjection):
@@ -107,9 +105,6 @@ class SubsetFairPCA(FairProjection):
         self.whiten = whiten
         self.solver = solver
         self.random_state = random_state
-
-    subset_: Codes
-    front_: Front
 
     def _check_groups(self, settled: SettledGroups) -> None:
         check_two_groups(settled.moments.groups.tolist(), "SubsetFairPCA")

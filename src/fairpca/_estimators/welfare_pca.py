@@ -17,9 +17,9 @@ from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import solve
-from fairpca._typing import Array, Center
+from fairpca._typing import Center
 
-_INFINITE = 1e8
+_INFINITE = 1e8  # With larger aversions the difference to infinity is rounding.
 
 
 class WelfarePCA(CenteredProjection):
@@ -33,28 +33,23 @@ class WelfarePCA(CenteredProjection):
       with ``center="balanced"`` it is the multi-batch PCA of [2]_.
     * ``a = 1``: the geometric mean, Nash's social welfare [1]_. A percent more variance for one
       group is worth a percent less for another, whatever the scale of their data.
-    * ``a = inf``: the least variance of a group is as large as possible; the same as
-      ``MinMaxPCA(criterion="variance")``.
+    * ``a = inf``: the least variance of a group, as in ``MinMaxPCA(criterion="variance")``.
 
     What counts is variance *kept*, not error. A group may keep little because it has little, and
     then a large ``a`` favours it at the expense of a group that varies more and has the larger
     error. Look at ``group_errors_`` too. ``normalize=True`` compares shares of variance,
-    ``MinMaxPCA(criterion="error")`` compares errors.
+    ``MinMaxPCA(criterion="error")`` compares errors. A group whose rows are all alike keeps nothing
+    under any projection and is left out.
 
-    A group whose rows are all alike keeps nothing under any projection and is left out of the
-    welfare.
-
-    No projection is better for one group and worse for none, whatever ``a`` above 0 is, up to
-    ``duality_gap_``. Solved exactly for two groups. For more, ``duality_gap_`` says how far the
-    projection can be from the best one: zero up to rounding on most data.
+    With ``a`` above 0 no other projection is better for one group and worse for none, up to
+    ``duality_gap_``, which is zero up to rounding for two groups, and for more on most data.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
     Parameters
     ----------
     inequality_aversion : float, default=1.0
-        ``a``, from 0 to ``math.inf``. From 1e8 on it counts as infinite: the difference would be
-        rounding.
+        ``a``, from 0 to ``math.inf``. From 1e8 on it counts as infinite.
     center : {"overall", "group", "balanced"}, default="overall"
         About which mean variances are measured: that of all rows, so that differences between the
         groups' means count as variance; each group's own, as in [1]_; or the mean of the groups'
@@ -62,12 +57,10 @@ class WelfarePCA(CenteredProjection):
         ``group_errors_`` are about the overall mean in any case.
     normalize : bool, default=False
         Let the welfare be about shares of each group's own total variance, so that a group does not
-        count more because its data are wider. All errors reported are then such shares too. With
-        ``a = 1`` it makes no difference to the projection.
+        count more because its data are wider; all errors are then such shares too. With ``a = 1``
+        the projection is the same.
     tol : float, default=1e-6
-        Largest ``duality_gap_``, in units of the largest total variance of a group, that passes
-        without a :class:`~fairpca.exceptions.DualityGapWarning`; with more than two groups the
-        search ends there.
+        As in :class:`FairPCA`, in units of the largest total variance of a group.
     n_components, standardize, whiten, min_group_size, small_groups, max_groups
         As in :class:`FairPCA`.
 
@@ -149,9 +142,6 @@ class WelfarePCA(CenteredProjection):
         self.small_groups = small_groups
         self.max_groups = max_groups
         self.tol = tol
-
-    group_explained_variance_: Array
-    welfare_: float
 
     def _problem(self) -> WelfareProblem:
         a = float(self.inequality_aversion)

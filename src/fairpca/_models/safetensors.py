@@ -1,16 +1,10 @@
-"""Fitted projections as safetensors files: arrays, and a JSON text. No pickle.
+"""Fitted estimators as safetensors files: arrays, and a JSON text under ``fairpca``. No pickle.
 
-The JSON text stands in the metadata under ``fairpca``::
-
-    {"format_version": 2, "fairpca_version": ..., "class": "FairPCA", "params": {...},
-     "attributes": {... those that are not arrays of numbers ...},
-     "extra": {... what the writer adds, such as the columns of a file ...},
-     "sha256": checksum of this text without it, and of all arrays}
-
-A checksum says that a file is as it was written, not that a model was written. So
-:func:`load_model` also checks version, class, parameters, types, shapes, that numbers are finite,
-and that components are orthonormal. What stands in for missing values, if anything does, is the
-array ``fill``.
+The text holds format and library versions, class, parameters, the attributes that are not arrays of
+numbers, what the writer adds (``extra``), and a checksum of all this and of the arrays. A checksum
+says that a file is as it was written, not that a model was written. So :func:`load_model` also
+checks version, class, parameters and shapes, that numbers are finite, and that components are
+orthonormal. The array ``fill``, if there is one, stands in for missing values.
 """
 
 from __future__ import annotations
@@ -19,86 +13,84 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from copy import copy
 from dataclasses import is_dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
 
 import fairpca
-from fairpca._estimators.base import FairProjection
+from fairpca._estimators.base import GroupEstimator
 from fairpca._input.labels import label_vector
-from fairpca._models.pipeline import ModelPipeline
-from fairpca._tables.atomic import FileName, replacing
+from fairpca._tables.atomic import replacing
+from fairpca._typing import Array
+
+Estimator = GroupEstimator[Any]
 
 FORMAT_VERSION = 2
-_HEADER = {
-    "format_version": int,
-    "fairpca_version": str,
-    "class": str,
-    "params": dict,
-    "attributes": dict,
-    "extra": dict,
-    "sha256": str,
-}
-#: Shapes of what every model has: r components, d features, k groups.
-_ARRAYS = {
-    "components_": "rd",
-    **dict.fromkeys(("mean_", "scale_"), "d"),
-    **dict.fromkeys(("explained_variance_", "explained_variance_ratio_"), "r"),
-    **dict.fromkeys(("group_errors_", "pca_group_errors_", "group_sizes_"), "k"),
-    "group_explained_variance_ratio_": "k",
-}
-_NUMBERS = (
-    "noise_variance_",
-    "reconstruction_error_",
-    "pca_reconstruction_error_",
-    "disparity_",
-    "alpha_",  # these two may be NaN
-    "duality_gap_",
-)
-_NOT_NEGATIVE = ("explained_variance_", "noise_variance_", "group_sizes_", "group_errors_")
+_HEADER = {"fairpca_version": str, "class": str, "params": dict, "attributes": dict, "extra": dict}
 _LABELS = ("groups_", "feature_names_in_")
+_FITTED = re.compile(r"[a-z][a-z0-9_]*_")  # names of fitted attributes
 _LARGEST = 1e150  # whose square is finite
 _ORTHONORMAL = 1e-6  # how far products of components may be from 0 and 1
 
 
-def save_model(
-    model: FairProjection | Pipeline, path: FileName, reads: Sequence[FileName] = ()
-) -> None:
-    """Write a fitted projection, or a pipeline of a ``SimpleImputer`` and one.
+class ModelPipeline(Pipeline):  # type: ignore[misc]
+    """A ``SimpleImputer`` and an estimator, ``model[-1]``, which has the fitted attributes."""
 
-    Refuses to overwrite a file of ``reads``, to which the model was fitted.
-    """
-    with replacing(path, reads) as temporary:
-        write_model(model, temporary)
+    @classmethod
+    def of(cls, estimator: Estimator, fill: Array | None = None) -> Self | Estimator:
+        """The model for columns that were filled in; the estimator itself if they were not."""
+        if fill is None:
+            return estimator
+        imputer = SimpleImputer(strategy="median").fit(fill[None])  # the median of one row
+        if hasattr(estimator, "feature_names_in_"):
+            # The imputer sees the columns, the estimator an array.
+            imputer.feature_names_in_ = estimator.feature_names_in_
+            estimator = copy(estimator)
+            del estimator.feature_names_in_
+        return cls([("impute", imputer), ("fairpca", estimator)])
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Rows from scores, in the units of the columns; what was missing is reconstructed too."""
+        return self[-1].inverse_transform(X)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that :func:`fairpca.load_model` reads."""
+        with replacing(path) as temporary:
+            write_model(self, temporary)
+
+    def to_sklearn(self) -> Pipeline:
+        """An equivalent pipeline of scikit-learn's transformers and ``PCA``."""
+        return make_pipeline(self[0], self[-1].to_sklearn())
 
 
 def write_model(
-    model: FairProjection | Pipeline, path: Path, extra: dict[str, Any] | None = None
+    model: Estimator | Pipeline, path: Path, extra: dict[str, Any] | None = None
 ) -> None:
-    """Write a model to a file that nobody else sees yet.
+    """Write a fitted estimator, or a pipeline of a ``SimpleImputer`` and one.
 
     ``extra`` must be plain JSON; :func:`read_extra` gives it back.
     """
-    projection, fill = ModelPipeline.parts(model)
-    projection._ready()
-    arrays, attributes = _contents(projection)
+    estimator, fill = _parts(model)
+    estimator._ready()
+    arrays, attributes = _contents(estimator)
     if fill is not None:
         arrays["fill"] = fill
         if hasattr(model, "feature_names_in_"):
             attributes["feature_names_in_"] = model.feature_names_in_.tolist()
-    fault = _fault(projection, attributes | arrays)
+    fault = _fault(estimator, attributes | arrays)
     if fault is not None:
         raise ValueError(f"this model could not be read again: {fault}; fit it again.")
     header = {
         "format_version": FORMAT_VERSION,
         "fairpca_version": fairpca.__version__,
-        **_described(projection),
+        **_described(estimator),
         "attributes": attributes,
         "extra": extra or {},
     }
@@ -107,7 +99,7 @@ def write_model(
     path.write_bytes(_safetensors().numpy.save(arrays, metadata))
 
 
-def load_model(path: str | os.PathLike[str]) -> FairProjection | ModelPipeline:
+def load_model(path: str | os.PathLike[str]) -> Estimator | ModelPipeline:
     """Read a model written by ``save`` or by ``fairpca fit``.
 
     Parameters
@@ -143,7 +135,7 @@ def load_model(path: str | os.PathLike[str]) -> FairProjection | ModelPipeline:
     fill = attributes.pop("fill", None)
     for name, value in attributes.items():
         setattr(model, name, label_vector(value) if name in _LABELS else value)
-    return model if fill is None else ModelPipeline.of(model, fill=fill)
+    return ModelPipeline.of(model, fill)
 
 
 def read_extra(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -152,14 +144,46 @@ def read_extra(path: str | os.PathLike[str]) -> dict[str, Any]:
     return extra
 
 
-def _described(estimator: FairProjection) -> dict[str, Any]:
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def _parts(model: Any) -> tuple[Estimator, Array | None]:
+    """The estimator of a model, and what stands in for missing values before it."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    *before, last = steps
+    if isinstance(last, GroupEstimator) and not before:
+        return last, None
+    if isinstance(last, GroupEstimator) and len(before) == 1 and _only_fills(before[0]):
+        return last, before[0].statistics_
+    raise TypeError(
+        f"cannot save a {type(model).__name__} of {[type(step).__name__ for step in steps]}; "
+        "pass an estimator of this library (with standardize=True in place of a "
+        "StandardScaler), or a Pipeline of SimpleImputer() and an estimator."
+    )
+
+
+def _only_fills(step: Any) -> bool:
+    """Whether a step puts numbers in place of missing values, and does no more than that."""
+    if not isinstance(step, SimpleImputer) or step.add_indicator:
+        return False
+    return step.missing_values is np.nan and _all_finite(getattr(step, "statistics_", None))
+
+
+def _all_finite(value: Any) -> bool:
+    """Whether a number, or every entry of an array, is finite, and its square too."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "fi" and bool((np.abs(value) < _LARGEST).all())
+    return type(value) in (int, float) and abs(value) < _LARGEST
+
+
+def _described(estimator: Estimator) -> dict[str, Any]:
     """Class and parameters; a parameter may be an estimator itself.
 
     Splitters and random generators are not kept, only the results that they led to.
     """
 
     def plain(name: str, value: Any) -> Any:
-        if isinstance(value, FairProjection):
+        if isinstance(value, GroupEstimator):
             return _described(value)
         splits_rows = name in ("cv", "random_state") and not isinstance(value, Integral)
         return None if splits_rows else _to_json(name, value)
@@ -168,22 +192,18 @@ def _described(estimator: FairProjection) -> dict[str, Any]:
     return {"class": type(estimator).__name__, "params": params}
 
 
-def _contents(projection: FairProjection) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _contents(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The fitted attributes: arrays of numbers, and all others as JSON can hold them."""
     arrays: dict[str, NDArray[Any]] = {}
     attributes: dict[str, Any] = {}
-    for name, value in vars(projection).items():
-        if not _is_fitted_attribute(name) or name == "moments_" or is_dataclass(value):
+    for name, value in vars(estimator).items():
+        if not _FITTED.fullmatch(name) or name == "moments_" or is_dataclass(value):
             continue  # moments are large, and a dataclass is a whole front of other projections
-        if isinstance(value, np.ndarray) and value.dtype.kind in "fi" and name not in _LABELS:
+        if name not in _LABELS and isinstance(value, np.ndarray) and value.dtype.kind in "fi":
             arrays[name] = np.ascontiguousarray(value)
         else:
             attributes[name] = _to_json(name, value)
     return arrays, attributes
-
-
-def _is_fitted_attribute(name: str) -> bool:
-    return re.fullmatch(r"[a-z][a-z0-9_]*_", name) is not None
 
 
 def _to_json(name: str, value: Any) -> Any:
@@ -198,135 +218,6 @@ def _to_json(name: str, value: Any) -> Any:
     )
 
 
-# -- reading -------------------------------------------------------------------------------------
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and arrays of a file that is as it was written."""
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no model file {path}.")
-    safetensors = _safetensors()
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            text = (file.metadata() or {}).get("fairpca")
-            header = None if text is None else json.loads(text)
-            version = header["format_version"] if isinstance(header, dict) else None
-            if version == FORMAT_VERSION:
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except RecursionError as error:
-        raise ValueError(f"{path} is not a model: its header is nested too deeply.") from error
-    except (safetensors.SafetensorError, KeyError, ValueError, OSError) as error:
-        raise ValueError(
-            f"{path} is damaged or not a fairpca model file ({_short(str(error), 200)}); write it "
-            "again with estimator.save(path)."
-        ) from error
-    if not isinstance(header, dict):
-        raise ValueError(f"{path} is not a fairpca model: the header is missing.")
-    if type(version) is int and version != FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has format version {_short(version)}, and this fairpca "
-            f"({fairpca.__version__}) reads version {FORMAT_VERSION}; install the fairpca that "
-            "wrote it, or save the model again."
-        )
-    for name in sorted(header.keys() | _HEADER.keys()):
-        kind, value = _HEADER.get(name), header.get(name)
-        if kind is None or type(value) is not kind:  # True is no version
-            wanted = "must not be there" if kind is None else f"must be {kind.__name__}"
-            raise ValueError(
-                f"the header of {path} is wrong: {_short(name)} {wanted}, but is {_short(value)}; "
-                "save the model again."
-            )
-    unsigned = {name: value for name, value in header.items() if name != "sha256"}
-    if text != _text(header) or header["sha256"] != _checksum(unsigned, arrays):
-        raise ValueError(f"{path} is damaged: its checksum does not match; save the model again.")
-    return header, arrays
-
-
-def _described_estimator(header: dict[str, Any], path: str | os.PathLike[str]) -> FairProjection:
-    """The estimator that a header describes, with its parameters."""
-    name, here = header.get("class"), f"this fairpca ({fairpca.__version__})"
-    known = getattr(fairpca, name) if name in fairpca.__all__ else None
-    if not (isinstance(known, type) and issubclass(known, FairProjection)):
-        raise ValueError(f"{path} holds a {_short(name)}, which {here} lacks.")
-    try:
-        model = known(
-            **{
-                name: _described_estimator(value, path) if isinstance(value, dict) else value
-                for name, value in header["params"].items()
-            }
-        )
-        model._check_params()
-    except (KeyError, AttributeError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} has parameters that {here} does not take: {_short(str(error), 200)}; install "
-            "the fairpca that wrote it, or save the model again."
-        ) from error
-    return model
-
-
-def _fault(model: FairProjection, attributes: dict[str, Any]) -> str | None:
-    """What is wrong with the attributes of a model, if anything."""
-    for name in ("groups_", *_ARRAYS, *_NUMBERS, "status_", "harmed_group_", "privileged_group_"):
-        if name not in attributes:
-            return f"{name} is missing"
-    for name, value in attributes.items():
-        fault = _value_fault(name, value)
-        if fault is not None:
-            return f"{_short(name)} {fault}"
-        if name != "fill" and (not _is_fitted_attribute(name) or hasattr(type(model), name)):
-            return f"{_short(name)} is not an attribute of a {type(model).__name__}"
-    U, groups = np.asarray(attributes["components_"]), attributes["groups_"]
-    if not isinstance(groups, list) or len(set(groups)) < max(len(groups), 2):
-        return "groups_ must be a list of two labels or more, all of them different"
-    if U.ndim != 2 or np.abs(U @ U.T - np.eye(len(U))).max(initial=0.0) > _ORTHONORMAL:
-        return "components_ are not orthonormal rows"
-    sizes = {"r": U.shape[0], "d": U.shape[1], "k": len(groups)}
-    for name, axes in (_ARRAYS | ({"fill": "d"} if "fill" in attributes else {})).items():
-        value, shape = attributes[name], tuple(sizes[axis] for axis in axes)
-        if not isinstance(value, np.ndarray) or value.shape != shape:
-            return f"{name} must be an array of shape {shape}, but is {_short(value)}"
-    if not (attributes["scale_"] > 1 / _LARGEST).all():
-        return "scale_ must be positive"
-    for name in _NOT_NEGATIVE:
-        if (np.asarray(attributes[name]) < 0).any():
-            return f"{name} must not be negative"
-    for name, expected in {"n_components_": len(U), "n_features_in_": U.shape[1]}.items():
-        if type(attributes.get(name)) is not int or attributes[name] != expected:
-            return f"{name} must be {expected}, but is {_short(attributes.get(name))}"
-    if type(model.n_components) is int and model.n_components != len(U):
-        return f"n_components must be {len(U)}, but is {_short(model.n_components)}"
-    names = attributes.get("feature_names_in_", [""] * U.shape[1])
-    if not (isinstance(names, list) and [type(name) for name in names] == [str] * U.shape[1]):
-        return f"feature_names_in_ must be a list of {U.shape[1]} texts"
-    if attributes["harmed_group_"] not in groups or attributes["privileged_group_"] not in groups:
-        return "harmed_group_ and privileged_group_ must be in groups_"
-    return None if type(attributes["status_"]) is str else "status_ must be a text"
-
-
-def _value_fault(name: str, value: Any) -> str | None:
-    """What is wrong with one attribute by itself, if anything."""
-    if isinstance(value, np.ndarray):
-        kinds = "i" if name in ("group_sizes_", "subset_") else "f"
-        if value.dtype.kind not in kinds:
-            return f"must hold {'integers' if kinds == 'i' else 'floats'}, but is {value.dtype}"
-        return None if (np.abs(value) < _LARGEST).all() else "must be finite and below 1e150"
-    if name in _NUMBERS:
-        if type(value) not in (int, float):
-            return f"must be a number, but is {_short(value)}"
-        if not abs(value) < _LARGEST and name not in ("alpha_", "duality_gap_"):
-            return "must be finite and below 1e150"
-    items = value if isinstance(value, list) else [value]
-    if all(item is None or isinstance(item, (str, bool, int, float)) for item in items):
-        return None
-    return f"must be an array, a number, a text or a list of these, but is {_short(value)}"
-
-
-def _short(value: Any, most: int = 60) -> str:
-    """A value for a message, cut off if it is long."""
-    text = value if isinstance(value, str) and most > 60 else repr(value)
-    return text if len(text) <= most else f"{text[:most]}..."
-
-
 def _text(header: dict[str, Any]) -> str:
     """The header as it is written: the same for the same model."""
     return json.dumps(header, sort_keys=True)
@@ -339,6 +230,101 @@ def _checksum(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and arrays of a file that is as it was written."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no model file {path}.")
+    safetensors = _safetensors()
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            text = (file.metadata() or {}).get("fairpca")
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header = None if text is None else json.loads(text)
+    except (safetensors.SafetensorError, ValueError, OSError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is damaged or not a fairpca model file ({_short(str(error), 200)}); write it "
+            "again with estimator.save(path)."
+        ) from error
+    if not isinstance(header, dict):
+        raise ValueError(f"{path} is not a fairpca model: the header is missing.")
+    if header.get("format_version") != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {_short(header.get('format_version'))}, and this fairpca "
+            f"({fairpca.__version__}) reads version {FORMAT_VERSION}; install the fairpca that "
+            "wrote it, or save the model again."
+        )
+    for name, kind in _HEADER.items():
+        if not isinstance(header.get(name), kind):
+            raise ValueError(
+                f"the header of {path} is wrong: {name!r} must be {kind.__name__}, but is "
+                f"{_short(header.get(name))}; save the model again."
+            )
+    unsigned = {name: value for name, value in header.items() if name != "sha256"}
+    if text != _text(header) or header.get("sha256") != _checksum(unsigned, arrays):
+        raise ValueError(f"{path} is damaged: its checksum does not match; save the model again.")
+    return header, arrays
+
+
+def _described_estimator(header: dict[str, Any], path: str | os.PathLike[str]) -> Estimator:
+    """The estimator that a header describes, with its parameters."""
+    name, here = header.get("class"), f"this fairpca ({fairpca.__version__})"
+    known = getattr(fairpca, name) if name in fairpca.__all__ else None
+    if not (isinstance(known, type) and issubclass(known, GroupEstimator)):
+        raise ValueError(f"{path} holds a {_short(name)}, which {here} lacks.")
+    try:
+        params = {
+            key: _described_estimator(value, path) if isinstance(value, dict) else value
+            for key, value in header["params"].items()
+        }
+        model = known(**params)
+        model._check_params()
+    except (KeyError, AttributeError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} has parameters that {here} does not take: {_short(str(error), 200)}; install "
+            "the fairpca that wrote it, or save the model again."
+        ) from error
+    return model
+
+
+def _fault(model: Estimator, attributes: dict[str, Any]) -> str | None:
+    """The first fault of the attributes of a model, in words; None if there is none."""
+    for name, value in attributes.items():
+        if name != "fill" and (not _FITTED.fullmatch(name) or hasattr(type(model), name)):
+            return f"{_short(name)} is not an attribute of a {type(model).__name__}"
+        numbers = isinstance(value, np.ndarray) or model._saved_shapes.get(name) == ""
+        if numbers and not _all_finite(value):
+            return f"{_short(name)} must hold finite numbers below {_LARGEST:g}"
+    d, r = attributes.get("n_features_in_"), attributes.get("n_components_")
+    groups, names = (attributes.get(name) for name in _LABELS)
+    if type(d) is not int or type(r or 0) is not int or not isinstance(groups, list):
+        return "n_features_in_ and n_components_ must be numbers, and groups_ a list of labels"
+    if names is not None and not (isinstance(names, list) and len(names) == d):
+        return f"feature_names_in_ must be a list of {d} names"
+    sizes = {"r": r, "d": d, "k": len(groups)}
+    fill = {"fill": "d"} if "fill" in attributes else {}
+    for name, axes in (model._saved_shapes | fill).items():
+        value, shape = attributes.get(name), tuple(sizes[axis] for axis in axes)
+        if value is None:
+            return f"{name} is missing"
+        if axes and not (isinstance(value, np.ndarray) and value.shape == shape):
+            return f"{name} must be an array of shape {_short(shape)}, but is {_short(value)}"
+    if not (attributes["scale_"] > 1 / _LARGEST).all():
+        return "scale_ must be positive"
+    U = attributes.get("components_", np.zeros((0, 0)))
+    if np.abs(U @ U.T - np.eye(len(U))).max(initial=0.0) > _ORTHONORMAL:
+        return "components_ are not orthonormal rows"
+    return None
+
+
+def _short(value: Any, most: int = 60) -> str:
+    """A value for a message, cut off if it is long."""
+    text = value if isinstance(value, str) and most > 60 else repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def _safetensors() -> Any:

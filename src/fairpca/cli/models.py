@@ -14,8 +14,7 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
     """Write a model with the columns it was fitted to."""
     import numpy as np
 
-    from fairpca._models.pipeline import ModelPipeline
-    from fairpca._models.safetensors import write_model
+    from fairpca._models.safetensors import ModelPipeline, write_model
 
     fill = None
     if roles.fill:  # text columns, which become zeros and ones, have none
@@ -26,8 +25,7 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
 
 def loaded(path: str) -> tuple[Any, FittedColumns]:
     """A model, and what it knows of its columns."""
-    from fairpca._models.pipeline import ModelPipeline
-    from fairpca._models.safetensors import load_model, read_extra
+    from fairpca._models.safetensors import ModelPipeline, load_model, read_extra
     from fairpca._tables.column_roles import FittedColumns, Roles
 
     model, extra = load_model(path), read_extra(path)
@@ -35,9 +33,9 @@ def loaded(path: str) -> tuple[Any, FittedColumns]:
     columns = () if names is None else tuple(map(str, names))
     categories = extra.get("categories", {})
     fill: dict[str, float] = {}
-    if isinstance(model, ModelPipeline) and model.fill is not None:
+    if isinstance(model, ModelPipeline):
         features = Roles(columns, categories=categories).feature_names
-        medians = dict(zip(features, model.fill.tolist(), strict=False))
+        medians = dict(zip(features, model[0].statistics_.tolist(), strict=False))
         fill = {name: medians[name] for name in columns if name in medians}
     groups = tuple(extra.get("group") or ())
     return model, FittedColumns(columns, categories, fill, groups, path)
@@ -45,7 +43,7 @@ def loaded(path: str) -> tuple[Any, FittedColumns]:
 
 def saved_projection(model: Any) -> FairProjection:
     """The projection of a loaded model."""
-    from fairpca._models.pipeline import ModelPipeline
+    from fairpca._models.safetensors import ModelPipeline
 
     projection: FairProjection = model[-1] if isinstance(model, ModelPipeline) else model
     return projection

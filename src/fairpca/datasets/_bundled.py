@@ -1,6 +1,7 @@
 """Data that need no download: two tables that are part of the package, and simulated data.
 
-``reproduction/pack_checkup.py`` and ``reproduction/pack_rand_health.py`` make the files.
+:func:`make_bunch` makes what every loader returns. ``reproduction/pack_checkup.py`` and
+``reproduction/pack_rand_health.py`` make the files.
 """
 
 from __future__ import annotations
@@ -9,12 +10,65 @@ import csv
 import gzip
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from fairpca.datasets._bunch import described, make_bunch
+from fairpca._typing import Array
+
+_FOLDER = Path(__file__).parent
+
+
+def make_bunch(
+    data: Array,
+    sensitive: NDArray[np.str_],
+    feature_names: list[str],
+    description: str,
+    *,
+    balanced: bool = False,
+    standardize: bool = False,
+    **fields: Any,
+) -> Bunch:
+    """Balance, then standardise the remaining rows, then put the fields together.
+
+    Balanced data have the first rows of each group, as many as the smaller group has.
+    """
+    if balanced:
+        n = int(np.unique(sensitive, return_counts=True)[1].min())
+        firsts = [np.flatnonzero(sensitive == group)[:n] for group in np.unique(sensitive)]
+        rows = np.sort(np.concatenate(firsts))
+        data, sensitive = data[rows], sensitive[rows]
+        fields = {name: values[rows] for name, values in fields.items()}
+        description += f" Balanced: the first {n} rows of each group."
+    if standardize:
+        data = (data - data.mean(axis=0)) / data.std(axis=0, ddof=1)
+        description += (
+            " Columns were standardised over all rows kept (standard deviation with n - 1), groups "
+            "not re-centred."
+        )
+    return Bunch(
+        data=data,
+        sensitive_features=sensitive,
+        feature_names=feature_names,
+        groups=np.unique(sensitive),
+        description=description,
+        DESCR=description,
+        **fields,
+    )
+
+
+def described(name: str) -> str:
+    """Source, licence and columns of a table."""
+    return " ".join((_FOLDER / f"descriptions/{name}.txt").read_text(encoding="utf-8").split())
+
+
+def _read_bundled(name: str) -> tuple[list[str], NDArray[np.str_]]:
+    """Names of columns and values of a bundled table."""
+    with gzip.open(_FOLDER / name, "rt", encoding="ascii", newline="") as stream:
+        names, *rows = csv.reader(stream)
+    return names, np.array(rows)
 
 
 def load_checkup() -> Bunch:
@@ -29,9 +83,8 @@ def load_checkup() -> Bunch:
     Returns
     -------
     sklearn.utils.Bunch
-        ``data`` (4491 x 10), ``sensitive_features`` ("75 and older", "younger"), ``feature_names``,
-        ``groups``, ``description`` (source, licence, terms of use), and, to form other groups,
-        ``age``, ``sex`` ("Female", "Male") and ``ethnicity`` (six labels of the survey).
+        ``data`` (4491 x 10), ``sensitive_features`` ("75 and older", "younger"), and, to form other
+        groups, ``age``, ``sex`` ("Female", "Male") and ``ethnicity`` (six labels of the survey).
 
     Notes
     -----
@@ -43,10 +96,8 @@ def load_checkup() -> Bunch:
     --------
     >>> from fairpca.datasets import load_checkup
     >>> people = load_checkup()
-    >>> people.data.shape, people.groups.tolist()
-    ((4491, 10), ['75 and older', 'younger'])
-    >>> people.feature_names[4:7]
-    ['systolic', 'diastolic', 'pulse']
+    >>> people.data.shape, people.groups.tolist(), people.feature_names[4:6]
+    ((4491, 10), ['75 and older', 'younger'], ['systolic', 'diastolic'])
     """
     names, table = _read_bundled("checkup.csv.gz")
     age = table[:, names.index("age")].astype(int)
@@ -72,17 +123,14 @@ def load_rand_health(*, prepare: bool = True) -> Bunch:
     Returns
     -------
     sklearn.utils.Bunch
-        ``data`` (5827 x 14), ``sensitive_features`` ("black", "others"), ``feature_names``,
-        ``groups``, ``description`` (source, licence, what was left out).
+        ``data`` (5827 x 14), ``sensitive_features`` ("black", "others").
 
     Examples
     --------
     >>> from fairpca.datasets import load_rand_health
     >>> people = load_rand_health()
-    >>> people.data.shape, people.groups.tolist()
-    ((5827, 14), ['black', 'others'])
-    >>> people.feature_names[:4]
-    ['doctor_visits', 'chronic_diseases', 'mental_health', 'general_health']
+    >>> people.data.shape, people.groups.tolist(), people.feature_names[:2]
+    ((5827, 14), ['black', 'others'], ['doctor_visits', 'chronic_diseases'])
     """
     names, table = _read_bundled("rand_health.csv.gz")
     return make_bunch(
@@ -121,8 +169,7 @@ def make_two_groups(
     Returns
     -------
     sklearn.utils.Bunch
-        ``data``, ``sensitive_features`` ("majority", "minority"), ``feature_names``, ``groups``,
-        ``description``. The rows of the majority come first.
+        ``sensitive_features`` is "majority" in the first rows, then "minority".
 
     Examples
     --------
@@ -153,10 +200,3 @@ def make_two_groups(
         [f"x{j}" for j in range(n_features)],
         f"Made by fairpca.datasets.make_two_groups({sizes}, {n_features}, shift={shift}).",
     )
-
-
-def _read_bundled(name: str) -> tuple[list[str], NDArray[np.str_]]:
-    """Names of columns and values of a bundled table."""
-    with gzip.open(Path(__file__).parent / name, "rt", encoding="ascii", newline="") as stream:
-        names, *rows = csv.reader(stream)
-    return names, np.array(rows)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import fetch_file, get_data_home
 from sklearn.utils import Bunch
 
-from fairpca.datasets._bunch import described, make_bunch
+from fairpca.datasets._bundled import described, make_bunch
 
 PathLike = str | os.PathLike[str]
 
@@ -21,11 +21,9 @@ _LSAC_COLUMNS = (
     "zfygpa", "zgpa", "DOB_yr", "fulltime", "sex", "race", "cluster", "fam_inc", "lsat", "ugpa",
     "index6040", "bar",
 )  # fmt: skip
-_LSAC_RACES = np.array(["", "white", "black", "other"])  # by their codes, from 1 on
 
 
-@dataclass(frozen=True)
-class PaperFile:
+class PaperFile(NamedTuple):
     """One file: its checksum, its address, and how to get it by hand."""
 
     name: str
@@ -36,18 +34,18 @@ class PaperFile:
 
 FILES = {
     "tcred": PaperFile(
-        name="default_degree.csv",
-        sha256="c58f7df737cb7953d9022cf9487cf8001c0417ae97bd308301ad733f20c88fc3",
-        url=_AUTHORS + "default_degree.csv",
+        "default_degree.csv",
+        "c58f7df737cb7953d9022cf9487cf8001c0417ae97bd308301ad733f20c88fc3",
+        _AUTHORS + "default_degree.csv",
     ),
     "lsac": PaperFile(
-        name="lsac.csv",
-        sha256="21091394832942e0c40eda29bd2ec7cecc644e010486c90c544788f6173cf317",
-        url=_AUTHORS + "lsac.csv",
+        "lsac.csv",
+        "21091394832942e0c40eda29bd2ec7cecc644e010486c90c544788f6173cf317",
+        _AUTHORS + "lsac.csv",
     ),
     "lfw": PaperFile(
-        name="lfw.npz",
-        sha256="96270e26db2f4fef2ee681b6f0445c934807efb39220ad30924fe54e5946e5dd",
+        "lfw.npz",
+        "96270e26db2f4fef2ee681b6f0445c934807efb39220ad30924fe54e5946e5dd",
         by_hand=(
             "Its source publishes 13232 text images, not this archive: get the folder data/images "
             "of https://github.com/mhli971/Fair-PCA and pack it, in a checkout of fairpca, with "
@@ -75,8 +73,7 @@ def load_tcred(
     Returns
     -------
     sklearn.utils.Bunch
-        ``data`` (30000 x 22), ``sensitive_features`` ("higher", "lower"), ``feature_names``,
-        ``groups``, ``description``, ``target``.
+        ``data`` (30000 x 22), ``sensitive_features`` ("higher", "lower"), ``target``.
     """
     path = _checked_file("tcred", data_home)
     with path.open(encoding="utf-8") as stream:
@@ -117,8 +114,7 @@ def load_lsac(
     -------
     sklearn.utils.Bunch
         ``data`` (n x 10, of rank 9), ``sensitive_features`` ("black", "white and other" or
-        "white"), ``race`` ("black", "other", "white"), ``feature_names``, ``groups``,
-        ``description``, ``target``.
+        "white"), ``race`` ("black", "other", "white"), ``target``.
     """
     if other not in ("with_white", "drop"):
         raise ValueError(
@@ -126,7 +122,8 @@ def load_lsac(
             "with white, or other='drop' to leave those rows out."
         )
     table = np.loadtxt(_checked_file("lsac", data_home), delimiter=",")
-    race = _LSAC_RACES[table[:, _LSAC_COLUMNS.index("race")].astype(int)]
+    codes = table[:, _LSAC_COLUMNS.index("race")].astype(int)
+    race = np.array(["white", "black", "other"])[codes - 1]
     rest = "white and other" if other == "with_white" else "white"
     rows = np.flatnonzero((race != "other") | (other == "with_white"))
     kept = [j for j, name in enumerate(_LSAC_COLUMNS[:-1]) if name != "race"]
@@ -162,8 +159,7 @@ def load_lfw(
     sklearn.utils.Bunch
         ``data`` (13232 x 1764), ``sensitive_features`` ("female", "male"), ``asian``, ``black``,
         ``white`` (boolean, not exclusive), ``race`` (one of these names where exactly one of the
-        three is set, else "unclear"), ``image_shape``, ``feature_names``, ``groups``,
-        ``description``.
+        three is set, else "unclear"), ``image_shape``.
     """
     with np.load(_checked_file("lfw", data_home), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
@@ -186,8 +182,8 @@ def load_lfw(
 def _checked_file(key: str, data_home: PathLike | None) -> Path:
     """The path of a data file with the right checksum; it is downloaded if it is not there."""
     file = FILES[key]
-    folder = Path(data_home or os.environ.get("FAIRPCA_DATA") or f"{get_data_home()}/fairpca")
-    folder = folder.expanduser()
+    home = data_home or os.environ.get("FAIRPCA_DATA") or f"{get_data_home()}/fairpca"
+    folder = Path(home).expanduser()
     path = folder / file.name
     if path.is_file():
         if (actual := digest(path)) != file.sha256:
@@ -203,16 +199,15 @@ def _checked_file(key: str, data_home: PathLike | None) -> Path:
         "folder of your choice named by the environment variable FAIRPCA_DATA or by "
         "data_home='that/folder'."
     )
+    missing = f"{file.name} is not at hand."
     if not file.url:
-        raise FileNotFoundError(f"{file.name} is not at hand. {by_hand}")
+        raise FileNotFoundError(f"{missing} {by_hand}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return Path(fetch_file(file.url, folder, file.name, file.sha256, n_retries=0))
     except OSError as error:
-        raise FileNotFoundError(
-            f"{file.name} is not at hand. It could not be downloaded from {file.url} ({error}). "
-            f"{by_hand}"
-        ) from error
+        failed = f"It could not be downloaded from {file.url} ({error})."
+        raise FileNotFoundError(f"{missing} {failed} {by_hand}") from error
 
 
 def digest(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a classifier makes of scores: its rates by group, against PCA's scores and all features.
+"""Rates by group of a classifier on scores, against PCA's scores and all features.
 
 The intervals are not resampled, as those of fairlearn's ``MetricFrame`` are: resampled gaps are
 never 0, so that intervals of groups that do not differ exclude 0.
@@ -6,11 +6,10 @@ never 0, so that intervals of groups that do not differ exclude 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from inspect import signature
 from itertools import combinations
-from math import hypot
+from math import comb, hypot
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,19 +21,19 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fairpca._input.checks import check_classifier, check_confidence, check_several_groups
 from fairpca._input.labels import encode_groups, encode_outcomes
 from fairpca._moments.group_differences import positive_class
 from fairpca._typing import Array, Codes, Labels, Mask
-from fairpca.metrics.probes import (
+from fairpca.metrics.projection import flattened, seen_by_projection
+from fairpca.metrics.separation import (
     cross_fitted_auc,
     share_interval,
     stratified_folds,
     usual_classifier,
 )
-from fairpca.metrics.projection import flattened, seen_by_projection
 
 
 class Estimate(NamedTuple):
@@ -69,9 +68,8 @@ class Outcomes:
         Largest less smallest value of a group: 0 is parity. The interval holds for all pairs of
         groups at once; it starts at 0 unless the rows show that two groups differ.
     data : tuple of ndarray or None
-        For each row whether it is positive, its predicted probability, and its group: for other
-        metrics, such as those of ``fairlearn.metrics.MetricFrame``. None in an audit, which keeps
-        no rows.
+        For each row whether it is positive, its predicted probability, and its group, for use with
+        ``fairlearn.metrics.MetricFrame``, for example. None in an audit, which keeps no rows.
     positive : label
         The class that counts as positive: a person predicted to be of it is selected.
     """
@@ -85,8 +83,8 @@ class Outcomes:
     positive: Any = True
 
     def __repr__(self) -> str:
-        shown = ("selection_rate", "true_positive_rate", "false_positive_rate")
-        gaps = ", ".join(f"{name} {self.difference[name]}" for name in shown)
+        rates = ("selection_rate", "true_positive_rate", "false_positive_rate")
+        gaps = ", ".join(f"{name} {self.difference[name]}" for name in rates)
         return f"Outcomes({self.name!r}: AUC {self.overall['auc']:.3f}, gaps: {gaps})"
 
 
@@ -153,7 +151,14 @@ def classifier_outcomes(
     _check_kinds(estimator, X, classifier)
     codes, labels = encode_groups(sensitive_features, len(X))
     check_several_groups(labels.tolist(), len(codes), otherwise="")
-    positive, label = _positive(y, len(X), pos_label)
+    outcomes, classes = encode_outcomes(y, len(X))
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes.tolist()[0]!r}), so there is nothing to predict; "
+            "pass y with two classes or more."
+        )
+    label = positive_class(classes.tolist(), pos_label)
+    positive = np.asarray(outcomes == classes.tolist().index(label))
     cells = 2 * codes + positive
     sizes = np.bincount(cells, minlength=2 * len(labels))
     if not sizes.all():
@@ -161,16 +166,51 @@ def classifier_outcomes(
             f"group {labels.tolist()[int(np.argmin(sizes)) // 2]!r} has rows of one class only, so "
             "it has no rates to compare; leave it out, or merge it with others."
         )
-    folds = stratified_folds(cv, cells, "group and class", check_random_state(random_state))
-    fit, chances = _fitting(estimator, X, y, sensitive_features), np.empty((3, len(codes)))
-    for train, test in folds:
-        for chance, seen in zip(chances, _representations(fit(train), X, train), strict=True):
+    chances = np.empty((3, len(codes)))
+    for train, test in stratified_folds(
+        cv, cells, "group and class", check_random_state(random_state)
+    ):
+        model = _fitted(estimator, X, y, sensitive_features, train)
+        for chance, seen in zip(chances, _representations(model, X, train), strict=True):
             fitted = clone(classifier).fit(seen[train], positive[train])
             chance[test] = fitted.predict_proba(seen[test])[:, 1]
     return [
         rates_by_group(name, positive, chance, codes, labels, confidence, label)
         for name, chance in zip(("scores", "pca", "features"), chances, strict=True)
     ]
+
+
+def _check_kinds(estimator: Any, X: Any, classifier: Any) -> None:
+    if not hasattr(estimator, "transform"):
+        name = type(estimator).__name__
+        cure = "pass a transformer such as FairPCA(2)"
+        if isinstance(estimator, Pipeline):
+            name = f"{name} that ends in {type(estimator.steps[-1][1]).__name__}"
+            cure = "pass estimator=pipeline[:-1], classifier=pipeline[-1]"
+        raise TypeError(f"estimator is a {name}, which has no transform; {cure}.")
+    check_classifier("classifier", classifier)
+    if issparse(X):
+        raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
+
+
+def _fitted(estimator: Any, X: Any, y: Any, groups: Any, train: NDArray[Any]) -> Any:
+    """The estimator itself if it is fitted, else a clone of it fitted to the training rows."""
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        X, y, groups = (_safe_indexing(values, train) for values in (X, y, groups))
+        takes = any(has_fit_parameter(s, "sensitive_features") for s in flattened(estimator))
+        with config_context(enable_metadata_routing=True):  # so steps of pipelines get the groups
+            return clone(estimator).fit(X, y, **({"sensitive_features": groups} if takes else {}))
+    return estimator
+
+
+def _representations(model: Any, X: Any, train: NDArray[Any]) -> list[Array]:
+    """The scores of a fitted model, those of PCA, and all features, as they arrive at the model."""
+    scores, seen = np.asarray(model.transform(X)), seen_by_projection(model, X, strict=False)[1]
+    seen = np.asarray(seen.toarray() if hasattr(seen, "toarray") else seen, dtype=np.float64)
+    pca = PCA(min(scores.shape[1], *seen[train].shape)).fit(seen[train])
+    return [scores, pca.transform(seen), seen]
 
 
 def rates_by_group(
@@ -183,11 +223,11 @@ def rates_by_group(
     label: Any = True,
 ) -> Outcomes:
     """All figures and their intervals, from the predicted probability of each row."""
-    parts = [(positive[codes == g], chance[codes == g]) for g in range(len(labels))]
-    n_pairs = len(parts) * (len(parts) - 1) // 2
-    groups = [_estimates(*part, confidence) for part in parts]
-    wider = [_estimates(*part, 1 - (1 - confidence) / n_pairs) for part in parts]
-    overall = _estimates(positive, chance, confidence)
+    k, overall = len(labels), _estimates(positive, chance, confidence)
+    groups, wider = (
+        [_estimates(positive[codes == g], chance[codes == g], level) for g in range(k)]
+        for level in (confidence, 1 - (1 - confidence) / comb(k, 2))  # wider for all pairs at once
+    )
     return Outcomes(
         name=name,
         overall={metric: estimate.value for metric, estimate in overall.items()},
@@ -196,9 +236,7 @@ def rates_by_group(
             metric: dict(zip(labels.tolist(), (group[metric] for group in groups), strict=True))
             for metric in overall
         },
-        difference={
-            metric: _gap_of_rates([group[metric] for group in wider]) for metric in overall
-        },
+        difference={metric: _gap([group[metric] for group in wider]) for metric in overall},
         data=(positive.astype(int), chance, labels[codes]),
         positive=label,
     )
@@ -226,7 +264,7 @@ def _estimates(positive: Mask, chance: Array, confidence: float) -> dict[str, Es
     }
 
 
-def _gap_of_rates(groups: list[Estimate]) -> Estimate:
+def _gap(groups: list[Estimate]) -> Estimate:
     """Largest less smallest value, with its interval.
 
     The interval of the difference of a pair comes from those of the two (Newcombe's hybrid score
@@ -240,56 +278,3 @@ def _gap_of_rates(groups: list[Estimate]) -> Estimate:
         low = max(low, apart - hypot(large.value - large.low, small.high - small.value))
         high = max(high, apart + hypot(large.high - large.value, small.value - small.low))
     return Estimate(gap, low, high)
-
-
-def _check_kinds(estimator: Any, X: Any, classifier: Any) -> None:
-    if not hasattr(estimator, "transform"):
-        name = type(estimator).__name__
-        cure = "pass a transformer such as FairPCA(2)"
-        if isinstance(estimator, Pipeline):
-            name = f"{name} that ends in {type(estimator.steps[-1][1]).__name__}"
-            cure = "pass estimator=pipeline[:-1], classifier=pipeline[-1]"
-        raise TypeError(f"estimator is a {name}, which has no transform; {cure}.")
-    check_classifier("classifier", classifier)
-    if issparse(X):
-        raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
-
-
-def _representations(model: Any, X: Any, train: NDArray[Any]) -> list[Array]:
-    """The scores of a fitted model, those of PCA, and all features, as they arrive at the model."""
-    scores, seen = np.asarray(model.transform(X)), seen_by_projection(model, X, strict=False)[1]
-    seen = np.asarray(seen.toarray() if hasattr(seen, "toarray") else seen, dtype=np.float64)
-    pca = PCA(min(scores.shape[1], *seen[train].shape)).fit(seen[train])
-    return [scores, pca.transform(seen), seen]
-
-
-def _fitting(estimator: Any, X: Any, y: Any, groups: Any) -> Callable[[NDArray[Any]], Any]:
-    """From training rows to a fitted model: the one given, or a clone fitted to these rows."""
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        steps = [step for step in flattened(estimator) if hasattr(step, "fit")]
-        takes = any("sensitive_features" in signature(step.fit).parameters for step in steps)
-    else:
-        return lambda train: estimator
-
-    def fit(train: NDArray[Any]) -> Any:
-        here, there, known = (_safe_indexing(values, train) for values in (X, y, groups))
-        with config_context(enable_metadata_routing=True):  # as steps of pipelines get the groups
-            given = {"sensitive_features": known} if takes else {}
-            return clone(estimator).fit(here, there, **given)
-
-    return fit
-
-
-def _positive(y: Any, n_rows: int, pos_label: Any) -> tuple[Mask, Any]:
-    """Which rows are positive, and the label of their class."""
-    codes, labels = encode_outcomes(y, n_rows)
-    if len(labels) < 2:
-        raise ValueError(
-            f"y holds one class only ({labels.tolist()[0]!r}), so there is nothing to predict; "
-            "pass y with two classes or more."
-        )
-    classes = labels.tolist()
-    label = positive_class(classes, pos_label)
-    return np.asarray(codes == classes.index(label)), label

@@ -17,26 +17,25 @@ from fairpca._typing import Array
 
 def refuse_unfitted(estimator: Any) -> None:
     """Refuse a class, and an estimator or a pipeline that is not fitted."""
+    kind = estimator if isinstance(estimator, type) else type(estimator)
+    groups = ", sensitive_features=groups" if issubclass(kind, FairProjection) else ""
     if isinstance(estimator, type):
-        name, how = estimator.__name__, _fit_call(issubclass(estimator, FairProjection))
-        raise TypeError(f"{name} is a class; pass an object, {name}(...){how}.")
+        call = f"{kind.__name__}(...).fit(X{groups})"
+        raise TypeError(f"{kind.__name__} is a class; pass an object, {call}.")
     if not isinstance(estimator, BaseEstimator):
         return
     try:
         check_is_fitted(estimator)
     except NotFittedError:
-        code = " ".join(repr(estimator).split()) + _fit_call(isinstance(estimator, FairProjection))
+        code = " ".join(repr(estimator).split())
         if isinstance(estimator, Pipeline):
-            names = [name for name, step in estimator.steps if isinstance(step, FairProjection)]
-            code = "pipeline" + _fit_call(bool(names), "".join(f"{name}__" for name in names[-1:]))
+            code = "pipeline"
+            for name, step in estimator.steps:
+                if isinstance(step, FairProjection):
+                    groups = f", {name}__sensitive_features=groups"
         raise NotFittedError(
-            f"this {type(estimator).__name__} is not fitted; pass {code}."
+            f"this {kind.__name__} is not fitted; pass {code}.fit(X{groups})."
         ) from None
-
-
-def _fit_call(fair: bool, prefix: str = "") -> str:
-    """The call that fits, as code; ``prefix`` names the step of a pipeline."""
-    return f".fit(X, {prefix}sensitive_features=groups)" if fair else ".fit(X)"
 
 
 def steps_to_projection(estimator: Any, strict: bool = True) -> list[Any]:
@@ -81,7 +80,7 @@ def seen_by_projection(estimator: Any, X: Any, strict: bool = True) -> tuple[Any
 
 
 def projection_of(estimator: Any, n_features: int | None = None) -> tuple[Array, Array]:
-    """Components and mean of a fitted linear projection, for data of so many features."""
+    """Components and mean of a fitted linear projection of ``n_features`` columns."""
     components = getattr(estimator, "components_", None)
     mean = getattr(estimator, "mean_", None)
     if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre

@@ -10,19 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from fairpca._input.checks import (
-    check_feature_names,
-    check_group_weights,
-    check_sample_weight,
-)
+from fairpca._input.checks import check_feature_names, check_group_weights, check_sample_weight
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
 from fairpca._moments.tolerances import varying_groups
 from fairpca._typing import Array
 from fairpca.exceptions import warn
 from fairpca.metrics.projection import projection_of, seen_by_projection
-
-_NEXT_TO_NOTHING = 1e-3  # of a group's variance
 
 
 def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
@@ -47,24 +41,25 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
     >>> row_reconstruction_errors(PCA(1).fit(X), X)
     array([1., 1., 0., 0.])
     """
-    return _row_errors(*seen_by_projection(estimator, X))
+    return _squares(estimator, X)[0]
 
 
-def _row_errors(projection: Any, X: Any, rank: int | None = None) -> Array:
-    """Squared error of each row with the first components; with none, its squared distance."""
+def _squares(estimator: Any, X: Any) -> tuple[Array, Array]:
+    """Squared error of each row, and its squared distance from the mean."""
+    projection, X = seen_by_projection(estimator, X)
     rows = as_rows(X)
     components, mean = projection_of(projection, rows.n_features)
-    components = components[:rank]
     names = getattr(projection, "feature_names_in_", None)
     check_feature_names(names, rows.feature_names, "row_reconstruction_errors")
-    squares = np.empty(rows.n_rows)
+    errors, distances = np.empty(rows.n_rows), np.empty(rows.n_rows)
     for place, block in dense_blocks(rows):
         Z = block - mean
         if not np.isfinite(Z).all():
             refuse_non_finite(rows)
+        np.einsum("ij,ij->i", Z, Z, out=distances[place])
         Z -= (Z @ components.T) @ components
-        np.einsum("ij,ij->i", Z, Z, out=squares[place])
-    return squares
+        np.einsum("ij,ij->i", Z, Z, out=errors[place])
+    return errors, distances
 
 
 def group_reconstruction_errors(
@@ -97,24 +92,23 @@ def group_reconstruction_errors(
     --------
     >>> import numpy as np
     >>> from sklearn.decomposition import PCA
-    >>> from fairpca.metrics import group_reconstruction_errors
-    >>> X = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0], [-2.0, 0.0]])
+    >>> from fairpca.metrics import group_reconstruction_errors, reconstruction_disparity
+    >>> X, groups = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0], [-2.0, 0.0]]), list("aabb")
     >>> pca = PCA(1).fit(X)
-    >>> group_reconstruction_errors(pca, X, ["a", "a", "b", "b"])
-    {'a': 1.0, 'b': 0.0}
-    >>> group_reconstruction_errors(pca, X + [0.0, 1.0], ["a", "a", "b", "b"], normalize=True)
+    >>> group_reconstruction_errors(pca, X, groups), reconstruction_disparity(pca, X, groups)
+    ({'a': 1.0, 'b': 0.0}, 1.0)
+    >>> group_reconstruction_errors(pca, X + [0.0, 1.0], groups, normalize=True)
     {'a': 1.0, 'b': 0.2}
     """
-    projection, X = seen_by_projection(estimator, X)
-    squares = _row_errors(projection, X)
-    codes, labels = encode_groups(sensitive_features, len(squares))
-    weights = check_sample_weight(sample_weight, len(squares))
-    weights = np.ones(len(squares)) if weights is None else weights
-    totals = np.bincount(codes, weights, minlength=len(labels))
+    squares = _squares(estimator, X)
+    n_rows = len(squares[0])
+    codes, labels = encode_groups(sensitive_features, n_rows)
+    weights = check_sample_weight(sample_weight, n_rows)
+    weights = np.ones(n_rows) if weights is None else weights
+    totals = np.bincount(codes, weights)
     check_group_weights(labels, totals)
-    errors = np.bincount(codes, weights * squares, minlength=len(labels)) / totals
+    errors, distances = (np.bincount(codes, weights * values) / totals for values in squares)
     if normalize:
-        distances = np.bincount(codes, weights * _row_errors(projection, X, rank=0)) / totals
         varies = varying_groups(distances)
         errors = np.divide(errors, distances, out=np.zeros(len(errors)), where=varies)
     return dict(zip(labels.tolist(), errors.tolist(), strict=True))
@@ -130,21 +124,8 @@ def reconstruction_disparity(
 ) -> float:
     """Largest minus smallest group error; the paper's ``|D|`` when there are two groups.
 
-    Parameters are those of :func:`group_reconstruction_errors`.
-
-    Returns
-    -------
-    float
-        Zero when all groups are reconstructed equally well.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from fairpca.metrics import reconstruction_disparity
-    >>> X = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0], [-2.0, 0.0]])
-    >>> reconstruction_disparity(PCA(1).fit(X), X, ["a", "a", "b", "b"])
-    1.0
+    Parameters are those of :func:`group_reconstruction_errors`. Zero means that all groups are
+    reconstructed equally well.
     """
     errors = group_reconstruction_errors(
         estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
@@ -162,24 +143,7 @@ def fairness_measure(
     sample_weight: Any = None,
     normalize: bool = False,
 ) -> float:
-    """The paper's fairness measure ``F``: the squared disparity.
-
-    Parameters are those of :func:`group_reconstruction_errors`.
-
-    Returns
-    -------
-    float
-        Zero when all groups are reconstructed equally well.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from fairpca.metrics import fairness_measure
-    >>> X = np.array([[0.0, 2.0], [0.0, -2.0], [5.0, 0.0], [-5.0, 0.0]])
-    >>> fairness_measure(PCA(1).fit(X), X, ["a", "a", "b", "b"])
-    16.0
-    """
+    """The paper's fairness measure ``F``: the square of :func:`reconstruction_disparity`."""
     disparity = reconstruction_disparity(
         estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
     )
@@ -189,11 +153,11 @@ def fairness_measure(
 class DisparityScorer:
     """Minus the disparity of reconstruction errors, so that greater is better.
 
-    For ``scoring=`` of ``cross_validate``, ``GridSearchCV`` and others, with metadata routing
-    enabled. It asks for ``sensitive_features`` and ``sample_weight`` by itself. The estimator may
-    be a pipeline: the disparity is that of the projection in it, on the rows as they arrive there.
-    There is a warning where the projection loses next to nothing: a search over ``n_components``
-    would end there. ``fairpca.metrics.disparity_scorer`` is ready to use.
+    ``fairpca.metrics.disparity_scorer`` is ready for ``scoring=`` of ``cross_validate``,
+    ``GridSearchCV`` and others, with metadata routing enabled. It asks for ``sensitive_features``
+    and ``sample_weight`` by itself. A pipeline is judged by its projection, on the rows as they
+    arrive there. The scorer warns where the projection loses next to nothing, because a search over
+    ``n_components`` would end there.
 
     Examples
     --------
@@ -231,8 +195,8 @@ class DisparityScorer:
                 "search.fit(X, y, sensitive_features=groups)."
             )
         given = estimator, X, sensitive_features
-        lost = group_reconstruction_errors(*given, sample_weight=sample_weight, normalize=True)
-        if max(lost.values()) <= _NEXT_TO_NOTHING:
+        shares = group_reconstruction_errors(*given, sample_weight=sample_weight, normalize=True)
+        if max(shares.values()) <= 1e-3:
             warn(
                 "this projection loses next to nothing of any group, so its disparity is next to "
                 "nothing too, fair or not, and a search over n_components ends there. Search with "
@@ -243,7 +207,7 @@ class DisparityScorer:
         return -reconstruction_disparity(*given, sample_weight=sample_weight)
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What scikit-learn is to pass on."""
+        """The arguments that scikit-learn is to pass on."""
         request = MetadataRequest(owner="disparity_scorer")
         for name in ("sensitive_features", "sample_weight"):
             request.score.add_request(param=name, alias=True)

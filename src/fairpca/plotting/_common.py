@@ -1,4 +1,4 @@
-"""What all displays share: the estimator they draw, axes, colours, markers and names."""
+"""Helpers of all displays: the estimator they draw, axes, colours, markers and names."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca.metrics.projection import projection_of, refuse_unfitted, steps_to_projection
 
 # Groups are told apart with any colour vision (Okabe and Ito), and in grey by the markers.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
-MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+_MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 
 
 def axes_for(ax: Any, height: float | None = None) -> Any:
@@ -37,7 +37,7 @@ def escaped(name: Any) -> str:
 
 def style_of(i: int) -> tuple[str, str]:
     """Colour and marker of the i-th group."""
-    return COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
+    return _COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)]
 
 
 def drawn_projection(estimator: Any) -> Any:

@@ -9,12 +9,11 @@ import numpy as np
 
 from fairpca.path import MarkedPoint, TradeoffPath, tradeoff_path
 from fairpca.plotting._common import (
-    COLORS,
-    MARKERS,
     axes_for,
     escaped,
     fair_projection_in,
     moments_compared,
+    style_of,
 )
 
 
@@ -30,12 +29,7 @@ class TradeoffDisplay:
 
     Examples
     --------
-    >>> from fairpca.datasets import make_two_groups
-    >>> from fairpca.plotting import TradeoffDisplay
-    >>> made = make_two_groups(random_state=0)
-    >>> TradeoffDisplay.from_data(
-    ...     made.data, made.sensitive_features, n_components=1
-    ... )  # doctest: +SKIP
+    >>> TradeoffDisplay.from_data(X, groups, n_components=1)  # doctest: +SKIP
     """
 
     path: TradeoffPath
@@ -50,10 +44,9 @@ class TradeoffDisplay:
                 f"the frontier compares all groups, but {fair!r} left out "
                 f"{fair.small_groups_}; leave out their rows, or use small_groups='merge'."
             )
-        moments, r = moments_compared(fair), fair.n_components_
         path = tradeoff_path(
-            moments,
-            n_components=r,
+            moments_compared(fair),
+            n_components=fair.n_components_,
             n_points=n_points,
             normalize=fair.normalize,
             max_groups=fair.max_groups,
@@ -84,10 +77,11 @@ class TradeoffDisplay:
             beyond = path.disparity[last:], path.reconstruction_error[last:]
             ax.plot(*beyond, color="white")
             ax.plot(*beyond, color="black", linestyle=":", label="levelling down")
-        for (at, names), marker in zip(_distinct(path.marks).items(), MARKERS, strict=False):
-            ax.plot(*at, marker, color="black", markerfacecolor="white", label=", ".join(names))
+        for i, (at, names) in enumerate(_distinct(path.marks).items()):
+            label = ", ".join(names)
+            ax.plot(*at, style_of(i)[1], color="black", markerfacecolor="white", label=label)
         if self.chosen is not None:
-            ax.plot(*self.chosen, "*", markersize=13, color=COLORS[1], label="this fit")
+            ax.plot(*self.chosen, "*", markersize=13, color=style_of(1)[0], label="this fit")
         difference = "largest minus smallest group error"
         if len(path.groups) == 2:
             sides = path.harmed_group, path.privileged_group
