@@ -305,12 +305,14 @@ def _fault(model: Estimator, attributes: dict[str, Any]) -> str | None:
         return "n_features_in_ and n_components_ must be numbers, and groups_ a list of labels"
     if names is not None and not (isinstance(names, list) and len(names) == d):
         return f"feature_names_in_ must be a list of {d} names"
-    sizes = {"r": r, "d": d, "k": len(groups)}
+    sizes = {"d": d, "k": len(groups)} | ({} if r is None else {"r": r})
     fill = {"fill": "d"} if "fill" in attributes else {}
     for name, axes in (model._saved_shapes | fill).items():
-        value, shape = attributes.get(name), tuple(sizes[axis] for axis in axes)
+        value = attributes.get(name)
         if value is None:
             return f"{name} is missing"
+        lengths = (*np.shape(value), *axes)  # r is that of the first array that has it
+        shape = tuple(sizes.setdefault(axis, n) for axis, n in zip(axes, lengths, strict=False))
         if axes and not (isinstance(value, np.ndarray) and value.shape == shape):
             return f"{name} must be an array of shape {_short(shape)}, but is {_short(value)}"
     if not (attributes["scale_"] > 1 / _LARGEST).all():
