@@ -208,11 +208,13 @@ def slope(points):
 def write_tables(folder):
     """The stored tables as the pages show them, without columns that only the scripts need."""
     for path in DOCS.glob("benchmarks_*.csv"):
-        rows = read(path.stem.removeprefix("benchmarks_"))
+        name = path.stem.removeprefix("benchmarks_")
+        rows = read(name)
+        hidden = {"target"} if name in ("core", "many_groups") else {"part", "target"}
         shown = [
             column
             for column in rows[0]
-            if column not in ("part", "target") and any(row[column] for row in rows)
+            if column not in hidden and any(row[column] for row in rows)
         ]
         write(folder / path.name, [{column: row[column] for column in shown} for row in rows])
 
