@@ -170,9 +170,9 @@ def write_summary():
         rows.append(
             {
                 "job": job,
-                "seconds": f"{ours:.2g}",
+                "ours, s": f"{ours:.2g}",
                 "compared with": name,
-                "its seconds": f"{its:.2g}",
+                "theirs, s": f"{its:.2g}",
                 "fairpca": in_words(ours / its),
             }
         )

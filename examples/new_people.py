@@ -69,7 +69,4 @@ axes[0].legend()
 plt.show()
 
 # %%
-# What to keep in mind: some 350 variants of this table were looked at before this one was chosen
-# for demonstration. The people are not weighted to represent the country. With 65 in the place of
-# 75 the gain is smaller. By sex, PCA harms nobody. In another cohort (Framingham) PCA harms the old
-# too, but fair PCA gains at most 2 %.
+# :doc:`first_steps` says what to keep in mind about these data.
