@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +86,7 @@ class GroupResult:
     judged: bool  # whether the group, and all others together, have enough rows
     compared: bool  # False if ``small_groups`` set the group aside in the fit
     baseline: GroupFigures
-    alternative: GroupFigures | None
+    alternative: GroupFigures
     change: Interval | None = None  # R_g(alternative) / R_g(baseline) - 1; of judged groups
     change_estimate: float = float("nan")  # the bare figure, for every group
     above_worst: Interval | None = None  # R_g(alternative) over the worst judged baseline, minus 1
@@ -100,9 +100,7 @@ class Overall:
 
     error: float
     alternative_error: float
-    share: float  # of all variation
-    alternative_share: float
-    change: Interval | None  # the price of the alternative
+    change: Interval  # the price of the alternative
 
 
 @dataclass(frozen=True)
@@ -134,9 +132,7 @@ class RankCurve:
 
     n_components: NDArray[np.int64]  # of shape (m,)
     pca: Array  # group errors, of shape (m, k)
-    pca_overall: Array  # of shape (m,)
-    pca_gap: Sequence[Interval | None]  # of ``gap_group``, at each rank
-    gap_group: Any  # the group of the verdict, or the one with the largest gap
+    pca_gap: Sequence[Interval | None]  # of the verdict's group, or of the one with the largest gap
 
 
 class Budget(NamedTuple):
@@ -161,8 +157,8 @@ class Fit:
     fair_loadings: Array
     pca_errors: Array  # of shape (k,)
     fair_errors: Array
-    pca_column_errors: Array | None  # of shape (k, n_features); None with 2,000 columns or more
-    fair_column_errors: Array | None
+    pca_column_errors: Array  # of shape (k, n_features)
+    fair_column_errors: Array
 
 
 @dataclass(frozen=True)
@@ -184,7 +180,6 @@ class SampledRows:
     group: Codes  # index into ``Audit.groups``
     pca: Array  # scores on the first two components
     fair: Array
-    largest: Mapping[Any, Codes]  # positions of the ten largest errors of each group under PCA
 
 
 @dataclass(frozen=True)
@@ -194,13 +189,11 @@ class Provenance:
     judged: str  # what was judged, as code
     fitted_here: bool  # False for somebody's model
     alternative: str  # as code
-    parameters: Mapping[str, Any]  # of the alternative; of the model in a ModelAudit
     n_rows: int
     n_components: int
     feature_names: Sequence[str]  # as they enter the projection
     group_columns: Sequence[str]  # empty where groups came without a name
     standardized: bool
-    normalized: bool  # whether the verdict is about shares of each group's own variation
     weighted: bool
     n_folds: int  # 0 for a fitted model
     reference: Any  # the group that all are compared with; None for all others together
@@ -239,10 +232,10 @@ class _Result:
 
         Row numbers and figures of single people are in it only ``with_rows``.
         """
-        hidden = () if with_rows else ("rows",)
-        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in hidden}
-        plain: dict[str, Any] = plain_json(shown)
-        return plain
+        figures: dict[str, Any] = plain_json(self)
+        if not with_rows:
+            figures.pop("rows", None)
+        return figures
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Write the page of ``fairpca report``; needs ``pip install "fairpca[cli]"``.
@@ -252,7 +245,7 @@ class _Result:
         from fairpca._tables.atomic import replacing
         from fairpca.report import render
 
-        page: str = render(cast(Any, self))
+        page: str = render(self)  # type: ignore[arg-type]  # either of the two kinds below
         if path is None:
             return page
         with replacing(path) as temporary:
@@ -262,14 +255,12 @@ class _Result:
     def __repr__(self) -> str:
         from fairpca.report.notebook import as_text
 
-        text: str = as_text(cast(Any, self))
-        return text
+        return as_text(self)  # type: ignore[arg-type]
 
     def _repr_html_(self) -> str:
         from fairpca.report.notebook import as_html
 
-        text: str = as_html(cast(Any, self))
-        return text
+        return as_html(self)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, repr=False)
@@ -342,7 +333,7 @@ def with_group_columns(audit: AnyAudit, columns: Sequence[str]) -> AnyAudit:
 
 
 def group_name(label: Any, columns: Sequence[str]) -> str:
-    """The label, with its column where the label alone says little.
+    """The label, with its column where it is a number, a letter, or a yes or no.
 
     Examples
     --------
@@ -352,13 +343,9 @@ def group_name(label: Any, columns: Sequence[str]) -> str:
     text = str(label)
     if len(columns) > 1:
         return ", ".join(part.replace("=", " = ", 1) for part in text.split(" & "))
-    return f"{columns[0]} = {text}" if columns and _says_little(label) else text
-
-
-def _says_little(label: Any) -> bool:
-    """Whether a label is a number, a letter, or a yes or no."""
-    number = r"\s*[-+.\d]*\d[.\d]*\s*|\s*(true|false|yes|no|.)?\s*"
-    return not isinstance(label, str) or re.fullmatch(number, label, re.IGNORECASE) is not None
+    says_little = r"\s*[-+.\d]*\d[.\d]*\s*|\s*(true|false|yes|no|.)?\s*"
+    unclear = not isinstance(label, str) or re.fullmatch(says_little, label, re.IGNORECASE)
+    return f"{columns[0]} = {text}" if columns and unclear else text
 
 
 def plain_json(value: Any) -> Any:
@@ -366,12 +353,13 @@ def plain_json(value: Any) -> Any:
 
     Without the bases of the points of a frontier, which are many numbers and no figures.
     """
-    if isinstance(value, TradeoffPath):
-        return plain_json({k: v for k, v in vars(value).items() if k != "components"})
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
-        return {f.name: plain_json(getattr(value, f.name)) for f in fields(value)}
+        shown = {f.name: getattr(value, f.name) for f in fields(value)}
+        if isinstance(value, TradeoffPath):
+            del shown["components"]
+        return plain_json(shown)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return plain_json(value._asdict())
     if isinstance(value, np.ndarray | np.generic):

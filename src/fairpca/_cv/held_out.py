@@ -25,10 +25,10 @@ of the c_f is not divided by F. The corrected variance of Nadeau and Bengio (200
 and the interval is ``h +- t se`` with F - 1 degrees of freedom; for ratios, on the scale of log h.
 
 **Choices.** Where the projection was chosen by these very sums, its own figures are flattered.
-:meth:`HeldOut.rechosen` makes the choice for each fold again from the other folds' sums and takes
-the fold's errors from that choice. It costs no fit. That estimate leans the other way, because the
-folds do not all choose what they choose together; so an interval reaches over both: from the lower
-of the two low ends to the higher of the two high ends.
+:meth:`HeldOut.choices` makes the choice for each fold again from the other folds' sums, and
+:meth:`HeldOut.judged_at` takes the fold's errors from that choice. It costs no fit. That estimate
+leans the other way, because the folds do not all choose what they choose together; so an interval
+reaches over both: from the lower of the two low ends to the higher of the two high ends.
 """
 
 from __future__ import annotations
@@ -93,20 +93,11 @@ class Totals:
         return np.asarray(self.group_errors - self.group_errors[PCA])
 
     @property
-    def relative_changes(self) -> Array:
-        """``R_pg / R_0g - 1``, of shape (n_projections, k)."""
-        return np.asarray(self.errors / np.maximum(self.errors[PCA], _TINY) - 1.0)
-
-    @property
-    def rest_errors(self) -> Array:
-        """For each group the error of all people outside it, of shape (n_projections, k)."""
-        errors = self.errors.sum(axis=1, keepdims=True) - self.errors
-        return np.asarray(errors / np.maximum(self.weights.sum() - self.weights, _TINY))
-
-    @property
     def ratios(self) -> Array:
         """``R_g / R_rest``: the error of a group over that of all other people."""
-        return np.asarray(self.group_errors / np.maximum(self.rest_errors, _TINY))
+        errors = self.errors.sum(axis=1, keepdims=True) - self.errors
+        rest = errors / np.maximum(self.weights.sum() - self.weights, _TINY)
+        return np.asarray(self.group_errors / np.maximum(rest, _TINY))
 
 
 #: A smooth function of the sums; any shape.
@@ -180,23 +171,14 @@ class HeldOut:
         together = None if together is None else together.projections(which)
         return replace(self, errors=self.errors[:, which], chosen_together=together)
 
-    def rechosen(self, choose: Callable[[HeldOut], int]) -> HeldOut:
-        """PCA and the projection that ``choose`` takes, each fold judged by the others' choice."""
-        return self.judged_at(self.choices(choose), choose(self))
-
     def choices(self, choose: Callable[[HeldOut], int]) -> Codes:
-        """The projection that the other folds of the same repeat choose, for each fold.
-
-        If all folds together choose PCA, then PCA it is: nothing is left to chance.
-        """
-        n = self.n_folds
-        repeats = np.zeros(n, np.intp) if self.repeats is None else self.repeats
-        chosen = np.full(n, PCA)
-        if choose(self) != PCA:
-            for fold in range(n):
-                others = repeats == repeats[fold]
-                others[fold] = False
-                chosen[fold] = choose(self.take(others))
+        """The projection that the other folds of the same repeat choose, for each fold."""
+        chosen, everything = np.empty(self.n_folds, np.intp), np.arange(self.n_folds)
+        for fold in range(self.n_folds):
+            others = everything != fold
+            if self.repeats is not None:
+                others &= self.repeats == self.repeats[fold]
+            chosen[fold] = choose(self.take(others))
         return chosen
 
     def judged_at(self, chosen: Codes, together: int) -> HeldOut:
@@ -223,19 +205,15 @@ class HeldOut:
             Work on the scale of logarithms: for ratios, which must be positive.
         """
         if log:
-            return Intervals(
-                *map(
-                    np.exp,
-                    self.interval(
-                        lambda totals: np.log(np.maximum(figure(totals), _TINY)),
-                        level=level,
-                        comparisons=comparisons,
-                    ),
-                )
+            ends = self.interval(
+                lambda totals: np.log(np.maximum(figure(totals), _TINY)),
+                level=level,
+                comparisons=comparisons,
             )
-        estimate, contributions = self._contributions(figure)
+            return Intervals(*map(np.exp, ends))
+        estimate = np.asarray(figure(self.totals), np.float64)
         quantile = stdtrit(self.n_folds - 1, 1 - (1 - level) / (2 * comparisons))
-        margin = quantile * np.sqrt(self._variance(contributions) * (1 / self.n_folds + self.odds))
+        margin = quantile * self.standard_error(figure)
         low, high = estimate - margin, estimate + margin
         if self.chosen_together is not None:
             _, lower, higher = self.chosen_together.interval(
@@ -246,8 +224,15 @@ class HeldOut:
 
     def standard_error(self, figure: Figure, *, corrected: bool = True) -> Array:
         """The standard error of a figure; the usual one takes the folds for independent."""
-        overlap = 1 / self.n_folds + self.odds if corrected else self.odds / (1 + self.odds)
-        return np.sqrt(self._variance(self._contributions(figure)[1]) * overlap)
+        totals, n = self.totals, self.n_folds
+        without = [
+            figure(Totals(totals.errors - errors, totals.weights - weights))
+            for errors, weights in zip(self.errors, self.weights, strict=True)
+        ]
+        contributions = (n - 1) * (figure(totals) - np.array(without))
+        variance = (contributions**2).sum(axis=0) / max(n - 1, 1)
+        overlap = 1 / n + self.odds if corrected else self.odds / (1 + self.odds)
+        return np.asarray(np.sqrt(variance * overlap))
 
     def spread_interval(
         self, projection: int, compared: Mask, *, level: float = LEVEL
@@ -269,17 +254,3 @@ class HeldOut:
             np.maximum(np.maximum(pairs.low, -pairs.high).max(), 0.0),
             np.maximum(pairs.high, -pairs.low).max(),
         )
-
-    def _contributions(self, figure: Figure) -> tuple[Array, Array]:
-        """The figure, and ``c_f`` of each fold, of shape (n_folds, ...)."""
-        totals = self.totals
-        estimate = np.asarray(figure(totals), np.float64)
-        without = [
-            figure(Totals(totals.errors - errors, totals.weights - weights))
-            for errors, weights in zip(self.errors, self.weights, strict=True)
-        ]
-        return estimate, np.asarray((self.n_folds - 1) * (estimate - np.array(without)))
-
-    def _variance(self, contributions: Array) -> Array:
-        """``s^2``."""
-        return np.asarray((contributions**2).sum(axis=0) / max(self.n_folds - 1, 1))

@@ -15,13 +15,12 @@ where a limit or a target is passed, that place is found by bisection, and the p
 groups change sides by interpolation.
 
 The held-out figures of the stop that is chosen are flattered, because it was chosen by them. What
-is published is :meth:`~fairpca._cv.held_out.HeldOut.rechosen`: each fold is judged at the stop that
-the other folds choose.
+is published is :attr:`Stop.honest`: each fold is judged at the stop that the other folds choose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
@@ -29,7 +28,7 @@ import numpy as np
 
 from fairpca._blas import parallel_map
 from fairpca._cv.held_out import LEVEL, PCA, HeldOut, Intervals, Totals
-from fairpca._cv.leave_out import Fold, Folds
+from fairpca._cv.leave_out import Fold, LeaveOut
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution, disparity
@@ -51,14 +50,14 @@ class CrossFit:
 
     Parameters
     ----------
-    folds : Folds
+    folds : LeaveOut
     walk : Walk
     rank : int
     normalize : bool
         Whether errors are shares of the variance.
     """
 
-    def __init__(self, folds: Folds, walk: Walk, rank: int, normalize: bool) -> None:
+    def __init__(self, folds: LeaveOut, walk: Walk, rank: int, normalize: bool) -> None:
         self._folds, self.walk, self._rank, self._normalize = folds, walk, rank, normalize
         self._errors: dict[float, Array] = {}
         self._weights: Array
@@ -76,28 +75,21 @@ class CrossFit:
         held_out = HeldOut(errors, self._weights, self._variation, folds.odds, folds.repeats)
         if self._normalize:
             held_out = held_out.relative()
-        return Curve(np.array(known), held_out, Sides.of(self.walk))
+        sides = Sides(self.walk.compared, self.walk.pca.harmed, self.walk.pca.privileged)
+        return Curve(np.array(known), held_out, sides)
 
     def _measure(self, stops: Sequence[float]) -> tuple[Array, Array, Array]:
         """Errors of the rows left out, (n_folds, n_stops, k), their weights and variation."""
 
         def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
-            bases, n_eigensolves = self._bases(fold, stops)
+            operand = fold.operand.relative() if self._normalize else fold.operand
+            bases, n_eigensolves = self.walk.bases(operand, self._rank, stops)
             return *fold.errors(bases), n_eigensolves
 
         found = list(parallel_map(measure, self._folds, self._folds.n_threads))
         errors, weights, variation, counts = zip(*found, strict=True)
         self.n_eigensolves += sum(counts)
         return np.array(errors), np.array(weights), np.array(variation)
-
-    def _bases(self, fold: Fold, stops: Sequence[float]) -> tuple[list[Array], int]:
-        operand = fold.operand.relative() if self._normalize else fold.operand
-        return self.walk.bases(operand, self._rank, stops)
-
-    def projections(self, stop: Stop) -> Iterator[tuple[Fold, list[Array]]]:
-        """Each fold with its PCA and the projection at the stop that the other folds choose."""
-        for fold, chosen in zip(self._folds, stop.of_folds.tolist(), strict=True):
-            yield fold, self._bases(fold, [0.0, float(stop.curve.stops[chosen])])[0]
 
 
 @dataclass(frozen=True)
@@ -107,11 +99,6 @@ class Sides:
     compared: Mask
     harmed: int
     privileged: int
-
-    @classmethod
-    def of(cls, walk: Walk) -> Sides:
-        """The sides of a way from PCA."""
-        return cls(walk.compared, walk.pca.harmed, walk.pca.privileged)
 
     def disparity(self, totals: Totals) -> Array:
         """The disparity under each projection."""
@@ -146,10 +133,6 @@ class Curve:
         """Between the groups compared, of shape (n_stops,)."""
         return self.sides.disparity(self.totals)
 
-    def take(self, held_out: HeldOut) -> Curve:
-        """The same stops as some of the folds see them."""
-        return replace(self, held_out=held_out)
-
 
 @dataclass(frozen=True)
 class Stop:
@@ -171,12 +154,13 @@ class Stop:
     @classmethod
     def of(cls, curve: Curve, problem: FairProblem) -> Stop:
         """The best stop of a curve; whether PCA is left is not decided again by the folds."""
-        chosen = choose(curve, problem)
-
-        def choose_again(held_out: HeldOut) -> int:
-            return choose(curve.take(held_out), problem, gate=False) if chosen != PCA else PCA
-
-        return cls(curve, chosen, curve.held_out.choices(choose_again))
+        chosen, held_out = choose(curve, problem), curve.held_out
+        if chosen == PCA:
+            return cls(curve, PCA, np.full(held_out.n_folds, PCA))
+        of_folds = held_out.choices(
+            lambda others: choose(replace(curve, held_out=others), problem, gate=False)
+        )
+        return cls(curve, chosen, of_folds)
 
     @property
     def stop(self) -> float:
@@ -190,7 +174,7 @@ class Stop:
 
 
 def solve_by_folds(
-    problem: FairProblem, folds: Folds, operand: Operand, rank: int, normalize: bool, tol: float
+    problem: FairProblem, folds: LeaveOut, operand: Operand, rank: int, normalize: bool, tol: float
 ) -> tuple[Solution, Stop]:
     """The projection for all rows, at the stop that is best for rows not fitted to.
 
