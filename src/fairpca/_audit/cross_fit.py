@@ -48,6 +48,7 @@ class People:
     positions: Codes  # among all rows, those of weight zero included
     classes: Labels | None  # of y
     target: Labels | None  # the classes, if they are fitted to as well
+    pos_label: Any
     group_columns: Sequence[str]
     left_out: Sequence[LeftOut]
     before: Pipeline | None = None  # steps before the projection, not fitted
@@ -90,15 +91,18 @@ class People:
             kept,
             classes,
             classes if with_target else None,
+            pos_label,
             [str(column) for column in columns],
             left_out,
             before,
         )
 
-    def moments(self, values: Any, folds: Codes | None) -> GroupMoments:
-        """Moments of all rows as they enter the projection, by fold."""
-        groups = self.labels[self.codes]
-        return moments_of_rows(as_rows(values), groups, self.weights, self.target, folds)
+    def moments(self, values: Any, folds: Any, rows: Codes | None = None) -> GroupMoments:
+        """Moments by fold of all or some rows; ``values`` are all, as they enter the projection."""
+        given = values, self.labels[self.codes], self.weights, self.target
+        if rows is not None:
+            given = tuple(None if v is None else _safe_indexing(v, rows) for v in given)
+        return moments_of_rows(as_rows(given[0]), *given[1:], folds)
 
     def entering(self, fitted_to: Codes) -> tuple[Any, Sequence[str] | None]:
         """All rows as they enter the projection, if the first steps are fitted to some of them."""
@@ -157,18 +161,22 @@ class Folds:
         All rows as they enter the projection.
     """
 
-    def __init__(self, source: GroupMoments | People, fold_of_row: Codes | None = None) -> None:
-        self.people, self.values, self._fold_of_row = None, None, fold_of_row
+    def __init__(self, source: GroupMoments | People, rule: FoldRule | Codes | None = None) -> None:
+        self.people: People | None = None
+        self.values: Any = None
         if isinstance(source, People):
             self.people = source
+            if isinstance(rule, FoldRule):
+                rule = rule.folds_of(source.codes, np.zeros(len(source.labels), np.intp))
+            self._fold_of_row = rule
             self.values, names = source.entering(np.arange(len(source.codes)))
-            self.moments = source.moments(self.values, fold_of_row)
+            self.moments = source.moments(self.values, rule)
         else:
             self.moments, names = source, source.feature_names
         self.feature_names = list(names or (f"x{j}" for j in range(self.moments.n_features)))
 
     def __iter__(self) -> Iterator[AuditFold]:
-        if self.people is None or self._fold_of_row is None:
+        if self.people is None:
             yield from (AuditFold(*pair) for pair in split_by_fold(self.moments))
         elif self.people.before is not None:
             yield from self.own_spaces
@@ -203,6 +211,11 @@ class Projection(NamedTuple):
     components: Array
     mean: Array
     scale: Array | float = 1.0
+
+    @classmethod
+    def of(cls, model: FairProjection) -> Projection:
+        """The projection of a fitted estimator."""
+        return cls(model.components_, model.mean_, model.scale_)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,15 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from fairpca._audit.cross_fit import CrossFitted
-from fairpca._audit.record import GroupFigures, GroupResult, Interval, Overall, Robust, group_name
-from fairpca._audit.verdict import Thresholds
+from fairpca._audit.record import (
+    GroupFigures,
+    GroupResult,
+    Interval,
+    Overall,
+    Provenance,
+    Robust,
+    group_name,
+)
 from fairpca._cv.held_out import Figure, HeldOut, Totals
 from fairpca._typing import Array, Codes, Mask
 
@@ -24,41 +31,40 @@ _TRIMMED = (0.01, 0.05)  # shares of every group that are left out
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Which groups are compared with whom."""
+class Setup:
+    """Which groups are compared with whom, and how."""
 
     labels: Sequence[Any]
     sizes: Codes
-    columns: Sequence[str]  # that the groups come from
-    thresholds: Thresholds
-    reference: Any = None  # the group to compare with; None for all others
-    by_share: bool = False  # whether shares of each group's own variation are judged
+    origin: Provenance
+    by_share: bool  # whether shares of each group's own variation are judged
     set_aside: Sequence[Any] = ()  # groups that the fit did not compare
 
     def __post_init__(self) -> None:
-        if self.reference is not None and self.reference not in self.labels:
+        reference = self.origin.reference
+        if reference is not None and reference not in self.labels:
             raise ValueError(
-                f"reference={self.reference!r} is none of the groups; pass one of {self.labels}."
+                f"reference={reference!r} is none of the groups; pass one of {self.labels}."
             )
 
     @cached_property
     def others(self) -> Mask:
         """Whom each group is compared with, of shape (k, k)."""
-        k = len(self.labels)
-        if self.reference is None:
+        k, reference = len(self.labels), self.origin.reference
+        if reference is None:
             return ~np.eye(k, dtype=bool)
-        return np.tile([label == self.reference for label in self.labels], (k, 1))
+        return np.tile([label == reference for label in self.labels], (k, 1))
 
     @cached_property
     def judged(self) -> Mask:
         """Whether a group, and those it is compared with, have enough rows."""
-        least = self.thresholds.judge_from
+        least = self.origin.thresholds.judge_from
         return np.asarray((self.sizes >= least) & (self.others @ self.sizes >= least))
 
     @cached_property
     def has_gap(self) -> Mask:
         """Whether a group is judged and is not the reference."""
-        return self.judged & ~np.diag(self.others)
+        return np.asarray(self.judged & ~np.diag(self.others))
 
     def ratios(self, totals: Totals) -> Array:
         """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_projections, k)."""
@@ -79,49 +85,44 @@ def above_one(held_out: HeldOut, figure: Figure, level: float, comparisons: int 
     return (np.stack(ends, axis=-1) - 1.0).tolist()
 
 
-def change(totals: Totals) -> Array:
-    """Errors under the alternative over those under what is judged."""
-    errors = totals.group_errors
-    return np.asarray(errors[ALTERNATIVE] / np.maximum(errors[JUDGED], _TINY))
-
-
-def group_results(crossed: CrossFitted, c: Comparison) -> list[GroupResult]:
+def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     """The figures of every group, from sums for what is judged and the alternative."""
-    k, rows, level = len(c.labels), crossed.rows, c.thresholds.level
+    k, rows, level = len(setup.labels), crossed.rows, setup.origin.thresholds.level
     parts, folds = (of.projections([JUDGED, ALTERNATIVE]) for of in (crossed.parts, crossed.folds))
     shares = parts.relative()
-    n_gaps = 1 if k == 2 else max(int(c.has_gap.sum()), 1)
-    gaps, share_gaps = (above_one(of, c.ratios, level, n_gaps) for of in (parts, shares))
-    read = shares if c.by_share else parts
-    se = read.standard_error(lambda t: np.log(np.maximum(c.ratios(t)[JUDGED], _TINY)))
+    n_gaps = 1 if k == 2 else max(int(setup.has_gap.sum()), 1)
+    gaps, share_gaps = (above_one(of, setup.ratios, level, n_gaps) for of in (parts, shares))
+    read = shares if setup.by_share else parts
+    se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], _TINY)))
     quantile = float(stdtrit(read.n_folds - 1, 1 - (1 - level) / (2 * n_gaps)))
-    detectable = np.expm1((quantile + float(ndtri(c.thresholds.power))) * se)
+    detectable = np.expm1((quantile + float(ndtri(setup.origin.thresholds.power))) * se)
 
-    paired = folds.relative() if c.by_share else folds
-    worst = int(np.where(c.judged, paired.totals.group_errors[JUDGED], -1.0).argmax())
+    paired = folds.relative() if setup.by_share else folds
+    worst = int(np.where(setup.judged, paired.totals.group_errors[JUDGED], -1.0).argmax())
 
-    def above_worst(totals: Totals) -> Array:
-        errors = totals.group_errors
-        return np.asarray(errors[ALTERNATIVE] / max(float(errors[JUDGED, worst]), _TINY))
+    def over(totals: Totals) -> Array:
+        """The alternative over what is judged: each group's own error, and the worst one."""
+        before, after = np.maximum(totals.group_errors, _TINY)
+        return np.stack([after / before, after / before[worst]])
 
-    n_judged = max(int(c.judged.sum()), 1)
-    changes, above = (above_one(paired, f, level, n_judged) for f in (change, above_worst))
+    changes, above = above_one(paired, over, level, max(int(setup.judged.sum()), 1))
     robust: list[Any] = [[None] * k] * 2
     gainers: list[Any] = [None] * k
     if rows is not None:
         by_row = rows.codes, rows.weights
-        robust = [robust_figures(errors, *by_row, c.others, c.has_gap) for errors in rows.errors]
+        robust = [
+            robust_figures(errors, *by_row, setup.others, setup.has_gap) for errors in rows.errors
+        ]
         gainers = better_off(rows.errors, rows.distances, *by_row, k).tolist()
     errors, lost = parts.totals.group_errors, shares.totals.group_errors
-    weights = parts.totals.weights / parts.totals.weights.sum()
 
     def figures(projection: int, g: int) -> GroupFigures:
         gap, share_gap = (Interval(*of[projection][g]) for of in (gaps, share_gaps))
         return GroupFigures(
             error=float(errors[projection, g]),
             share=float(lost[projection, g]),
-            gap=gap if c.has_gap[g] else None,
-            share_gap=share_gap if c.has_gap[g] else None,
+            gap=gap if setup.has_gap[g] else None,
+            share_gap=share_gap if setup.has_gap[g] else None,
             gap_estimate=gap.value,
             share_gap_estimate=share_gap.value,
             robust=robust[projection][g],
@@ -130,32 +131,27 @@ def group_results(crossed: CrossFitted, c: Comparison) -> list[GroupResult]:
     return [
         GroupResult(
             label=label,
-            name=group_name(label, c.columns),
-            n=int(c.sizes[g]),
-            weight=float(weights[g]),
-            judged=bool(c.judged[g]),
-            compared=label not in c.set_aside,
+            name=group_name(label, setup.origin.group_columns),
+            n=int(setup.sizes[g]),
+            judged=bool(setup.judged[g]),
+            compared=label not in setup.set_aside,
             baseline=figures(JUDGED, g),
             alternative=figures(ALTERNATIVE, g),
-            change=Interval(*changes[g]) if c.judged[g] else None,
+            change=Interval(*changes[g]) if setup.judged[g] else None,
             change_estimate=changes[g][0],
-            above_worst=Interval(*above[g]) if c.judged[g] else None,
+            above_worst=Interval(*above[g]) if setup.judged[g] else None,
             better_off=gainers[g],
-            detectable_gap=float(detectable[g]) if c.has_gap[g] else None,
+            detectable_gap=float(detectable[g]) if setup.has_gap[g] else None,
         )
-        for g, label in enumerate(c.labels)
+        for g, label in enumerate(setup.labels)
     ]
 
 
 def overall_figures(held_out: HeldOut, level: float) -> Overall:
     """All people together."""
-
-    def price(totals: Totals) -> Array:
-        return np.asarray(totals.overall[ALTERNATIVE] / max(float(totals.overall[JUDGED]), _TINY))
-
-    errors = held_out.totals.overall.tolist()
-    change = Interval(*above_one(held_out, price, level))
-    return Overall(errors[JUDGED], errors[ALTERNATIVE], change)
+    before, after, *_ = held_out.totals.overall.tolist()
+    price = above_one(held_out, lambda t: t.overall[1] / max(float(t.overall[0]), _TINY), level)
+    return Overall(before, after, Interval(*price))
 
 
 # -- figures that a few unusual people cannot move -------------------------------------------------

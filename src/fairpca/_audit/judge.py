@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
 from fairpca._audit import annex
 from fairpca._audit.cross_fit import (
@@ -24,12 +24,7 @@ from fairpca._audit.cross_fit import (
     fit_pca,
     fit_quietly,
 )
-from fairpca._audit.group_results import (
-    Comparison,
-    group_results,
-    loses_something,
-    overall_figures,
-)
+from fairpca._audit.group_results import Setup, group_results, loses_something, overall_figures
 from fairpca._audit.record import Audit, Provenance
 from fairpca._audit.verdict import Thresholds, decide
 from fairpca._cv.split import fold_numbers, fold_rule
@@ -64,7 +59,6 @@ def audit(
     n_folds: int = 10,
     ranks: Sequence[int] | None = None,
     n_points: int | None = None,
-    n_scores: int = 600,
     random_state: int = 0,
     progress: Progress = silent,
 ) -> Audit:
@@ -118,8 +112,6 @@ def audit(
         Numbers of components for the curve of errors; by default all, or some thirty of them.
     n_points : int, optional
         Points of the frontier; by default 41 for two groups and 9 for more, which take longer.
-    n_scores : int, default=600
-        Most people in the sample of scores.
     random_state : int, default=0
         Another number gives other folds and samples; the same one gives the same audit.
     progress : callable, optional
@@ -146,7 +138,6 @@ def audit(
     """
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     check_integer("n_folds", n_folds, 2)
-    check_integer("n_scores", n_scores, 1)
     plan = _Plan.of(estimator)
     progress("reading the rows")
     if isinstance(X, GroupMoments):
@@ -155,37 +146,59 @@ def audit(
         given = sensitive_features, sample_weight, y, pos_label
         folds = plan.folds_of_rows(X, *given, FoldRule(n_folds, random_state))
     progress("fitting")
-    moments, people = folds.moments, folds.people
+    moments, people, values = folds.moments, folds.people, folds.values
     model = plan.alternative(folds)
     fair = fit_quietly(model, moments)
-    rank, by_share = fair.n_components_, fair.normalize
-    pca = fit_pca(moments, rank, fair.standardize)
-    comparison = Comparison(
-        labels=moments.groups.tolist(),
-        sizes=moments.counts,
-        columns=[] if people is None else people.group_columns,
-        thresholds=thresholds,
+    pca, rank = fit_pca(moments, fair.n_components_, fair.standardize), fair.n_components_
+    origin = Provenance(
+        judged=plan.judged or f"PCA(n_components={rank})",
+        fitted_here=True,
+        alternative=" ".join(repr(model).split()),
+        n_rows=int(moments.counts.sum()),
+        n_components=rank,
+        feature_names=folds.feature_names,
+        group_columns=[] if people is None else people.group_columns,
+        standardized=fair.standardize,
+        weighted=sample_weight is not None,
+        n_folds=moments.n_folds,
         reference=reference,
-        by_share=by_share,
-        set_aside=fair.small_groups_,
+        thresholds=thresholds,
+        random_state=random_state,
+    )
+    setup = Setup(
+        moments.groups.tolist(), moments.counts, origin, fair.normalize, fair.small_groups_
     )
     is_pca = np.allclose(fair.group_errors_, fair.pca_group_errors_, rtol=1e-9, atol=0)
     chosen = annex.ranks_of_curve(ranks, rank, moments)
-    refits = _Refits(model, fair, folds, chosen, is_pca)
-    crossed = cross_fit(folds, refits.without, _REFIT, progress)
-    groups = group_results(crossed, comparison)
-    columns, leakage, rows, outcomes = [], None, None, None
-    if crossed.rows is not None:
+    crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
+    groups = group_results(crossed, setup)
+    signs = np.where(np.einsum("ij,ij->i", pca.components_, fair.components_) < 0, -1.0, 1.0)
+    both = Projection.of(pca), Projection.of(fair)
+    both = both[0]._replace(components=pca.components_ * signs[:, None]), both[1]
+    columns, leakage, outcomes, rows = [], None, None, None
+    if people is not None and crossed.rows is not None:
         progress("looking at the scores")
-        values = _safe_indexing(folds.values, crossed.rows.rows)
-        columns = annex.deciding_columns(values, folds.feature_names, crossed.rows, comparison)
-        how, both = (comparison, random_state), (pca, fair)
-        leakage = annex.leakage(folds, both, model, probes or y is not None, *how)
-        outcomes = annex.outcomes(folds, model, fair, pos_label, *how)
-        rows = annex.sampled_rows(folds, both, n_scores, *how)
-    nothing = not loses_something(crossed.folds)[0]
+        columns = annex.deciding_columns(values, folds.feature_names, crossed.rows, setup)
+        smaller = annex.for_fewer_rows(model, fair, setup)
+        leakage = annex.leakage(
+            people,
+            values,
+            both,
+            setup,
+            probes or y is not None,
+            lambda rows: annex.refitted(people, values, rows, smaller, fair),
+        )
+        steps = [] if people.before is None else people.before.steps
+        whole = Pipeline([*steps, ("projection", smaller)]) if steps else smaller
+        outcomes = annex.outcomes(whole, people.X, people, setup)
+        rows = annex.sampled_scores(people, values, both, setup)
     verdict = decide(
-        groups, columns, thresholds, nothing_compressed=nothing, by_share=by_share, is_pca=is_pca
+        groups,
+        columns,
+        thresholds,
+        nothing_compressed=not loses_something(crossed.folds)[0],
+        by_share=fair.normalize,
+        is_pca=is_pca,
     )
     progress("following the trade-off")
     return Audit(
@@ -194,26 +207,12 @@ def audit(
         overall=overall_figures(crossed.folds, level),
         columns=columns,
         left_out=[] if people is None else people.left_out,
-        provenance=Provenance(
-            judged=plan.judged or f"PCA(n_components={rank})",
-            fitted_here=True,
-            alternative=" ".join(repr(model).split()),
-            n_rows=int(moments.counts.sum()),
-            n_components=rank,
-            feature_names=folds.feature_names,
-            group_columns=comparison.columns,
-            standardized=fair.standardize,
-            weighted=sample_weight is not None,
-            n_folds=crossed.folds.n_folds,
-            reference=reference,
-            thresholds=thresholds,
-            random_state=random_state,
-        ),
+        provenance=origin,
         leakage=leakage,
         outcomes=outcomes,
-        fit=annex.fit_figures(pca, fair, moments),
-        ranks=annex.rank_curve(chosen, crossed, comparison, verdict.group),
-        path=annex.frontier(fair, folds, n_points),
+        fit=annex.fit_figures(both, fair, moments),
+        ranks=annex.rank_curve(chosen, crossed, setup, verdict.group),
+        path=annex.frontier(fair, moments, n_points),
         rows=rows,
     )
 
@@ -275,7 +274,7 @@ class _Plan:
             if not isinstance(cv, Integral):
                 return Folds(people, next(fold_numbers(cv, people.codes)))
             rule = fold_rule(cv, rule.salt if salt is None else salt)
-        return Folds(people, rule.folds_of(people.codes, np.zeros(len(people.labels), np.intp)))
+        return Folds(people, rule)
 
     def folds_of_moments(self, moments: GroupMoments, groups: Any) -> Folds:
         """The folds by which moments are kept."""
@@ -316,47 +315,44 @@ class _Plan:
         return FairPCACV(rank, cv=n_folds, standardize=standardize, **small)
 
 
-class _Refits:
-    """PCA and the fair version without each fold, in the order of the folds."""
+def _refits(
+    estimator: FairProjection,
+    fair: FairProjection,
+    folds: Folds,
+    ranks: Sequence[int],
+    is_pca: bool,
+) -> Callable[[AuditFold], list[Projection]]:
+    """What fits PCA and the fair version without each fold, in the order of the folds."""
+    rank, chosen = fair.n_components_, None
+    if isinstance(fair, FairPCACV) and not is_pca:
+        pairs = [(fold.fit_to, fold.judge) for fold in folds.own_spaces]
+        chosen = fair.fold_components(folds.moments, pairs)
 
-    def __init__(
-        self,
-        estimator: FairProjection,
-        fair: FairProjection,
-        folds: Folds,
-        ranks: Sequence[int],
-        is_pca: bool,
-    ) -> None:
-        self._estimator, self._fair, self._ranks, self._is_pca = estimator, fair, ranks, is_pca
-        self._chosen = None
-        if isinstance(fair, FairPCACV) and not is_pca:
-            pairs = [(fold.fit_to, fold.judge) for fold in folds.own_spaces]
-            self._chosen = fair.fold_components(folds.moments, pairs)
-
-    def without(self, fold: AuditFold) -> list[Projection]:
-        """PCA; the fair version; the same as all folds choose it together; PCA at other ranks."""
-        rank = self._fair.n_components_
-        pca = fit_pca(fold.fit_to, max([rank, *self._ranks]), self._fair.standardize)
+    def fit(fold: AuditFold) -> list[Projection]:
+        pca = fit_pca(fold.fit_to, max([rank, *ranks]), fair.standardize)
         own = together = pca.components_[:rank]
-        if self._chosen is not None:
-            own, together = next(self._chosen)
-        elif not self._is_pca:
-            own = together = self._refit(fold.fit_to)
-        others = [pca.components_[:r] for r in self._ranks]
-        kept = pca.components_[:rank], own, together, *others
+        if chosen is not None:
+            own, together = next(chosen)
+        elif not is_pca:
+            own = together = _components_without(fold.fit_to, estimator, fair, own)
+        kept = pca.components_[:rank], own, together, *(pca.components_[:r] for r in ranks)
         return [Projection(components, pca.mean_, pca.scale_) for components in kept]
 
-    def _refit(self, moments: GroupMoments) -> Array:
-        """The components of the estimator without a fold, for the same rank and groups.
+    return fit
 
-        A group that is large enough may be too small without the fold, so the limit is lowered.
-        """
-        fair = self._fair
-        options: dict[str, Any] = {"n_components": fair.n_components_}
-        sizes = dict(zip(moments.groups.tolist(), moments.counts.tolist(), strict=True))
-        compared = [size for label, size in sizes.items() if label not in fair.small_groups_]
-        if np.count_nonzero(compared) < 2:  # nobody is left to be fair to
-            return fit_pca(moments, fair.n_components_, fair.standardize).components_
-        if hasattr(fair, "min_group_size"):
-            options["min_group_size"] = max(min(compared), 1)
-        return fit_quietly(self._estimator, moments, **options).components_
+
+def _components_without(
+    moments: GroupMoments, estimator: FairProjection, fair: FairProjection, pca: Array
+) -> Array:
+    """The components of the estimator without a fold, for the same rank and groups.
+
+    A group that is large enough may be too small without the fold, so the limit is lowered.
+    """
+    sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
+    compared = [size for label, size in sizes if label not in fair.small_groups_]
+    if np.count_nonzero(compared) < 2:  # nobody is left to be fair to
+        return pca
+    options: dict[str, Any] = {"n_components": fair.n_components_}
+    if hasattr(fair, "min_group_size"):
+        options["min_group_size"] = max(min(compared), 1)
+    return np.asarray(fit_quietly(estimator, moments, **options).components_)

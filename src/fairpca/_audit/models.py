@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
 
-from fairpca._audit.annex import column_errors, deciding_columns, probed, rates, separations
+from fairpca._audit import annex
 from fairpca._audit.cross_fit import (
     AuditFold,
     Folds,
@@ -22,14 +21,8 @@ from fairpca._audit.cross_fit import (
     cross_fit,
     dense,
     fit_pca,
-    scores_of,
 )
-from fairpca._audit.group_results import (
-    Comparison,
-    group_results,
-    loses_something,
-    overall_figures,
-)
+from fairpca._audit.group_results import Setup, group_results, loses_something, overall_figures
 from fairpca._audit.record import ModelAudit, Provenance
 from fairpca._audit.verdict import Thresholds, decide
 from fairpca._input.folds import FoldRule
@@ -102,72 +95,54 @@ def audit_model(
             f"X has {people.X.shape[1]} features where the projection has {len(mean)}; pass the "
             "same columns as for fit."
         )
-    fold_of_row = FoldRule(_FOLDS, random_state).folds_of(
-        people.codes, np.zeros(len(people.labels), np.intp)
-    )
-    folds = Folds(people, fold_of_row)
-    comparison = Comparison(
-        labels=people.labels.tolist(),
-        sizes=folds.moments.counts,
-        columns=people.group_columns,
-        thresholds=thresholds,
+    folds = Folds(people, FoldRule(_FOLDS, random_state))
+    names = _names(model, projection, folds)
+    origin = Provenance(
+        judged=" ".join(repr(model).split()),
+        fitted_here=False,
+        alternative=f"PCA(n_components={rank})",
+        n_rows=len(people.codes),
+        n_components=rank,
+        feature_names=names,
+        group_columns=people.group_columns,
+        standardized=any(isinstance(step, StandardScaler) for step in flattened(model)),
+        weighted=sample_weight is not None,
+        n_folds=0,
         reference=reference,
-        by_share=any(getattr(step, "normalize", False) is True for step in flattened(model)),
+        thresholds=thresholds,
+        random_state=random_state,
     )
+    by_share = any(getattr(step, "normalize", False) is True for step in flattened(model))
+    setup = Setup(people.labels.tolist(), folds.moments.counts, origin, by_share)
 
     def beside_pca(fold: AuditFold) -> list[Projection]:
-        pca = fit_pca(fold.fit_to, rank)
-        return [own, *[Projection(pca.components_, pca.mean_)] * 2]
+        pca = Projection.of(fit_pca(fold.fit_to, rank))
+        return [own, pca, pca]
 
     crossed = cross_fit(folds, beside_pca, refit=0.0)  # the model is fixed
-    groups = group_results(crossed, comparison)
-    names = _names(model, projection, folds)
-    columns = deciding_columns(people.X, names, crossed.rows, comparison)
-    leakage = None
-    if comparison.judged.sum() > 1:
-        pca = fit_pca(folds.moments, rank)
-        both = own, Projection(pca.components_, pca.mean_)
-        leakage = separations(both, people, people.X, comparison)
-        if probes or y is not None:
-            rows = np.flatnonzero(comparison.judged[people.codes])
-            scores = scores_of(own, _safe_indexing(people.X, rows))
-            found = probed(scores, people, rows, comparison, random_state)
-            leakage = replace(leakage, baseline_probes=found, n_rows=len(rows))
+    groups, rows = group_results(crossed, setup), crossed.rows
+    columns = annex.deciding_columns(people.X, names, rows, setup)
+    both = own, Projection.of(fit_pca(folds.moments, rank))
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
-    X = _safe_indexing(X, people.positions)
     return ModelAudit(
         verdict=decide(
             groups,
             columns,
             thresholds,
             nothing_compressed=not loses_something(crossed.folds)[0],
-            by_share=comparison.by_share,
+            by_share=by_share,
             remedy_tried=False,
         ),
         groups=groups,
         overall=overall_figures(crossed.folds, level),
         columns=columns,
         left_out=people.left_out,
-        provenance=Provenance(
-            judged=" ".join(repr(model).split()),
-            fitted_here=False,
-            alternative=f"PCA(n_components={rank})",
-            n_rows=len(people.codes),
-            n_components=rank,
-            feature_names=names,
-            group_columns=people.group_columns,
-            standardized=any(isinstance(step, StandardScaler) for step in flattened(model)),
-            weighted=sample_weight is not None,
-            n_folds=0,
-            reference=reference,
-            thresholds=thresholds,
-            random_state=random_state,
-        ),
-        leakage=leakage,
-        outcomes=rates(in_use, X, people, pos_label, comparison, random_state),
-        on_rows_fitted_to=sample_weight is None and _fitted_to(projection, crossed.rows),
+        provenance=origin,
+        leakage=annex.leakage(people, people.X, both, setup, probes or y is not None),
+        outcomes=annex.outcomes(in_use, _safe_indexing(X, people.positions), people, setup),
+        on_rows_fitted_to=sample_weight is None and _fitted_to(projection, rows),
         outside=_outside(projection, mean, dense(people.X)),
-        column_errors=column_errors(own, folds.moments),
+        column_errors=annex.column_errors(own, folds.moments),
         loadings=components,
     )
 

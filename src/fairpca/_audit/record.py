@@ -82,7 +82,6 @@ class GroupResult:
     label: Any
     name: str
     n: int  # rows
-    weight: float  # share of all rows, by weight
     judged: bool  # whether the group, and all others together, have enough rows
     compared: bool  # False if ``small_groups`` set the group aside in the fit
     baseline: GroupFigures
