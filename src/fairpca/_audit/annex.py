@@ -161,7 +161,8 @@ def deciding_columns(
     """
     if len(names) > _MOST_COLUMNS:
         return []
-    X, labels, thresholds = dense(X), setup.labels, setup.origin.thresholds
+    X, labels = dense(_safe_indexing(X, rows.rows)), setup.labels
+    thresholds = setup.origin.thresholds
     few, k, errors = max(int(thresholds.few_rows * len(X)), 1), len(labels), rows.errors[0]
     sums = np.bincount(rows.codes, errors * rows.weights, minlength=k)
     sizes = np.bincount(rows.codes, minlength=k)
@@ -241,7 +242,7 @@ def leakage(
         as_they_are = SimpleNamespace(components_=np.eye(moments.n_features), mean_=0.0)
         apart.append(group_separation(as_they_are, moments).largest())
     if not probes:
-        return record.Leakage(*apart)
+        return record.Leakage(apart[0], apart[1])
     rows, seed = sampled(people, setup), setup.origin.random_state
     if refit is not None:
         halves = train_test_split(rows, test_size=0.5, stratify=groups[rows], random_state=seed)
@@ -257,7 +258,7 @@ def leakage(
         )
         for projection in both
     ]
-    return record.Leakage(*apart, *found, n_rows=len(rows))
+    return record.Leakage(apart[0], apart[1], found[0], found[1], len(rows))
 
 
 def refitted(
@@ -281,10 +282,11 @@ def outcomes(model: Any, X: Any, people: People, setup: Setup) -> list[Outcomes]
     n_folds = min(_FOLDS, int(np.unique(cells, axis=1, return_counts=True)[1].min()))
     if n_folds < 2:
         return None
+    X = _safe_indexing(X, rows)
     with quietly():
         found = classifier_outcomes(
             model,
-            _safe_indexing(X, rows),
+            X.toarray() if hasattr(X, "toarray") else X,
             y[rows],
             people.labels[people.codes[rows]],
             pos_label=people.pos_label,

@@ -8,7 +8,7 @@ and transforming, so every fold has a space of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -36,26 +36,21 @@ _ROUNDING = 1e-12  # of the variation: such errors are those of losing nothing
 _PARTS = 5  # of each fold
 
 
-@dataclass(frozen=True)
 class People:
-    """The rows in memory that count, n of them."""
+    """The rows in memory that count: n rows, without those of weight zero.
 
-    X: Any  # array or CSR matrix; with steps before the projection, what the first of them takes
-    names: Sequence[str] | None  # the columns of X
-    codes: Codes  # the group of each row
-    labels: Labels
-    weights: Array
-    positions: Codes  # among all rows, those of weight zero included
-    classes: Labels | None  # of y
-    target: Labels | None  # the classes, if they are fitted to as well
-    pos_label: Any
-    group_columns: Sequence[str]
-    left_out: Sequence[LeftOut]
-    before: Pipeline | None = None  # steps before the projection, not fitted
+    Parameters
+    ----------
+    X, groups, sample_weight, y, pos_label
+        As for :func:`fairpca.audit`.
+    before : Pipeline, optional
+        Steps before the projection, not fitted; then X is what the first of them takes.
+    with_target : bool
+        Whether projections are fitted to y as well.
+    """
 
-    @classmethod
-    def read(
-        cls,
+    def __init__(
+        self,
         X: Any,
         groups: Any,
         sample_weight: Any,
@@ -63,48 +58,40 @@ class People:
         pos_label: Any,
         before: Pipeline | None = None,
         with_target: bool = False,
-    ) -> People:
-        """Check what belongs to the rows, and leave out rows of weight zero."""
-        names = None
+    ) -> None:
+        self.names: list[str] | None = None
         if before is None:
-            names = as_rows(X).feature_names
+            self.names = as_rows(X).feature_names
             X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
-        codes, labels = encode_groups(groups, n)
-        check_several_groups(labels.tolist(), n)
-        classes = None if y is None else outcome_classes(y, n, pos_label)
+        codes, self.labels = encode_groups(groups, n)
+        check_several_groups(self.labels.tolist(), n)
+        classes = None if y is None else _outcome_classes(y, n, pos_label)
         given = check_sample_weight(sample_weight, n)
         weights = np.ones(n) if given is None else given
-        kept, left_out = np.flatnonzero(weights), []
+        kept = np.flatnonzero(weights)
+        self.left_out: list[LeftOut] = []
         if len(kept) < n:
-            left_out = [LeftOut("rows", "", n - len(kept), "weight zero")]
+            self.left_out.append(LeftOut("rows", "", n - len(kept), "weight zero"))
             X, classes = _safe_indexing(X, kept), None if classes is None else classes[kept]
+        self.X, self.before, self.pos_label = X, before, pos_label
+        self.classes, self.target = classes, classes if with_target else None
+        self.codes, self.weights = codes[kept], weights[kept]
+        self.positions = kept  # among all rows
         columns = getattr(groups, "columns", None)
         if columns is None:
             columns = [] if getattr(groups, "name", None) is None else [groups.name]
-        return cls(
-            X,
-            names,
-            codes[kept],
-            labels,
-            weights[kept],
-            kept,
-            classes,
-            classes if with_target else None,
-            pos_label,
-            [str(column) for column in columns],
-            left_out,
-            before,
-        )
+        self.group_columns = [str(column) for column in columns]
 
     def moments(self, values: Any, folds: Any, rows: Codes | None = None) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` are all, as they enter the projection."""
-        given = values, self.labels[self.codes], self.weights, self.target
+        groups, weights, target = self.labels[self.codes], self.weights, self.target
         if rows is not None:
-            given = tuple(None if v is None else _safe_indexing(v, rows) for v in given)
-        return moments_of_rows(as_rows(given[0]), *given[1:], folds)
+            values, groups, weights = _safe_indexing(values, rows), groups[rows], weights[rows]
+            target = None if target is None else target[rows]
+        return moments_of_rows(as_rows(values), groups, weights, target, folds)
 
-    def entering(self, fitted_to: Codes) -> tuple[Any, Sequence[str] | None]:
+    def entering(self, fitted_to: Codes) -> tuple[Any, list[str] | None]:
         """All rows as they enter the projection, if the first steps are fitted to some of them."""
         if self.before is None:
             return self.X, self.names
@@ -123,7 +110,7 @@ class People:
             return values, None
 
 
-def outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
+def _outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
     """The class of each row: one of two, or of several if one of them is the positive one."""
     codes, labels = encode_outcomes(y, n_rows)
     classes = labels.tolist()
@@ -161,18 +148,19 @@ class Folds:
         All rows as they enter the projection.
     """
 
-    def __init__(self, source: GroupMoments | People, rule: FoldRule | Codes | None = None) -> None:
+    def __init__(
+        self, source: GroupMoments | People, folds: FoldRule | Codes | None = None
+    ) -> None:
         self.people: People | None = None
         self.values: Any = None
-        if isinstance(source, People):
-            self.people = source
-            if isinstance(rule, FoldRule):
-                rule = rule.folds_of(source.codes, np.zeros(len(source.labels), np.intp))
-            self._fold_of_row = rule
-            self.values, names = source.entering(np.arange(len(source.codes)))
-            self.moments = source.moments(self.values, rule)
-        else:
+        if isinstance(source, GroupMoments):
             self.moments, names = source, source.feature_names
+        else:
+            if isinstance(folds, FoldRule):
+                folds = folds.folds_of(source.codes, np.zeros(len(source.labels), np.intp))
+            self.people, self._fold_of_row = source, np.asarray(folds)
+            self.values, names = source.entering(np.arange(len(source.codes)))
+            self.moments = source.moments(self.values, folds)
         self.feature_names = list(names or (f"x{j}" for j in range(self.moments.n_features)))
 
     def __iter__(self) -> Iterator[AuditFold]:
@@ -201,8 +189,8 @@ class Folds:
 
     def _rows(self) -> list[Codes]:
         """The rows of each fold; some rows may never be left out."""
-        numbers = np.unique(self._fold_of_row).tolist()
-        return [np.flatnonzero(self._fold_of_row == f) for f in numbers if f != NEVER]
+        folds = self._fold_of_row
+        return [np.flatnonzero(folds == f) for f in np.unique(folds).tolist() if f != NEVER]
 
 
 class Projection(NamedTuple):
@@ -218,8 +206,7 @@ class Projection(NamedTuple):
         return cls(model.components_, model.mean_, model.scale_)
 
 
-@dataclass(frozen=True)
-class RowErrors:
+class RowErrors(NamedTuple):
     """Squared errors of n rows under what is judged and under the alternative."""
 
     errors: Array  # of shape (2, n)
@@ -234,7 +221,7 @@ class CrossFitted(NamedTuple):
 
     folds: HeldOut  # for changes, which are paired and hang on the fits
     parts: HeldOut  # for gaps; see below
-    rows: RowErrors | None
+    rows: RowErrors  # none without rows in memory
 
 
 def cross_fit(
@@ -268,11 +255,12 @@ def cross_fit(
             sums.append(_sums_of_parts(found, people, fold.rows))
     total = np.array(sums)  # (n_folds, n_parts, n_projections + 2, k), variation and weights last
     by_fold = _held_out(total.sum(axis=1), float(np.mean(odds)))
+    rows = np.flatnonzero(np.isfinite(squares[0]))
     if people is None:
-        return CrossFitted(by_fold, by_fold, None)
+        none = RowErrors(squares[:2], squares[2], rows, squares[2], rows)
+        return CrossFitted(by_fold, by_fold, none)
     n_parts = total.shape[0] * total.shape[1]
     parts = _held_out(total.reshape(n_parts, *total.shape[2:]), refit / n_parts)
-    rows = np.flatnonzero(np.isfinite(squares[0]))
     own = people.codes[rows], people.weights[rows], rows
     return CrossFitted(by_fold, parts, RowErrors(squares[:2, rows], squares[2, rows], *own))
 

@@ -108,7 +108,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     changes, above = above_one(paired, over, level, max(int(setup.judged.sum()), 1))
     robust: list[Any] = [[None] * k] * 2
     gainers: list[Any] = [None] * k
-    if rows is not None:
+    if len(rows.codes):
         by_row = rows.codes, rows.weights
         robust = [
             robust_figures(errors, *by_row, setup.others, setup.has_gap) for errors in rows.errors

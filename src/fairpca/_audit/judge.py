@@ -172,11 +172,11 @@ def audit(
     chosen = annex.ranks_of_curve(ranks, rank, moments)
     crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
     groups = group_results(crossed, setup)
-    signs = np.where(np.einsum("ij,ij->i", pca.components_, fair.components_) < 0, -1.0, 1.0)
-    both = Projection.of(pca), Projection.of(fair)
-    both = both[0]._replace(components=pca.components_ * signs[:, None]), both[1]
+    opposite = (pca.components_ * fair.components_).sum(axis=1, keepdims=True) < 0
+    aligned = np.where(opposite, -pca.components_, pca.components_)
+    both = Projection(aligned, pca.mean_, pca.scale_), Projection.of(fair)
     columns, leakage, outcomes, rows = [], None, None, None
-    if people is not None and crossed.rows is not None:
+    if people is not None:
         progress("looking at the scores")
         columns = annex.deciding_columns(values, folds.feature_names, crossed.rows, setup)
         smaller = annex.for_fewer_rows(model, fair, setup)
@@ -188,8 +188,9 @@ def audit(
             probes or y is not None,
             lambda rows: annex.refitted(people, values, rows, smaller, fair),
         )
-        steps = [] if people.before is None else people.before.steps
-        whole = Pipeline([*steps, ("projection", smaller)]) if steps else smaller
+        whole = smaller
+        if people.before is not None:
+            whole = Pipeline([*people.before.steps, ("projection", smaller)])
         outcomes = annex.outcomes(whole, people.X, people, setup)
         rows = annex.sampled_scores(people, values, both, setup)
     verdict = decide(
@@ -268,7 +269,7 @@ class _Plan:
                 f"{self.estimator!r} needs y; pass fairpca.audit(X, groups, estimator, y=y)."
             )
         given = groups, sample_weight, y, pos_label
-        people = People.read(X, *given, self.before, with_target=bool(needs_y))
+        people = People(X, *given, self.before, with_target=bool(needs_y))
         if isinstance(self.estimator, FairPCACV):
             cv, salt = self.estimator.cv, self.estimator.random_state
             if not isinstance(cv, Integral):
@@ -297,7 +298,7 @@ class _Plan:
         if self.estimator is not None:
             chosen: FairProjection = clone(self.estimator)
             return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
-        rank: float = 0.7
+        rank: Any = 0.7
         if self.pca is not None and folds.people is not None:
             rank = int(clone(self.pca).fit(dense(folds.values)).n_components_)
         elif self.pca is not None:

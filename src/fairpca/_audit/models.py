@@ -89,7 +89,7 @@ def audit_model(
     projection, seen = seen_by_projection(model, X)
     components, mean = projection_of(projection)
     own, rank = Projection(components, mean), len(components)
-    people = People.read(seen, sensitive_features, sample_weight, y, pos_label)
+    people = People(seen, sensitive_features, sample_weight, y, pos_label)
     if people.X.shape[1] != len(mean):
         raise ValueError(
             f"X has {people.X.shape[1]} features where the projection has {len(mean)}; pass the "
@@ -167,8 +167,8 @@ def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: An
     array([[0.6, 0.8]])
     """
     mean, scale, weights = (np.asarray(values, np.float64) for values in (mean, scale, weights))
-    d = len(names)
-    if mean.shape != (d,) or scale.shape != (d,) or weights.ndim != 2 or len(weights) != d:
+    d, r = len(names), weights.shape[-1]
+    if mean.shape != (d,) or scale.shape != (d,) or weights.shape != (d, r):
         raise ValueError(
             f"a table of loadings has one mean, one scale and the weights of each of its {d} "
             f"columns, got shapes {mean.shape}, {scale.shape} and {weights.shape}."
@@ -176,18 +176,17 @@ def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: An
     if not (np.isfinite(mean).all() and np.isfinite(weights).all() and (scale > 0).all()):
         raise ValueError("means and weights must be finite numbers, and scales must be positive.")
     basis, triangle = np.linalg.qr(weights)
-    sizes = np.abs(np.diag(triangle))
-    if weights.shape[1] > d or sizes.min(initial=np.inf) <= 1e-10 * sizes.max(initial=0.0):
+    sizes = np.diag(triangle)
+    if r > d or np.abs(sizes).min() <= 1e-10 * np.abs(sizes).max():
         raise ValueError(
-            f"the {weights.shape[1]} columns of weights depend on each other; pass one column for "
-            "each component, no two alike."
+            f"the {r} columns of weights depend on each other; pass one column for each component, "
+            "no two alike."
         )
-    scaler, pca = StandardScaler(), PCA(n_components=weights.shape[1])
+    scaler, pca = StandardScaler(), PCA(n_components=r)
     scaler.mean_, scaler.scale_, scaler.var_ = mean, scale, scale**2
     scaler.n_features_in_ = pca.n_features_in_ = d
     scaler.feature_names_in_ = np.asarray(list(map(str, names)), object)
-    pca.components_ = (basis * np.sign(np.diag(triangle))).T
-    pca.mean_, pca.n_components_ = np.zeros(d), weights.shape[1]
+    pca.components_, pca.mean_, pca.n_components_ = (basis * np.sign(sizes)).T, np.zeros(d), r
     return Pipeline([("scale", scaler), ("pca", pca)])
 
 

@@ -168,7 +168,7 @@ def _gaps(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
     return {label: gap for label, gap in rows if gap is not None}
 
 
-def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, list[Any]]:
+def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
     """Who gains and who pays, as fields of the verdict."""
     judged = [row for row in groups if row.judged]
     others = [row for row in groups if not row.judged]

@@ -92,13 +92,6 @@ class Totals:
         """``R_pg - R_0g``: by how much the error is larger than under PCA, (n_projections, k)."""
         return np.asarray(self.group_errors - self.group_errors[PCA])
 
-    @property
-    def ratios(self) -> Array:
-        """``R_g / R_rest``: the error of a group over that of all other people."""
-        errors = self.errors.sum(axis=1, keepdims=True) - self.errors
-        rest = errors / np.maximum(self.weights.sum() - self.weights, _TINY)
-        return np.asarray(self.group_errors / np.maximum(rest, _TINY))
-
 
 #: A smooth function of the sums; any shape.
 Figure = Callable[[Totals], Array]
