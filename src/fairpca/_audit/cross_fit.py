@@ -64,8 +64,7 @@ class People:
             self.names = as_rows(X).feature_names
             X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
-        codes, self.labels = encode_groups(groups, n)
-        check_several_groups(self.labels.tolist(), n)
+        codes, labels = encode_groups(groups, n)
         classes = None if y is None else _outcome_classes(y, n, pos_label)
         given = check_sample_weight(sample_weight, n)
         weights = np.ones(n) if given is None else given
@@ -76,7 +75,9 @@ class People:
             X, classes = _safe_indexing(X, kept), None if classes is None else classes[kept]
         self.X, self.before, self.pos_label = X, before, pos_label
         self.classes, self.target = classes, classes if with_target else None
-        self.codes, self.weights = codes[kept], weights[kept]
+        present, self.codes = np.unique(codes[kept], return_inverse=True)
+        self.labels, self.weights = labels[present], weights[kept]
+        check_several_groups(self.labels.tolist(), len(kept))
         self.positions = kept  # among all rows
         columns = getattr(groups, "columns", None)
         if columns is None:
