@@ -54,12 +54,14 @@ _MOST_SCORES = 600  # people in the sample of scores
 
 def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -> list[int]:
     """The ranks of the curve; see ``ranks`` of :func:`fairpca.audit`."""
-    d, limit = moments.n_features, int(min(moments.n_features, moments.counts.sum()))
+    limit = int(min(moments.n_features, moments.counts.sum()))
+    if ranks is None and limit <= _MOST_RANKS:
+        return [*range(1, limit + 1)]
     if ranks is None:
-        many = d >= _MANY_FEATURES
+        many = moments.n_features >= _MANY_FEATURES
         highest = min(limit, max(2 * r, 2 if many else _MOST_RANKS))
         grid = np.geomspace(1, highest, 8 if many else _MOST_RANKS).round().astype(int)
-        return sorted({r, *(range(1, limit + 1) if limit <= _MOST_RANKS else grid.tolist())})
+        return sorted({r, *grid.tolist()})
     wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
     if wrong or not len(ranks):
         raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
@@ -91,19 +93,16 @@ def rank_curve(
 
 def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) -> TradeoffPath:
     """The frontier at the rank of the audit, on held-out rows too where groups are large enough."""
-    n_folds = moments.n_folds
-    large = moments.counts >= max(n_folds, fair.min_group_size)
+    n_folds, limit = moments.n_folds, fair.min_group_size
+    large = limit >= n_folds or moments.counts.min() >= n_folds
+    same = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
     with quietly():
         return tradeoff_path(
             moments,
             n_components=fair.n_components_,
             n_points=n_points or (41 if len(moments.groups) == 2 else 9),
-            standardize=fair.standardize,
-            normalize=fair.normalize,
-            min_group_size=fair.min_group_size,
-            small_groups=fair.small_groups,
-            max_groups=fair.max_groups,
-            cv=n_folds if large.all() or fair.min_group_size >= n_folds else None,
+            cv=n_folds if large else None,
+            **{name: getattr(fair, name) for name in same},
         )
 
 

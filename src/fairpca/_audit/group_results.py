@@ -173,10 +173,10 @@ def robust_figures(
         own, rest = weights * (codes == g), weights * others[g][codes]
         medians = _median(errors, own), _median(errors, rest)
         gaps = {
-            share: _ratio(sums[g] / totals[g], others[g] @ sums / (others[g] @ totals))
+            share: _gap(sums[g] / totals[g], others[g] @ sums / (others[g] @ totals))
             for share, (sums, totals) in trimmed.items()
         }
-        found[g] = Robust(medians[0], _ratio(*medians), gaps, _pairs(errors, own, rest))
+        found[g] = Robust(medians[0], _gap(*medians), gaps, _pairs(errors, own, rest))
     return found
 
 
@@ -189,7 +189,7 @@ def better_off(errors: Array, distances: Array, codes: Codes, weights: Array, k:
     )
 
 
-def _ratio(own: float, rest: float) -> float:
+def _gap(own: float, rest: float) -> float:
     return float(own / rest - 1.0) if rest > 0 else float("nan")
 
 

@@ -42,7 +42,6 @@ from scipy.special import stdtrit
 
 from fairpca._typing import Array, Codes, Mask
 
-LEVEL = 0.95
 PCA = 0  # the place of plain PCA among the projections
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -151,13 +150,6 @@ class HeldOut:
         together = None if together is None else together.relative()
         return replace(self, weights=self.variation, chosen_together=together)
 
-    def take(self, folds: Codes | Mask) -> HeldOut:
-        """Some of the folds."""
-        repeats = None if self.repeats is None else self.repeats[folds]
-        return HeldOut(
-            self.errors[folds], self.weights[folds], self.variation[folds], self.odds, repeats
-        )
-
     def projections(self, which: list[int]) -> HeldOut:
         """Some of the projections, in this order; the first stands for PCA from now on."""
         together = self.chosen_together
@@ -166,13 +158,13 @@ class HeldOut:
 
     def choices(self, choose: Callable[[HeldOut], int]) -> Codes:
         """The projection that the other folds of the same repeat choose, for each fold."""
-        chosen, everything = np.empty(self.n_folds, np.intp), np.arange(self.n_folds)
-        for fold in range(self.n_folds):
-            others = everything != fold
-            if self.repeats is not None:
-                others &= self.repeats == self.repeats[fold]
-            chosen[fold] = choose(self.take(others))
-        return chosen
+        repeats = np.zeros(self.n_folds) if self.repeats is None else self.repeats
+        chosen = []
+        for fold, repeat in enumerate(repeats):
+            other = (repeats == repeat) & (np.arange(self.n_folds) != fold)
+            sums = self.errors[other], self.weights[other], self.variation[other]
+            chosen.append(choose(HeldOut(*sums, self.odds)))
+        return np.array(chosen)
 
     def judged_at(self, chosen: Codes, together: int) -> HeldOut:
         """PCA, and in each fold the projection chosen for it; all folds choose ``together``."""
@@ -183,7 +175,7 @@ class HeldOut:
     # -- intervals ---------------------------------------------------------------------------------
 
     def interval(
-        self, figure: Figure, *, level: float = LEVEL, comparisons: int = 1, log: bool = False
+        self, figure: Figure, *, level: float = 0.95, comparisons: int = 1, log: bool = False
     ) -> Intervals:
         """The interval of a figure.
 
@@ -227,9 +219,7 @@ class HeldOut:
         overlap = 1 / n + self.odds if corrected else self.odds / (1 + self.odds)
         return np.asarray(np.sqrt(variance * overlap))
 
-    def spread_interval(
-        self, projection: int, compared: Mask, *, level: float = LEVEL
-    ) -> Intervals:
+    def spread_interval(self, projection: int, compared: Mask) -> Intervals:
         """The largest minus the smallest error of the groups compared.
 
         All differences between two groups get intervals that hold together. The spread, the
@@ -241,7 +231,7 @@ class HeldOut:
             errors = totals.group_errors[projection, compared]
             return np.asarray(errors[first] - errors[second])
 
-        pairs = self.interval(differences, level=level, comparisons=len(first))
+        pairs = self.interval(differences, comparisons=len(first))
         return Intervals(
             np.abs(pairs.estimate).max(),
             np.maximum(np.maximum(pairs.low, -pairs.high).max(), 0.0),

@@ -20,14 +20,14 @@ is published is :attr:`Stop.honest`: each fold is judged at the stop that the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 import numpy as np
 
 from fairpca._blas import parallel_map
-from fairpca._cv.held_out import LEVEL, PCA, HeldOut, Intervals, Totals
+from fairpca._cv.held_out import PCA, HeldOut, Intervals, Totals
 from fairpca._cv.leave_out import Fold, LeaveOut
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
@@ -66,30 +66,26 @@ class CrossFit:
 
     def at(self, stops: Iterable[float]) -> Curve:
         """Held-out errors at PCA, at these stops, and at those asked for before."""
-        new = sorted({0.0, *map(float, stops)} - self._errors.keys())
+        folds, new = self._folds, sorted({0.0, *map(float, stops)} - self._errors.keys())
+
+        def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
+            operand = fold.operand.relative() if self._normalize else fold.operand
+            bases, n_eigensolves = self.walk.bases(operand, self._rank, new)
+            return *fold.errors(bases), n_eigensolves
+
         if new:
-            errors, self._weights, self._variation = self._measure(new)
-            self._errors |= {stop: errors[:, i] for i, stop in enumerate(new)}
-        known, folds = sorted(self._errors), self._folds
+            found = list(parallel_map(measure, folds, folds.n_threads))
+            of_folds, weights, variation, counts = zip(*found, strict=True)
+            self._weights, self._variation = np.array(weights), np.array(variation)
+            self._errors |= dict(zip(new, np.array(of_folds).swapaxes(0, 1), strict=True))
+            self.n_eigensolves += sum(counts)
+        known = sorted(self._errors)
         errors = np.stack([self._errors[stop] for stop in known], axis=1)
         held_out = HeldOut(errors, self._weights, self._variation, folds.odds, folds.repeats)
         if self._normalize:
             held_out = held_out.relative()
         sides = Sides(self.walk.compared, self.walk.pca.harmed, self.walk.pca.privileged)
         return Curve(np.array(known), held_out, sides)
-
-    def _measure(self, stops: Sequence[float]) -> tuple[Array, Array, Array]:
-        """Errors of the rows left out, (n_folds, n_stops, k), their weights and variation."""
-
-        def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
-            operand = fold.operand.relative() if self._normalize else fold.operand
-            bases, n_eigensolves = self.walk.bases(operand, self._rank, stops)
-            return *fold.errors(bases), n_eigensolves
-
-        found = list(parallel_map(measure, self._folds, self._folds.n_threads))
-        errors, weights, variation, counts = zip(*found, strict=True)
-        self.n_eigensolves += sum(counts)
-        return np.array(errors), np.array(weights), np.array(variation)
 
 
 @dataclass(frozen=True)
@@ -106,13 +102,11 @@ class Sides:
         return np.asarray(disparity(errors, self.compared, self.harmed, self.privileged))
 
 
-def disparity_interval(
-    held_out: HeldOut, projection: int, sides: Sides, level: float = LEVEL
-) -> Intervals:
+def disparity_interval(held_out: HeldOut, projection: int, sides: Sides) -> Intervals:
     """The disparity under one of the projections."""
     if np.count_nonzero(sides.compared) > 2:
-        return held_out.spread_interval(projection, sides.compared, level=level)
-    return held_out.interval(lambda totals: sides.disparity(totals)[projection], level=level)
+        return held_out.spread_interval(projection, sides.compared)
+    return held_out.interval(lambda totals: sides.disparity(totals)[projection])
 
 
 @dataclass(frozen=True)
@@ -151,17 +145,6 @@ class Stop:
     chosen: int
     of_folds: Codes
 
-    @classmethod
-    def of(cls, curve: Curve, problem: FairProblem) -> Stop:
-        """The best stop of a curve; whether PCA is left is not decided again by the folds."""
-        chosen, held_out = choose(curve, problem), curve.held_out
-        if chosen == PCA:
-            return cls(curve, PCA, np.full(held_out.n_folds, PCA))
-        of_folds = held_out.choices(
-            lambda others: choose(replace(curve, held_out=others), problem, gate=False)
-        )
-        return cls(curve, chosen, of_folds)
-
     @property
     def stop(self) -> float:
         """0 is PCA, 1 the end of the way."""
@@ -183,7 +166,13 @@ def solve_by_folds(
     pca = solve(PLAIN_PCA, operand, rank, tol)
     walk = Walk(problem, pca, operand.shares, operand.compared, tol)
     cross_fit = CrossFit(folds, walk, rank, normalize)
-    stop = Stop.of(search_stop(cross_fit, problem), problem)
+    curve = search_stop(cross_fit, problem)
+    chosen, of_folds = choose(curve, problem), np.full(curve.held_out.n_folds, PCA)
+    if chosen != PCA:  # whether PCA is left is not decided again by the folds
+        of_folds = curve.held_out.choices(
+            lambda others: choose(replace(curve, held_out=others), problem, gate=False)
+        )
+    stop = Stop(curve, chosen, of_folds)
     solution = solve(walk.at(stop.stop), operand, rank, tol, pca)
     solution = replace(
         solution,
@@ -205,7 +194,9 @@ def search_stop(cross_fit: CrossFit, problem: FairProblem) -> Curve:
     curve = _locate(cross_fit, curve, lambda c: fair(c) | _exceeds(c, problem))
     if (fair(curve) & _allowed(curve, problem)).any():
         return curve
-    return cross_fit.at(_midpoints(curve.stops, choose(curve, problem)))
+    best = choose(curve, problem)
+    near = curve.stops[max(best - 1, 0) : best + 2]
+    return cross_fit.at((near[1:] + near[:-1]) / 2)
 
 
 def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
@@ -289,12 +280,6 @@ def _up_to_parity(cross_fit: CrossFit) -> Curve:
         part = D[first - 1] / (D[first - 1] - D[first])
         curve = cross_fit.at([stops[first - 1] + part * (stops[first] - stops[first - 1])])
     return curve
-
-
-def _midpoints(stops: Array, i: int) -> Array:
-    """Between a stop and its neighbours."""
-    near = stops[max(i - 1, 0) : i + 2]
-    return np.asarray((near[1:] + near[:-1]) / 2)
 
 
 def _locate(cross_fit: CrossFit, curve: Curve, passed: Callable[[Curve], Mask]) -> Curve:
