@@ -37,16 +37,10 @@ _PARTS = 5  # of each fold
 
 
 class People:
-    """The rows in memory that count: n rows, without those of weight zero.
+    """The rows in memory that count, without those of weight zero.
 
-    Parameters
-    ----------
-    X, groups, sample_weight, y, pos_label
-        As for :func:`fairpca.audit`.
-    before : Pipeline, optional
-        Steps before the projection, not fitted; then X is what the first of them takes.
-    with_target : bool
-        Whether projections are fitted to y as well.
+    ``before`` are steps before the projection, not fitted; then X is what the first of them takes.
+    With ``with_target``, projections are fitted to y as well.
     """
 
     def __init__(
@@ -135,18 +129,10 @@ class AuditFold(NamedTuple):
 
 
 class Folds:
-    """The folds of what is audited.
+    """The folds of what is audited: moments by fold, or rows in memory.
 
-    Attributes
-    ----------
-    moments : GroupMoments
-        Of all rows, by fold.
-    feature_names : list of str
-        The columns as they enter the projection.
-    people : People or None
-        None for files that do not fit into memory.
-    values : array or sparse matrix
-        All rows as they enter the projection.
+    ``moments`` are those of all rows, ``values`` all rows, and ``feature_names`` the columns, as
+    they enter the projection. ``people`` is None for files that do not fit into memory.
     """
 
     def __init__(

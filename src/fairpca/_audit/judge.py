@@ -87,12 +87,10 @@ def audit(
         By default ``FairPCACV(0.7, standardize=True)``: as many components as keep 70 % of each
         group's variance.
     sample_weight : array-like of shape (n_samples,), optional
-        Non-negative weights. All averages are weighted; numbers of rows are not. Rows of weight
-        zero are left out.
+        Weights of the rows in all averages. Rows of weight zero are left out.
     y : array-like of shape (n_samples,), optional
-        Classes. Then the audit also says what a classifier makes of the scores, and what guesses
-        the group from them. :class:`FairPLS`, and :class:`BlindPCA` within classes, are fitted
-        with it.
+        Classes. Then the audit also says what classifiers make of the scores. :class:`FairPLS`, and
+        :class:`BlindPCA` within classes, are fitted with it.
     pos_label : label, optional
         The class of y that counts as positive; by default the larger one.
     probes : bool, default=False

@@ -65,16 +65,10 @@ class Intervals(NamedTuple):
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over folds, and the figures that follow from them.
+    """Sums over folds, and the figures that follow from them."""
 
-    Attributes
-    ----------
-    errors : ndarray of shape (n_projections, k)
-    weights : ndarray of shape (k,)
-    """
-
-    errors: Array
-    weights: Array
+    errors: Array  # of shape (n_projections, k)
+    weights: Array  # of shape (k,)
 
     @property
     def group_errors(self) -> Array:
@@ -98,22 +92,10 @@ Figure = Callable[[Totals], Array]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Sums of held-out errors by fold, projection and group.
+    """Sums of held-out errors by fold, projection and group; folds of all repeats are stacked.
 
-    Attributes
-    ----------
-    errors : ndarray of shape (n_folds, n_projections, k)
-        ``e_fpg``; projection 0 is PCA. Folds of all repeats are stacked.
-    weights : ndarray of shape (n_folds, k)
-        ``w_fg``.
-    variation : ndarray of shape (n_folds, k)
-        ``v_fg``.
-    odds : float
-    repeats : ndarray of int, shape (n_folds,), optional
-        Which repeat of the splitter each fold belongs to; by default there is one.
-    chosen_together : HeldOut, optional
-        The same projections as all folds together choose them, where these sums are those of
-        projections that the other folds choose. Intervals reach over both.
+    ``chosen_together`` has the projections as all folds together choose them, where these sums are
+    those of projections that the other folds choose. Intervals reach over both.
 
     Examples
     --------
@@ -127,11 +109,11 @@ class HeldOut:
     array([-0.5,  0.5])
     """
 
-    errors: Array
-    weights: Array
-    variation: Array
+    errors: Array  # e_fpg, of shape (n_folds, n_projections, k); projection 0 is PCA
+    weights: Array  # w_fg, of shape (n_folds, k)
+    variation: Array  # v_fg
     odds: float
-    repeats: Codes | None = None
+    repeats: Codes | None = None  # which repeat of the splitter each fold belongs to
     chosen_together: HeldOut | None = None
 
     @property
@@ -177,17 +159,9 @@ class HeldOut:
     def interval(
         self, figure: Figure, *, level: float = 0.95, comparisons: int = 1, log: bool = False
     ) -> Intervals:
-        """The interval of a figure.
+        """The interval of a figure; with ``log`` on that scale, for ratios.
 
-        Parameters
-        ----------
-        figure : callable
-            From :class:`Totals` to an array of any shape.
-        level : float
-        comparisons : int
-            How many intervals are to hold together at this level (Bonferroni).
-        log : bool
-            Work on the scale of logarithms: for ratios, which must be positive.
+        ``comparisons`` is how many intervals are to hold together at this level (Bonferroni).
         """
         if log:
             ends = self.interval(

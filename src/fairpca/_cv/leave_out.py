@@ -28,22 +28,12 @@ _WORK_WORTH_A_THREAD = 10_000_000  # folds times cubes of features
 
 @dataclass(frozen=True)
 class Fold:
-    """What a search needs of the rows fitted to, and the sums of the rows left out.
+    """What a search needs of the rows fitted to, and the sums of the rows left out."""
 
-    Attributes
-    ----------
-    operand : Operand
-        Second moments of the rows fitted to, standardised if that was asked for.
-    mean, scale : ndarray of shape (d,)
-        Of the rows fitted to, in raw units.
-    left_out : Sums or FewRows
-        Of the rows left out, by group, divided by ``scale``.
-    """
-
-    operand: Operand
-    mean: Array
+    operand: Operand  # second moments of the rows fitted to, standardised if that was asked for
+    mean: Array  # of the rows fitted to, in raw units
     scale: Array | None
-    left_out: Sums | FewRows
+    left_out: Sums | FewRows  # by group, divided by the scale
 
     def errors(self, bases: Sequence[Array]) -> tuple[Array, Array, Array]:
         """Sums over the rows left out, by group: errors, weights, squared distances from the mean.
@@ -58,19 +48,8 @@ class Fold:
 class LeaveOut:
     """The folds of a fit, those of all repeats, for the groups as the fit sees them.
 
-    Parameters
-    ----------
-    settled : SettledGroups
-        With cells that are kept by fold.
-
-    Attributes
-    ----------
-    repeats : ndarray of int, shape (n_folds,)
-        Which repeat each fold belongs to.
-    odds : float
-        How many rows are left out for each row that is fitted to, on average over the folds.
-    n_threads : int
-        How many threads are worth their while.
+    ``repeats`` says which repeat each fold belongs to, ``odds`` how many rows are left out for each
+    row that is fitted to, and ``n_threads`` how many threads are worth their while.
     """
 
     def __init__(self, settled: SettledGroups) -> None:

@@ -48,13 +48,7 @@ _GATE = 1.5  # corrected standard errors that a gain must exceed
 class CrossFit:
     """The held-out errors at stops, computed where they are asked for.
 
-    Parameters
-    ----------
-    folds : LeaveOut
-    walk : Walk
-    rank : int
-    normalize : bool
-        Whether errors are shares of the variance.
+    With ``normalize``, errors are shares of each group's own variation.
     """
 
     def __init__(self, folds: LeaveOut, walk: Walk, rank: int, normalize: bool) -> None:
@@ -130,20 +124,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Stop:
-    """The stop that was chosen.
-
-    Attributes
-    ----------
-    curve : Curve
-    chosen : int
-        Which of its stops.
-    of_folds : ndarray of int, shape (n_folds,)
-        Which stop the other folds choose, for each fold.
-    """
+    """The stop that was chosen."""
 
     curve: Curve
-    chosen: int
-    of_folds: Codes
+    chosen: int  # which of its stops
+    of_folds: Codes  # which stop the other folds choose, for each fold
 
     @property
     def stop(self) -> float:
