@@ -1,4 +1,4 @@
-"""What an audit shows besides the verdict: the fit, other ranks, columns, scores, a few people.
+"""The parts of an audit besides the verdict: the fit, other ranks, columns, scores, people.
 
 Only groups that are judged take part in figures about scores: the others have too few rows for a
 classifier, and single people of theirs are not shown.
@@ -136,7 +136,7 @@ def fit_figures(
 
 
 def column_errors(projection: Projection, moments: GroupMoments) -> Array:
-    """What each group loses on each column, ``diag((I - P) C_g (I - P))``, of shape (k, d)."""
+    """The error of each group on each column, ``diag((I - P) C_g (I - P))``, of shape (k, d)."""
     U, mean, scale = projection
     scale, operand = np.broadcast_to(scale, mean.shape), moments.operand("group")
     d = (moments.means - mean) / scale

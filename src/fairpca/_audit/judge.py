@@ -218,7 +218,7 @@ def audit(
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is to be fitted: steps before the projection, and a fair version or a PCA."""
+    """The parts of the estimator: steps before the projection, and a fair version or a PCA."""
 
     before: Pipeline | None = None
     estimator: FairProjection | None = None
@@ -321,7 +321,7 @@ def _refits(
     ranks: Sequence[int],
     is_pca: bool,
 ) -> Callable[[AuditFold], list[Projection]]:
-    """What fits PCA and the fair version without each fold, in the order of the folds."""
+    """A function that fits PCA and the fair version without a fold, for each fold in order."""
     rank, chosen = fair.n_components_, None
     if isinstance(fair, FairPCACV) and not is_pca:
         pairs = [(fold.fit_to, fold.judge) for fold in folds.own_spaces]

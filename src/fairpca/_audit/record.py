@@ -1,4 +1,4 @@
-"""What an audit finds, as frozen records of figures. Words are made elsewhere.
+"""The figures that an audit finds, as frozen records. Words are made elsewhere.
 
 ========  ==================================================================
 symbol    meaning
@@ -57,7 +57,7 @@ class Robust:
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """What one projection does to one group.
+    """The figures of one group under one projection.
 
     Intervals of all judged groups hold together. There are none for a group that is not judged, nor
     for the gap of the reference group.
@@ -74,7 +74,7 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """One group: what is judged does to it, and what the alternative changes.
+    """The figures of one group under what is judged, and what the alternative changes.
 
     ``name`` is the label, with its column where the label says little: ``"sex = 1"``.
     """
@@ -162,7 +162,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Leakage:
-    """What the scores tell about the group."""
+    """How much the scores tell about the group."""
 
     baseline: Mapping[str, float]  # group_separation of the worst pair of judged groups
     alternative: Mapping[str, float]
@@ -202,7 +202,7 @@ class Provenance:
 
 @dataclass(frozen=True, repr=False)
 class _Result:
-    """What both kinds of audit have."""
+    """The fields and methods that both kinds of audit have."""
 
     verdict: Verdict
     groups: Sequence[GroupResult]
@@ -264,7 +264,7 @@ class _Result:
 
 @dataclass(frozen=True, repr=False)
 class Audit(_Result):
-    """What plain PCA does to the groups, and what a fair version changes, for people to come.
+    """How plain PCA treats the groups, and what a fair version changes, for people to come.
 
     Every figure is about rows that the projection was not fitted to, unless it is in ``fit``.
 
@@ -296,7 +296,7 @@ class Audit(_Result):
 
 @dataclass(frozen=True, repr=False)
 class ModelAudit(_Result):
-    """What a fitted model does to the groups, beside plain PCA of the same rank.
+    """How a fitted model treats the groups, beside plain PCA of the same rank.
 
     The case of the verdict is ``GAP`` where there is a gap: no remedy is tried.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Case(Enum):
-    """What can be said about the groups."""
+    """The cases of the verdict."""
 
     NO_GAP = "no gap beyond chance"
     REMEDY = "a gap, and a remedy that reliably helps"
@@ -33,7 +33,7 @@ class Reason(Enum):
 
 
 class Remedy(Enum):
-    """What became of the alternative that was tried."""
+    """The outcome for the alternative that was tried."""
 
     HELPS = "reliably helps"
     IS_PCA = "is PCA itself"

@@ -28,7 +28,7 @@ _WORK_WORTH_A_THREAD = 10_000_000  # folds times cubes of features
 
 @dataclass(frozen=True)
 class Fold:
-    """What a search needs of the rows fitted to, and the sums of the rows left out."""
+    """The second moments of the rows fitted to, for a search, and the sums of the rows left out."""
 
     operand: Operand  # second moments of the rows fitted to, standardised if that was asked for
     mean: Array  # of the rows fitted to, in raw units

@@ -126,5 +126,5 @@ def _positions(cv: Any, pair: Any, n: int) -> tuple[Codes, Codes]:
 
 
 def _brief(cv: Any) -> str:
-    """What was passed, cut off: splits may hold every row."""
+    """The argument as text, cut off: splits may hold every row."""
     return shorten(repr(cv), 100, placeholder=" ...")
