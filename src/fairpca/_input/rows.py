@@ -311,15 +311,10 @@ class JointRows(DenseRows):
         block[:, self._rows.n_features :] = self._Y[start:stop]
         return block
 
-    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: Array) -> None:
-        """Put the rows from ``start`` to ``stop``, in this order, into ``out``."""
-        out[:, : self._rows.n_features] = self._rows.block(start, stop)[order]
-        out[:, self._rows.n_features :] = self._Y[start:stop][order]
 
-
-def join_targets(X: Any, Y: Array) -> Rows:
-    """X with the numbers Y, of shape (n_samples, n_targets), as last columns."""
-    rows = as_rows(X)
+def join_targets(rows: Rows, target: NumericTarget) -> Rows:
+    """The rows with their targets as last columns."""
+    Y = as_targets(target.values)
     if len(Y) != rows.n_rows:
         raise ValueError(
             f"y has {len(Y)} rows but X has {rows.n_rows}; pass exactly one y per row of X."

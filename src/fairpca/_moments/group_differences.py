@@ -99,12 +99,15 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
             "for example GroupMoments.from_data(X, groups, target=y)."
         )
     classes = classes_of(settled.cells)
-    cells, members = settled.cells._by_outcome(), np.flatnonzero(settled.compared)
+    (cells, outcomes, groups), members = (
+        settled.cells._by_outcome(),
+        np.flatnonzero(settled.compared),
+    )
     wanted = classes if notion == "equalized_odds" else [positive_class(classes, pos_label)]
     strata = []
     for outcome in wanted:
-        own = np.flatnonzero(cells.outcomes == classes.index(outcome))
-        place = dict(zip(cells.groups[own].tolist(), own.tolist(), strict=True))
+        own = np.flatnonzero(outcomes == classes.index(outcome))
+        place = dict(zip(groups[own].tolist(), own.tolist(), strict=True))
         lacking = settled.moments.groups[[g for g in members.tolist() if g not in place]].tolist()
         if lacking:
             raise ValueError(
@@ -113,7 +116,7 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
                 "mean to compare; leave such groups out, merge them with min_group_size and "
                 "small_groups='merge', or pass notion='demographic_parity'."
             )
-        strata.append(Stratum(cells.moments, np.array([place[g] for g in members.tolist()])))
+        strata.append(Stratum(cells, np.array([place[g] for g in members.tolist()])))
     return strata
 
 
@@ -239,11 +242,11 @@ def target_of(moments: GroupMoments | ImplicitMoments) -> Target:
     """The target of moments that know outcomes, or have targets as last columns."""
     if isinstance(moments, GroupMoments) and moments.n_targets:
         return _of_numbers(moments)
-    classes, cells = classes_of(moments), moments._by_outcome()
-    shares = cells.moments.weights / cells.moments.weights.sum()
-    members = cells.outcomes == np.arange(len(classes))[:, None]
+    classes, (cells, outcomes, _) = classes_of(moments), moments._by_outcome()
+    shares = cells.weights / cells.weights.sum()
+    members = outcomes == np.arange(len(classes))[:, None]
     p = members @ shares
-    covariance = (members * shares) @ cells.moments.from_mean
+    covariance = (members * shares) @ cells.from_mean
     return Target(covariance.T, float(np.sum(p * (1 - p))), classes)
 
 

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array, diags_array
 from fairpca._blas import blas_threads, parallel_map
 from fairpca._input.checks import check_group_weights, check_sample_weight
 from fairpca._input.device import DeviceRows
-from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes, label_vector
+from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
 from fairpca._input.rows import (
     DenseRows,
     FrameRows,
@@ -33,9 +33,7 @@ from fairpca._input.rows import (
     refuse_unusable_numbers,
 )
 from fairpca._moments.accumulate import by_group
-from fairpca._moments.group_moments import OutcomeCells
 from fairpca._moments.operand import Operand, relative_units
-from fairpca._moments.sums import scale_of
 from fairpca._typing import Array, Center, Codes, Labels, Mask
 
 _ENTRIES_PER_BLOCK = 1 << 21
@@ -61,15 +59,15 @@ class ImplicitMoments:
         self, rows: Rows, groups: Any, sample_weight: Any = None, target: Any = None
     ) -> None:
         codes, self.groups = encode_groups(groups, rows.n_rows)
+        weights = check_sample_weight(sample_weight, rows.n_rows)
         self.outcomes: Labels | None = None
         self._outcome_codes: Codes | None = None
         if target is not None:
             self._outcome_codes, self.outcomes = encode_outcomes(target, rows.n_rows)
-        self._origin = rows, codes, sample_weight
-        weights = check_sample_weight(sample_weight, rows.n_rows)
+        self._origin = rows, codes, weights
         k = len(self.groups)
         self.n_features, self.feature_names = rows.n_features, rows.feature_names
-        self.counts = np.bincount(codes[weights > 0] if weights is not None else codes, minlength=k)
+        self.counts = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
         self.weights = np.bincount(codes, weights, minlength=k).astype(np.float64)
         check_group_weights(self.groups, self.weights)
         self._divisors = np.ones(rows.n_features)  # of the columns, where they are standardised
@@ -101,13 +99,8 @@ class ImplicitMoments:
         """Variances of the columns about the group means, and of the group means about the mean."""
         squares = self._rows.squares(self._centers("group")).sum(axis=0)
         of_means = self.weights @ np.square(self._means - self._mean)
-        total = self.weights.sum()
-        units = total * self._divisors**2
+        units = self.weights.sum() * self._divisors**2
         return np.maximum(squares, 0.0) / units, of_means / units
-
-    def _scale(self) -> Array:
-        """What standardising divides each feature by, as for :class:`GroupMoments`."""
-        return scale_of(np.add(*self.variances()), self.mean)
 
     def _divided(self, scale: Array) -> ImplicitMoments:
         """The same rows with each feature divided by its scale."""
@@ -118,38 +111,33 @@ class ImplicitMoments:
 
     def _keep(self, *, folds: bool = False, outcomes: bool = False) -> ImplicitMoments:
         """The same rows, with outcomes forgotten unless they are to be kept."""
-        kept = self
-        if self.outcomes is not None and not outcomes:
-            kept = copy(self)
-            kept.outcomes = kept._outcome_codes = None
+        if self.outcomes is None or outcomes:
+            return self
+        kept = copy(self)
+        kept.outcomes = kept._outcome_codes = None
         return kept
 
-    def _by_outcome(self) -> OutcomeCells[ImplicitMoments]:
-        """The rows of each outcome and group that occur together."""
-        rows, codes, sample_weight = self._origin
-        groups = self.groups.tolist()
-        if self._outcome_codes is None or self.outcomes is None:
-            return OutcomeCells(self, np.zeros(len(groups), np.intp), np.arange(len(groups)))
-        outcomes, k = self.outcomes.tolist(), len(groups)
-        keys = self._outcome_codes * k + codes
-        present = np.flatnonzero(np.bincount(keys, sample_weight, minlength=k * len(outcomes)))
-        pairs = [(groups[g], outcomes[o]) for o, g in zip(*divmod(present, k), strict=True)]
-        # A cell without weight adds nothing wherever it is put.
-        place = np.full(k * len(outcomes), 0)
-        place[present] = np.arange(len(present))
-        numbered = CodedLabels(place[keys], range(len(present)))
-        cells = ImplicitMoments(rows, numbered, sample_weight)
-        cells.groups = label_vector(pairs)
-        return OutcomeCells(cells._divided(self._divisors), present // k, present % k)
+    def _by_outcome(self) -> tuple[ImplicitMoments, Codes, Codes]:
+        """Moments whose groups are the pairs of an outcome and a group; both numbers of each."""
+        rows, codes, weights = self._origin
+        k = len(self.groups)
+        if self._outcome_codes is None:
+            return self, np.zeros(k, np.intp), np.arange(k)
+        pairs = self._outcome_codes * k + codes
+        if weights is not None:  # a pair without weight adds nothing wherever it is put
+            pairs = np.where(weights > 0, pairs, pairs[weights.argmax()])
+        flat = ImplicitMoments(rows, pairs, weights)
+        outcomes, groups = np.divmod(flat.groups, k)
+        return flat._divided(self._divisors), outcomes, groups
 
     def _renamed(self, names: Mapping[Any, Any]) -> ImplicitMoments:
         """The same rows with some groups renamed, as in :meth:`GroupMoments._renamed`."""
-        rows, codes, sample_weight = self._origin
+        rows, codes, weights = self._origin
         new = [names.get(label, label) for label in self.groups.tolist()]
         target = None
         if self._outcome_codes is not None and self.outcomes is not None:
             target = CodedLabels(self._outcome_codes, self.outcomes.tolist())
-        return ImplicitMoments(rows, CodedLabels(codes, new), sample_weight, target)
+        return ImplicitMoments(rows, CodedLabels(codes, new), weights, target)
 
     def _centers(self, center: Center, compared: Mask | None = None) -> Array:
         if center == "group":

@@ -12,13 +12,15 @@ R_g(U)    ``tr C_g - tr U' C_g U``, the error of group g
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
+from math import inf
+from pathlib import Path
 from typing import Self
 
 import numpy as np
 from scipy.linalg import polar
 
-from fairpca._moments.memory import refuse_large_matrices
 from fairpca._moments.tolerances import TINY as TINY
 from fairpca._moments.tolerances import varying_groups
 from fairpca._typing import Array, Mask
@@ -251,3 +253,38 @@ def group_errors(traces: Array, matrices: Array, basis: Array) -> Array:
     What U keeps is a sum over the entries of ``C_g`` and ``U U'``, which is quicker than ``C_g U``.
     """
     return np.asarray(traces - matrices.reshape(len(traces), -1) @ (basis @ basis.T).ravel())
+
+
+# -- memory: matrices that cannot fit are refused before they are begun ---------------------------
+
+
+def free_memory() -> float:
+    """Bytes that this process can still use; infinite where the system does not say."""
+    free = inf
+    with suppress(OSError, ValueError, IndexError):
+        available = Path("/proc/meminfo").read_text().split("MemAvailable:")[1]
+        free = 1024.0 * int(available.split()[0])
+    with suppress(OSError, ValueError):  # "max" is no number, and no limit
+        limit, used = (Path(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
+        free = min(free, float(int(limit.read_text()) - int(used.read_text())))
+    return max(free, 0.0)
+
+
+def refuse_beyond_memory(n_bytes: float, what: str, remedy: str) -> None:
+    """Raise an error that says how much memory this takes, if there is less."""
+    free = free_memory()
+    if n_bytes > free:
+        raise MemoryError(
+            f"{what} need {n_bytes / 1e9:.2g} GB of memory, and {free / 1e9:.2g} GB are free; "
+            f"{remedy}"
+        )
+
+
+def refuse_large_matrices(k: int, d: int, copies: int = 2) -> None:
+    """Refuse second moments of k groups of d columns for which there is no memory."""
+    refuse_beyond_memory(
+        8.0 * copies * k * d * d,
+        f"the {d} x {d} matrices of {k} groups",
+        "pass fewer columns, or call fit(X, sensitive_features=groups) with all of X at once (a "
+        "sparse matrix or memory map, say), which forms none.",
+    )

@@ -13,6 +13,7 @@ from fairpca._input.checks import check_group_weights, check_integer, check_vari
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
+from fairpca._moments.sums import scale_of
 from fairpca._typing import Array, Mask
 
 SmallGroups = Literal["error", "merge", "ignore"]
@@ -67,10 +68,11 @@ class SettledGroups:
 
     def standardized(self) -> SettledGroups:
         """The same groups with each column divided by its deviation over all rows."""
-        scale, cells = self.moments._scale(), self.cells
+        moments, cells = self.moments, self.cells
+        scale = scale_of(np.add(*moments.variances()), moments.mean)
         if cells is not None:
             cells = cells._divided(np.append(scale, np.ones(cells.n_targets)))
-        return replace(self, moments=self.moments._divided(scale), cells=cells, scale=scale)
+        return replace(self, moments=moments._divided(scale), cells=cells, scale=scale)
 
 
 def settle_small_groups(
