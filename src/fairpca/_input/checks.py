@@ -6,7 +6,7 @@ Every message says what was passed, what is allowed, and the call that fixes it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -32,23 +32,22 @@ def forgotten_groups(
             f"{problem}Pass pipeline.fit({rows}, {step}__sensitive_features=groups), or enable "
             "metadata routing with sklearn.set_config(enable_metadata_routing=True)."
         )
-    as_y = ""
+    call = f"Pass {name}(...).{method}({rows}, sensitive_features=groups)."
     if y is not None and not needs_y:
-        as_y = f" If the labels passed as y are the groups, pass sensitive_features=y; {name} "
-        as_y += "does not use y."
-    call = f"{name}(...).{method}({rows}, sensitive_features=groups)"
-    return TypeError(f"{problem}Pass {call}.{as_y}")
+        call += " If the labels passed as y are the groups, pass sensitive_features=y; "
+        call += f"{name} does not use y."
+    return TypeError(problem + call)
 
 
 def _step_of(estimator: object) -> str | None:
-    """What the pipeline that is fitting this estimator calls it, if there is one."""
-    frame = sys._getframe()
-    while frame.f_back is not None:
-        frame = frame.f_back
+    """The name that the pipeline which is fitting this estimator has for it, if there is one."""
+    frame = sys._getframe().f_back
+    while frame is not None:
         pipeline = frame.f_locals.get("self")
         if isinstance(pipeline, Pipeline):
             names = [name for name, step in pipeline.steps if type(step) is type(estimator)]
             return str(names[0]) if names else None
+        frame = frame.f_back
     return None
 
 
@@ -65,11 +64,10 @@ def check_same_order(X: Any, **columns: Any) -> None:
     if library_of(X) != "pandas":
         return
     for name, values in columns.items():
-        if library_of(values) != "pandas" or not hasattr(values, "index"):
+        index = getattr(values, "index", None) if library_of(values) == "pandas" else None
+        if index is None or len(index) != len(X) or X.index.equals(index):
             continue
-        if X.index.equals(values.index) or len(X) != len(values):
-            continue
-        if X.index.sort_values().equals(values.index.sort_values()):
+        if X.index.sort_values().equals(index.sort_values()):
             raise ValueError(
                 f"{name} has the index of X in another order, and rows are matched by position; "
                 f"pass {name}={name}.loc[X.index] to match them by index, or "
@@ -102,21 +100,6 @@ def check_group_labels(
     raise ValueError(
         f"{found}, more than {max_groups or _MOST_GROUPS}: {labels[:3].tolist()} and so on; merge "
         f"groups into fewer ones, or {insist}."
-    )
-
-
-def name_of(column: int, feature_names: Sequence[str] | None) -> str:
-    """What an error message calls a column: its name, if there is one."""
-    return f"column {column}" if feature_names is None else f"column {feature_names[column]!r}"
-
-
-def refuse_unusable_columns(source: str, types: Mapping[str, Any]) -> NoReturn:
-    """Name columns, with their types, that hold neither numbers nor booleans."""
-    named = [f"{name!r} ({kind})" for name, kind in types.items()]
-    raise TypeError(
-        f"{source} has columns that are not numbers: {', '.join(named[:5])}"
-        f"{' and others' if len(named) > 5 else ''}; drop them or encode them, for "
-        "example with sklearn.preprocessing.OneHotEncoder."
     )
 
 
@@ -210,10 +193,9 @@ def check_feature_names(
         return
     unseen = [name for name in given if name not in known]
     lacking = [name for name in known if name not in given]
+    detail = "the same names in another order"
     if unseen or lacking:
         detail = f"unexpected: {unseen[:5]}, missing: {lacking[:5]}"
-    else:
-        detail = "the same names in another order"
     raise ValueError(
         f"{method} got columns that differ from those seen before ({detail}); "
         f"pass the columns {list(known)[:5]}{'...' if len(known) > 5 else ''} in this order."

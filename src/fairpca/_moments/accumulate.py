@@ -16,7 +16,7 @@ from fairpca._blas import blas_threads, parallel_map
 from fairpca._input.device import DeviceRows
 from fairpca._input.rows import (
     DenseRows,
-    DensifiedRows,
+    MadeRows,
     Rows,
     SparseRows,
     refuse_unusable_numbers,
@@ -70,7 +70,8 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
     totals = np.bincount(codes, weights, minlength=k).astype(np.float64)
     total = Sums(n_rows, totals, shifts, sums, grams)
     if isinstance(rows, SparseRows) and _lost_digits(total):
-        return accumulate(DensifiedRows(rows), codes, k, weights)
+        dense = MadeRows(n, d, lambda start, stop: rows.block(start, stop).toarray())
+        return accumulate(dense, codes, k, weights)
     return total
 
 

@@ -38,17 +38,10 @@ _NEGLIGIBLE = 1e-12  # share of the standard deviation: smaller differences of m
 
 @dataclass(frozen=True)
 class Stratum:
-    """Groups compared within some rows.
-
-    Attributes
-    ----------
-    moments : GroupMoments or ImplicitMoments
-        Whose groups ``members`` are the ones compared.
-    members : ndarray of int, shape (k,)
-    """
+    """Groups compared within some rows."""
 
     moments: GroupMoments | ImplicitMoments
-    members: Codes
+    members: Codes  # which groups of the moments are compared
 
     @property
     def shares(self) -> Array:
@@ -80,16 +73,7 @@ def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Any]:
 
 
 def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
-    """The strata of a notion.
-
-    Parameters
-    ----------
-    settled : SettledGroups
-        With outcomes, unless the notion is demographic parity.
-    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-    pos_label : label, optional
-        The class of equal opportunity; by default the larger of two.
-    """
+    """The strata of a notion; ``pos_label`` is the class of equal opportunity."""
     if notion == "demographic_parity":
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
     if settled.cells is None or settled.cells.outcomes is None:
@@ -99,10 +83,8 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
             "for example GroupMoments.from_data(X, groups, target=y)."
         )
     classes = classes_of(settled.cells)
-    (cells, outcomes, groups), members = (
-        settled.cells._by_outcome(),
-        np.flatnonzero(settled.compared),
-    )
+    cells, outcomes, groups = settled.cells._by_outcome()
+    members = np.flatnonzero(settled.compared)
     wanted = classes if notion == "equalized_odds" else [positive_class(classes, pos_label)]
     strata = []
     for outcome in wanted:
@@ -121,23 +103,13 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
 
 
 def positive_class(classes: list[Any], pos_label: Any) -> Any:
-    """The class that counts as positive; labels that came from text files are text."""
+    """The class that counts as positive: the larger of two, or the one that is meant.
+
+    Labels that came from text files are text, so a class may have the same text or be the same
+    number; not if several are, such as "1" and "01".
+    """
     if pos_label is None and len(classes) == 2:
         return classes[1]
-    found = label_meant(classes, pos_label)
-    if pos_label is None or found is None:
-        raise ValueError(
-            f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which "
-            f"of them is the positive one; pass pos_label={classes[-1]!r}, for example."
-        )
-    return found
-
-
-def label_meant(labels: list[Any], given: Any) -> Any:
-    """The label that is the same, has the same text, or is the same number; None if none is.
-
-    None too if several are the same number, such as "1" and "01".
-    """
 
     def number(label: Any) -> float:
         try:
@@ -146,10 +118,15 @@ def label_meant(labels: list[Any], given: Any) -> Any:
             return nan
 
     for view in (lambda label: label, str, number):
-        found = [label for label in labels if view(label) == view(given)]
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
+        alike = [label for label in classes if view(label) == view(pos_label)]
+        if len(alike) == 1 and pos_label is not None:
+            return alike[0]
+        if alike:
+            break
+    raise ValueError(
+        f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which "
+        f"of them is the positive one; pass pos_label={classes[-1]!r}, for example."
+    )
 
 
 def mean_differences(strata: list[Stratum]) -> Array:
@@ -171,15 +148,7 @@ def spanned(differences: Array, variance: float) -> Array:
 
 
 class MeanGapOperand(Operand):
-    """C and B in the place of two groups, with C all that counts in the overall error.
-
-    Parameters
-    ----------
-    operand : Operand
-        Of the groups; ``C`` is their weighted sum.
-    differences : ndarray of shape (m, d)
-        ``D``, with ``D'D = B``.
-    """
+    """C and ``B = D'D`` in the place of two groups, with C all that counts in the overall error."""
 
     def __init__(self, operand: Operand, differences: Array) -> None:
         self._operand, self._differences = operand, differences
@@ -208,22 +177,11 @@ class MeanGapOperand(Operand):
 
 @dataclass(frozen=True)
 class Target:
-    """Second moments of the targets.
+    """Second moments of the targets: indicators of classes, or numbers in units of deviations."""
 
-    Attributes
-    ----------
-    covariance : ndarray of shape (d, m)
-        ``S_xy``: of the features with the indicator of each class, or with each number in units
-        of its standard deviation.
-    variance : float
-        ``tr S_yy``.
-    classes : list or None
-        None for numbers.
-    """
-
-    covariance: Array
-    variance: float
-    classes: list[Any] | None
+    covariance: Array  # S_xy, with the features, (d, m)
+    variance: float  # tr S_yy
+    classes: list[Any] | None  # None for numbers
 
     def explained(self, basis: Array, C: Array, total: float) -> float:
         """The share of the targets' variance that a linear model of the scores explains.

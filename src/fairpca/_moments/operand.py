@@ -29,33 +29,15 @@ from fairpca._typing import Array, Mask
 class Operand:
     """Second moments of k groups, as matrices.
 
-    A subclass for very many features offers products with thin matrices only: its ``matrices`` are
-    None.
-
-    Parameters
-    ----------
-    matrices : ndarray of shape (k, d, d)
-        ``C_g``.
-    shares : ndarray of shape (k,)
-        ``p_g``.
-    compared : ndarray of bool, shape (k,), optional
-        The groups that are to be treated alike, by default all. The others count in ``C`` only.
-
-    Attributes
-    ----------
-    traces : ndarray of shape (k,)
-        ``tr C_g``, the total variance of each group.
-    n_features : int
-    frame : ndarray of shape (d, m) or None
-        Orthonormal columns, the coordinates of :attr:`compact`, if these are not the features.
+    A subclass for very many features offers products with thin matrices only.
     """
 
-    matrices: Array | None
-    shares: Array
-    traces: Array
-    compared: Mask
+    matrices: Array | None  # C_g, (k, d, d); None if there are only products with them
+    shares: Array  # p_g, (k,)
+    traces: Array  # tr C_g, the total variance of each group, (k,)
+    compared: Mask  # the groups to be treated alike; others count in C only
     n_features: int
-    frame: Array | None = None
+    frame: Array | None = None  # orthonormal columns: the coordinates of ``compact``, if not I
 
     def __init__(self, matrices: Array, shares: Array, compared: Mask | None = None) -> None:
         self.matrices = matrices
@@ -104,14 +86,9 @@ class Operand:
 
 
 class RowSpaceOperand(Operand):
-    """Second moments of fewer rows than features, in an orthonormal basis of the rows' span.
+    """Second moments ``C_g = Q M_g Q'`` of fewer rows than features.
 
-    Parameters
-    ----------
-    compact : Operand
-        Matrices ``M_g`` of shape (m, m).
-    frame : ndarray of shape (d, m)
-        Orthonormal columns ``Q``: ``C_g = Q M_g Q'``.
+    The frame ``Q`` is an orthonormal basis of the rows' span; ``compact`` holds the ``M_g``.
     """
 
     frame: Array
@@ -129,16 +106,14 @@ class RowSpaceOperand(Operand):
     @cached_property
     def matrices(self) -> Array:  # type: ignore[override]
         """``C_g``, formed when they are asked for."""
-        k, d = len(self.shares), self.n_features
-        refuse_large_matrices(k, d)
+        refuse_large_matrices(len(self.shares), self.n_features)
         return np.asarray(self.frame @ self._compact.dense_matrices @ self.frame.T)
 
     @property
     def diagonals(self) -> Array:
         """The variance of each feature in each group, of shape (k, d)."""
-        return np.asarray(
-            np.einsum("kij,ij->ki", self.frame @ self._compact.dense_matrices, self.frame)
-        )
+        products = self.frame @ self._compact.dense_matrices
+        return np.asarray(np.einsum("kij,ij->ki", products, self.frame))
 
     def relative(self) -> Self:
         """The same groups, with each error a share of the group's own total variance."""
@@ -164,11 +139,6 @@ class Complement:
         H = I - Y (I + P)^-1 Y',
 
     and neither H nor N is ever formed: both products cost O(d m) for each column.
-
-    Parameters
-    ----------
-    directions : ndarray of shape (d, m)
-        Orthonormal columns Q.
 
     Examples
     --------
@@ -230,9 +200,8 @@ class _ReducedOperand(Operand):
 
     def products(self, V: Array) -> Array:
         """``N' C_g N V`` for every group."""
-        return np.array(
-            [self._complement.reduce(W) for W in self._operand.products(self._complement.lift(V))]
-        )
+        products = self._operand.products(self._complement.lift(V))
+        return np.array([self._complement.reduce(W) for W in products])
 
 
 def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:

@@ -24,30 +24,15 @@ REST = "rest"
 
 @dataclass(frozen=True)
 class SettledGroups:
-    """The groups as a fit sees them.
-
-    Attributes
-    ----------
-    moments : GroupMoments or ImplicitMoments
-    compared : ndarray of bool, shape (k,)
-        False for groups that count in the overall error only.
-    small : list
-        Labels of the groups that were merged or left out.
-    cells : GroupMoments or ImplicitMoments, optional
-        The same rows and groups by fold and outcome, or with targets as last columns, where the
-        moments know them.
-    scale : ndarray of shape (d,), optional
-        What the columns of all these moments were divided by, where they are standardised.
-    repeats : tuple of GroupMoments
-        The cells of further repeats of a splitter, with the same groups.
-    """
+    """The groups as a fit sees them."""
 
     moments: GroupMoments | ImplicitMoments
-    compared: Mask
-    small: list[Any]
+    compared: Mask  # false for groups that count in the overall error only
+    small: list[Any]  # labels of the groups that were merged or left out
+    # The same by fold and outcome, or with targets as last columns, where the moments know them.
     cells: GroupMoments | ImplicitMoments | None = None
-    scale: Array | None = None
-    repeats: tuple[GroupMoments, ...] = ()
+    scale: Array | None = None  # by which the columns of all these moments were divided
+    repeats: tuple[GroupMoments, ...] = ()  # the cells of further repeats of a splitter
 
     @cached_property
     def operand(self) -> Operand:
@@ -87,40 +72,33 @@ def settle_small_groups(
     check_integer("min_group_size", min_group_size, 1)
     check_group_weights(moments.groups, moments.weights)
     is_small = moments.counts < min_group_size
-    if small_groups == "ignore" or not is_small.any():
-        return _settled(moments, ~is_small, moments.groups[is_small].tolist())
-    small = dict(
-        zip(moments.groups[is_small].tolist(), moments.counts[is_small].tolist(), strict=True)
-    )
-    listed = ", ".join(f"{label!r} ({size} rows)" for label, size in list(small.items())[:10])
-    listed += f" and {len(small) - 10} more" if len(small) > 10 else ""
-    problem = f"groups with fewer rows than min_group_size={min_group_size}: {listed}."
-    if small_groups == "error":
-        raise ValueError(
-            f"{problem} Pass small_groups='merge' to make them one group "
-            f"called {REST!r}, small_groups='ignore' to leave them out of "
-            "the comparison but not of the overall error, or a smaller min_group_size."
+    small, compared = moments.groups[is_small].tolist(), ~is_small
+    if small and small_groups != "ignore":
+        sizes = moments.counts[is_small].tolist()
+        listed = [f"{label!r} ({size} rows)" for label, size in zip(small, sizes, strict=True)]
+        listed[10:] = [f"{len(listed) - 10} more"] if len(listed) > 10 else []
+        problem = (
+            f"groups with fewer rows than min_group_size={min_group_size}: {', '.join(listed)}."
         )
-    together = sum(small.values())
-    if together < min_group_size:
-        raise ValueError(
-            f"{problem} Merged, they have {together} rows, which is still too few; pass "
-            "small_groups='ignore', or a smaller min_group_size."
-        )
-    if REST in moments.groups.tolist() and REST not in small:
-        raise ValueError(
-            f"small_groups='merge' calls the merged group {REST!r}, but there is a group of that "
-            "name already; give it another label."
-        )
-    merged = moments._renamed(dict.fromkeys(small, REST))
-    return _settled(merged, np.ones(len(merged.groups), dtype=bool), list(small))
-
-
-def _settled(
-    moments: GroupMoments | ImplicitMoments, compared: Mask, small: list[Any]
-) -> SettledGroups:
-    """The groups with what a fit does not need put aside: folds, outcomes and targets."""
-    features = features_by_group(moments)
+        if small_groups == "error":
+            raise ValueError(
+                f"{problem} Pass small_groups='merge' to make them one group called {REST!r}, "
+                "small_groups='ignore' to leave them out of the comparison but not of the overall "
+                "error, or a smaller min_group_size."
+            )
+        if sum(sizes) < min_group_size:
+            raise ValueError(
+                f"{problem} Merged, they have {sum(sizes)} rows, which is still too few; pass "
+                "small_groups='ignore', or a smaller min_group_size."
+            )
+        if REST in moments.groups[compared].tolist():
+            raise ValueError(
+                f"small_groups='merge' calls the merged group {REST!r}, but there is a group of "
+                "that name already; give it another label."
+            )
+        moments = moments._renamed(dict.fromkeys(small, REST))
+        compared = np.ones(len(moments.groups), dtype=bool)
+    features = features_by_group(moments)  # without folds, outcomes and targets
     return SettledGroups(features, compared, small, None if features is moments else moments)
 
 
