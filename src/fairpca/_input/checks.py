@@ -18,7 +18,6 @@ from fairpca._typing import Array, Labels
 
 _MOST_GROUPS = 50  # that are compared unless somebody asks for more
 _FEW_ROWS = 50  # up to here labels that stand alone are no sign of a continuous column
-_LARGEST_VARIANCE = 1e120  # with its inverse: squares, and those of rounding errors, are in range
 
 
 def forgotten_groups(
@@ -122,15 +121,6 @@ def check_classifier(role: str, classifier: Any) -> None:
         raise TypeError(
             f"{role}={name} has no predict_proba; pass one that has, for example "
             f"sklearn.calibration.CalibratedClassifierCV({name}())."
-        )
-
-
-def check_variance(variance: float) -> None:
-    """Refuse data so large or so small that squares of their variance leave float64."""
-    if variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
-        raise ValueError(
-            f"X has a total variance of {variance:.3g}, too {'large' if variance > 1 else 'small'} "
-            "to compute with; rescale it, for example with sklearn.preprocessing.StandardScaler."
         )
 
 

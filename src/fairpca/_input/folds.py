@@ -37,6 +37,9 @@ class FoldRule:
     n_folds: int
     salt: int = 0
 
+    def __str__(self) -> str:
+        return f"folds={self.n_folds} with fold_seed={self.salt}"
+
     def folds_of(self, codes: Codes, seen: Codes) -> Codes:
         """The fold of each row, given its group and how many rows of each group came before."""
         counts = np.bincount(codes, minlength=len(seen))

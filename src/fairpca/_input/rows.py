@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from os import PathLike
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -28,19 +28,10 @@ class DenseRows:
     n_features: int
     feature_names: list[str] | None = None
     n_targets: int = 0  # how many of the last columns are targets, not features
-    memory_order: Literal["C", "F"] = "C"  # that :meth:`gather` fills fastest
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
         """Rows ``start`` to ``stop`` as floats; may be a view."""
         raise NotImplementedError
-
-    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: Array) -> None:
-        """Put the rows from ``start`` to ``stop``, in this order, into ``out``."""
-        block = self.block(start, stop)
-        if block.dtype == out.dtype:
-            block.take(order, axis=0, out=out, mode="clip")
-        else:
-            out[:] = block[order]
 
 
 class ArrayRows(DenseRows):
@@ -106,9 +97,6 @@ class FrameRows(DenseRows):
 class ColumnRows(DenseRows):
     """Numpy columns of equal length, joined into rows when a block is asked for."""
 
-    # Columns are gathered as columns: copying them across into rows takes longer than BLAS.
-    memory_order = "F"
-
     def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
         self.columns = columns
         self.feature_names = names
@@ -123,14 +111,6 @@ class ColumnRows(DenseRows):
         for j, column in enumerate(self.columns):
             block[:, j] = column[start:stop]
         return block
-
-    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: Array) -> None:
-        """Put the rows from ``start`` to ``stop``, in this order, into ``out``."""
-        for j, column in enumerate(self.columns):
-            if column.dtype == out.dtype:
-                np.take(column[start:stop], order, out=out[:, j], mode="clip")
-            else:
-                out[:, j] = column[start:stop][order]
 
 
 class SparseRows:
@@ -184,14 +164,14 @@ def as_rows(X: Any) -> Rows:
     if isinstance(X, Rows):
         return X
     rows: Rows
-    if sp.issparse(X):
+    if isinstance(X, np.ndarray):
+        rows = ArrayRows(_array_of(X))
+    elif sp.issparse(X):
         rows = SparseRows(X)
     elif is_device_array(X):
         rows = DeviceRows(X)
     else:
-        table = X
-        if not isinstance(X, np.ndarray):
-            table = nw.from_native(X, eager_only=True, pass_through=True)
+        table = nw.from_native(X, eager_only=True, pass_through=True)
         rows = FrameRows(table) if isinstance(table, nw.DataFrame) else ArrayRows(_array_of(X))
     for what, n in (("sample", rows.n_rows), ("feature", rows.n_features)):
         if n == 0:

@@ -6,6 +6,7 @@ each thread with a single-threaded BLAS.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -121,22 +122,20 @@ def _dense_sums(
     sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
     most = _BLOCK_ROWS * max(k // _GROUPS_A_BLOCK, 1)
     size = min(most, max(64, _BLOCK_ENTRIES // d), stop - start)
-    buffer = np.empty((size, d), order=rows.memory_order)
+    buffer, w = np.empty((size, d)), np.ones(size)
     for low in range(start, stop, size):
         high = min(low + size, stop)
-        order, edges = by_group(codes[low:high], k)
-        Z = buffer[: high - low]
-        rows.gather(low, high, order, Z)
-        w = np.ones(high - low) if weights is None else weights[low:high][order]
-        for g, (a, b) in enumerate(pairwise(edges)):
-            if a < b:
-                Z_g, w_g = Z[a:b], w[a:b]
-                if shifts[g].any():
-                    Z_g -= shifts[g]
-                sums[g] += w_g @ Z_g
-                if weights is not None:
-                    Z_g *= np.sqrt(w_g)[:, None]
-                grams[g] += Z_g.T @ Z_g
+        block = np.asarray(rows.block(low, high), np.float64)
+        for g, members in by_group(codes[low:high], k):
+            Z_g, w_g = buffer[: len(members)], w[: len(members)]
+            block.take(members, axis=0, out=Z_g, mode="clip")
+            if shifts[g].any():
+                Z_g -= shifts[g]
+            if weights is not None:
+                w_g = np.sqrt(weights[low:high][members])
+                Z_g *= w_g[:, None]
+            sums[g] += w_g @ Z_g
+            grams[g] += Z_g.T @ Z_g
     return sums, grams
 
 
@@ -147,17 +146,19 @@ def _sparse_sums(
     sums, grams = np.zeros((k, rows.n_features)), np.zeros((k, rows.n_features, rows.n_features))
     for low in range(start, stop, 4 * _BLOCK_ROWS):
         high = min(low + 4 * _BLOCK_ROWS, stop)
-        block, here = rows.block(low, high), codes[low:high]
+        block = rows.block(low, high)
         w = np.ones(high - low) if weights is None else weights[low:high]
-        for g in np.unique(here).tolist():
-            Z_g, w_g = block[np.flatnonzero(here == g)], w[here == g]
+        for g, members in by_group(codes[low:high], k):
+            Z_g, w_g = block[members], w[members]
             sums[g] += Z_g.T @ w_g
             grams[g] += (Z_g.T @ sp.diags_array(w_g) @ Z_g).toarray()
     return sums, grams
 
 
-def by_group(codes: Codes, k: int) -> tuple[NDArray[np.intp], list[int]]:
-    """The order that puts the rows of a block group by group, and where each group starts."""
+def by_group(codes: Codes, k: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """The groups in a block, and the rows of each."""
+    order = np.argsort(codes.astype(np.uint8) if k <= 256 else codes, kind="stable")  # radix sort
     edges = [0, *np.cumsum(np.bincount(codes, minlength=k)).tolist()]
-    small = codes.astype(np.uint8) if k <= 256 else codes  # radix sort
-    return np.argsort(small, kind="stable"), edges
+    for g, (a, b) in enumerate(pairwise(edges)):
+        if a < b:
+            yield g, order[a:b]

@@ -27,7 +27,7 @@ from scipy.linalg import qr
 
 from fairpca._blas import single_threaded_blas
 from fairpca._input.rows import Rows, SparseRows, refuse_unusable_numbers
-from fairpca._moments.accumulate import SAFE_TO_SQUARE, accumulate
+from fairpca._moments.accumulate import SAFE_TO_SQUARE
 from fairpca._moments.operand import (
     Operand,
     RowSpaceOperand,
@@ -167,13 +167,6 @@ class FewRows(GroupSums):
             if self.weights[g] > 0:
                 grams[g] += np.outer(s, s / self.weights[g])
         return Sums(self.rows, self.weights, self.shifts, self.sums, grams)
-
-
-def sum_up(rows: Rows, codes: Codes, k: int, weights: Array | None) -> Sums | FewRows:
-    """Sums of k groups of rows."""
-    if are_few(rows.n_rows, rows.n_features):
-        return FewRows.of(rows, codes, k, weights)
-    return accumulate(rows, codes, k, weights)
 
 
 def combined(

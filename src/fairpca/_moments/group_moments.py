@@ -33,7 +33,8 @@ from fairpca._input.labels import (
     sort_labels,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
-from fairpca._moments.few_rows import FewRows, combined, sum_up
+from fairpca._moments.accumulate import accumulate
+from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Center, Codes, Labels, Mask
@@ -341,10 +342,7 @@ class GroupMoments:
             )
         if (self.n_folds == 0) != (other.n_folds == 0) or self._rule != other._rule:
             kinds = [
-                f"folds={m._rule.n_folds} with fold_seed={m._rule.salt}"
-                if m._rule is not None
-                else ("numbered folds" if m.n_folds else "none")
-                for m in (self, other)
+                str(m._rule or ("numbered folds" if m.n_folds else "none")) for m in (self, other)
             ]
             raise ValueError(
                 f"merge needs moments with the same folds, got {' and '.join(kinds)}; pass the "
@@ -480,17 +478,7 @@ class GroupMoments:
     # -- columns -----------------------------------------------------------------------------------
 
     def select(self, columns: Sequence[int], n_targets: int = 0) -> GroupMoments:
-        """Moments of some of the columns, in this order, as a new object.
-
-        Parameters
-        ----------
-        columns : sequence of int
-        n_targets : int
-            How many of the last ones are targets.
-
-        Returns
-        -------
-        GroupMoments
+        """Moments of some of the columns, in this order; the last ``n_targets`` are targets.
 
         Examples
         --------
@@ -634,6 +622,7 @@ def moments_of_rows(
     moments._cells = _plain_cells(len(labels))
     if target is not None or folds is not None:
         codes = moments._add_axes(codes, target, folds, seen or {})
+    sum_up = FewRows.of if are_few(rows.n_rows, rows.n_features) else accumulate
     moments._sums = sum_up(rows, codes, moments._cells.shape[1], weights)
     return moments
 

@@ -224,11 +224,9 @@ class DenseProducts:
             total = np.zeros((self._k, m, d))
             for low in range(*edges, size):
                 high = min(low + size, edges[1])
-                order, bounds = by_group(self._codes[low:high], self._k)
-                block, w = self._source.block(low, high)[order], self._weights[low:high][order]
-                for g, (a, b) in enumerate(pairwise(bounds)):
-                    if a < b:
-                        total[g] += function(block[a:b] - centers[g], w[a:b])
+                block, w = self._source.block(low, high), self._weights[low:high]
+                for g, members in by_group(self._codes[low:high], self._k):
+                    total[g] += function(block[members] - centers[g], w[members])
             return total
 
         edges = [n * i // n_threads for i in range(n_threads + 1)]

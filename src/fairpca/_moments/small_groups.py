@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from fairpca._input.checks import check_group_weights, check_integer, check_variance
+from fairpca._input.checks import check_group_weights, check_integer
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
@@ -20,6 +20,7 @@ SmallGroups = Literal["error", "merge", "ignore"]
 Known = TypeVar("Known", GroupMoments, ImplicitMoments, GroupMoments | ImplicitMoments)
 
 REST = "rest"
+_LARGEST_VARIANCE = 1e120  # with its inverse: squares, and those of rounding errors, are in range
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,13 @@ class SettledGroups:
     def operand(self) -> Operand:
         """The second moments about the overall mean, as a solver wants them."""
         operand = self.moments.operand(compared=self.compared)
-        check_variance(float(operand.shares @ operand.traces))
+        variance = float(operand.shares @ operand.traces)
+        if variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
+            size = "large" if variance > 1 else "small"
+            raise ValueError(
+                f"X has a total variance of {variance:.3g}, too {size} to compute with; rescale "
+                "it, for example with sklearn.preprocessing.StandardScaler."
+            )
         return operand
 
     def measured(self, normalize: bool) -> Operand:
