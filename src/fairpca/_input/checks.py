@@ -166,7 +166,7 @@ def check_sample_weight(
 
 
 def check_group_weights(labels: Labels, weights: NDArray[Any]) -> None:
-    """Averages over a group need rows that weigh something."""
+    """Refuse groups without weight, over which there is no average."""
     weightless = labels[~(weights > 0)].tolist()
     if weightless:
         raise ValueError(
@@ -178,7 +178,7 @@ def check_group_weights(labels: Labels, weights: NDArray[Any]) -> None:
 def check_feature_names(
     known: Sequence[str] | None, given: Sequence[str] | None, method: str
 ) -> None:
-    """Blocks that belong together must have the same columns in the same order."""
+    """Refuse a block whose columns have other names, or another order, than those before."""
     if known is None or given is None or list(known) == list(given):
         return
     unseen = [name for name in given if name not in known]
@@ -193,7 +193,7 @@ def check_feature_names(
 
 
 def check_n_features(known: int, given: int, method: str) -> None:
-    """Blocks that belong together must have the same number of columns."""
+    """Refuse a block with another number of columns than those before."""
     if known != given:
         raise ValueError(
             f"{method} got X with {given} features, but the rows before had {known}; "
@@ -206,7 +206,7 @@ def check_several_groups(
     n_samples: int,
     otherwise: str = ", or use sklearn.decomposition.PCA",
 ) -> None:
-    """With one group there is nothing to be fair about."""
+    """Refuse a single group: there is nothing to compare it with."""
     if len(labels) < 2:
         held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
         raise ValueError(
@@ -216,7 +216,7 @@ def check_several_groups(
 
 
 def check_two_groups(labels: Sequence[Any], what: str) -> None:
-    """Some methods compare two groups and no more."""
+    """Refuse more than two groups, for methods that compare two."""
     if len(labels) > 2:
         raise ValueError(
             f"{what} compares two groups, but sensitive_features holds {len(labels)}: "

@@ -48,10 +48,10 @@ class FoldRule:
         ranks[np.argsort(codes, kind="stable")] = np.arange(len(codes)) - np.repeat(starts, counts)
         blocks, places = np.divmod(ranks, self.n_folds)
         numbers, which = np.unique(blocks, return_inverse=True)
-        keys = numbers.astype(np.uint64)[:, None] * np.uint64(self.n_folds)
-        keys = keys + np.arange(self.n_folds, dtype=np.uint64)
+        rows = numbers.astype(np.uint64)[:, None] * np.uint64(self.n_folds)
         salt = _mixed(np.array([self.salt % 2**64], np.uint64))
-        orders = np.argsort(_mixed(keys ^ salt), axis=1)  # of the folds, one for each block
+        keys = _mixed(rows + np.arange(self.n_folds, dtype=np.uint64) ^ salt)
+        orders = np.argsort(keys, axis=1)  # a permutation of the folds for each block
         return np.asarray(orders[which, places])
 
     def within(self, part: int) -> FoldRule:

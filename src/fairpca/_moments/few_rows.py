@@ -101,7 +101,8 @@ class FewRows(GroupSums):
         refuse_beyond_memory(3.0 * 8 * d * (n + len(self.rows)), what, "pass fewer columns.")
         with single_threaded_blas():
             spanning = np.vstack([self.factor, self.from_mean]).T
-            Q, R = qr(spanning, overwrite_a=True, mode="economic", check_finite=False)
+            basis = qr(spanning, overwrite_a=True, mode="economic", check_finite=False)
+        Q, R = (np.asarray(part, np.float64) for part in basis)
         M = np.zeros((len(self.rows), len(R), len(R)))
         means = means_from(center, R[:, n:].T, compared)
         for g, M_g in enumerate(M):

@@ -136,10 +136,6 @@ class GroupMoments:
         max_groups : int, optional
             Take up to this many groups. By default more than 50, or numbers that look continuous,
             are refused; :meth:`update` takes any.
-
-        Returns
-        -------
-        GroupMoments
         """
         if is_dask(X) or is_dask(sensitive_features):
             moments = cls().update(
@@ -203,10 +199,6 @@ class GroupMoments:
         folds, fold_seed : int, optional
             As for :meth:`from_data`.
 
-        Returns
-        -------
-        GroupMoments
-
         Examples
         --------
         >>> from pathlib import Path
@@ -259,10 +251,6 @@ class GroupMoments:
             As for :meth:`from_files`.
         folds, fold_seed : int, optional
             As for :meth:`from_files`; rows are counted in each partition.
-
-        Returns
-        -------
-        GroupMoments
         """
         from fairpca._tables.spark import moments_of_spark
 
@@ -537,10 +525,6 @@ class GroupMoments:
         center : {"overall", "group", "balanced"}
             About the overall mean (the paper's choice), about each group's own mean, or about the
             mean of the group means, in which each group counts once.
-
-        Returns
-        -------
-        ndarray of shape (k, n_features, n_features)
         """
         return self._comparable(center).second_moments(center)
 
