@@ -21,7 +21,7 @@ def test_moments_of_few_features_and_products_of_many(monkeypatch):
 
 @pytest.mark.parametrize("make", [sp.csc_array, np.asarray, pd.DataFrame])
 def test_rows_are_wrapped_once(make, monkeypatch):
-    """So a matrix in another format than CSR is converted once."""
+    """A matrix in another format than CSR is converted once."""
     wrapped = []
     for kind in (rows.ArrayRows, rows.FrameRows, rows.SparseRows):
         wrap = kind.__init__

@@ -92,7 +92,7 @@ def _encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
     offsets = values.astype(np.intp) - lowest
     present = np.bincount(offsets) > 0
     labels = (np.flatnonzero(present) + lowest).astype(values.dtype)
-    return (np.cumsum(present) - 1)[offsets], labels
+    return offsets if present.all() else (np.cumsum(present) - 1)[offsets], labels
 
 
 def _check_one_per_row(values: NDArray[Any], n_rows: int, name: str = _GROUPS) -> None:

@@ -1,4 +1,4 @@
-"""What tells groups apart: their means and covariances, among all rows or among those of a class.
+"""Differences between groups: of means and covariances, among all rows or those of a class.
 
 A *stratum* is a set of rows within which groups are to look alike. Demographic parity has one, all
 rows; equal opportunity has one, the rows of the positive class; equalised odds has one for each

@@ -408,7 +408,7 @@ class GroupMoments:
         return taken
 
     def _by_outcome(self) -> tuple[GroupMoments, Codes, Codes]:
-        """Moments whose groups are the pairs of an outcome and a group; both numbers of each."""
+        """Moments of each pair of an outcome and a group, and which outcome and group that is."""
         kept = self._keep(outcomes=True)
         flat = kept._take(kept._sums.weights > 0)
         _, outcomes, groups = flat._cells
@@ -574,7 +574,7 @@ class GroupMoments:
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: sums, but no rows."""
+        """The state to pickle: sums, but no rows."""
         total = self._sums
         return vars(self) | {"_sums": total.mixed() if isinstance(total, FewRows) else total}
 

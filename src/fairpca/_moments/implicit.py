@@ -119,7 +119,7 @@ class ImplicitMoments:
         return kept
 
     def _by_outcome(self) -> tuple[ImplicitMoments, Codes, Codes]:
-        """Moments whose groups are the pairs of an outcome and a group; both numbers of each."""
+        """Moments of each pair of an outcome and a group, and which outcome and group that is."""
         rows, codes, weights = self._origin
         k = len(self.groups)
         if self._outcome_codes is None:
@@ -186,7 +186,7 @@ class ImplicitOperand(Operand):
 
 
 class DenseProducts:
-    """Dense rows in blocks, each put into the order of the groups and centred."""
+    """Dense rows, centred block by block and group by group."""
 
     def __init__(
         self, rows: DenseRows | DeviceRows, codes: Codes, k: int, weights: Array | None

@@ -205,7 +205,7 @@ class _ReducedOperand(Operand):
 
 
 def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
-    """What to divide the groups' matrices by so that errors become shares, and their new weights.
+    """Divisors of the groups' matrices that turn errors into shares, and the groups' new weights.
 
     ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add up to
     ``C / tr C``. So plain PCA stays the best overall, and the overall error becomes the share of

@@ -143,7 +143,7 @@ class Sums(GroupSums):
         return replace(self, shifts=shifts, sums=self.sums + n * e, grams=grams)
 
     def errors(self, bases: Sequence[Array], origin: Array) -> tuple[Array, Array]:
-        """What projections through a point lose of the rows of each group, summed up.
+        """Losses of projections through a point, summed over the rows of each group.
 
         Returns the squared errors under each of the bases, of shape (n_bases, k), and the squared
         distances from the point, of shape (k,).
