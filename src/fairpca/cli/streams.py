@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import TextIOWrapper
 from os.path import realpath, splitext
 from pathlib import Path
-from threading import Timer, current_thread, main_thread
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from fairpca.report.text import printable
+from fairpca._progress import printable
 
 if TYPE_CHECKING:
     from fairpca._progress import Progress
@@ -40,23 +38,15 @@ def print_line(line: str) -> None:
 def with_streams() -> Iterator[None]:
     """Have a standard output even if it was closed, and print "?" for what its encoding lacks."""
     stream = sys.stdout
-    if stream is None:  # started with >&-
-        with open(os.devnull, "w") as sys.stdout:
-            try:
-                yield
-            finally:
-                sys.stdout = stream
-        return
-    if not isinstance(stream, TextIOWrapper):
+    with ExitStack() as stack:
+        if stream is None:  # started with >&-
+            sys.stdout = stack.enter_context(open(os.devnull, "w"))
+            stack.callback(setattr, sys, "stdout", stream)
+        elif isinstance(stream, TextIOWrapper):
+            stack.enter_context(suppress(BrokenPipeError))  # reconfiguring flushes
+            stack.callback(stream.reconfigure, errors=stream.errors)
+            stream.reconfigure(errors="replace")
         yield
-        return
-    errors = stream.errors
-    stream.reconfigure(errors="replace")
-    try:
-        yield
-    finally:
-        with suppress(BrokenPipeError):  # it flushes
-            stream.reconfigure(errors=errors)
 
 
 def discard_output() -> None:
@@ -66,47 +56,47 @@ def discard_output() -> None:
     os.close(nowhere)
 
 
-def output(
-    path: str, reads: Sequence[str], endings: Sequence[str] = (), what: str = ""
-) -> AbstractContextManager[Path]:
-    """A file to write; once complete it becomes ``path``, or standard output for ``-``.
+#: The endings that the name of an output may have, and what is written.
+_FORMATS = {
+    "out": ((".html", ".htm"), "a page (print it from a browser to get a PDF)"),
+    "model_card": ((".md",), "a card in Markdown"),
+    "model": ((".safetensors",), "a model, a safetensors file"),
+}
 
-    It must be none of the files that the command reads, and its ending must not promise another
-    format than ``what``.
+
+@contextmanager
+def outputs(reads: Sequence[str], **names: str | None) -> Iterator[dict[str, Path]]:
+    """A file to write for each name; once complete it gets that name, or is printed for ``-``.
+
+    No two names may be of one file, none of a file that the command reads, and none may promise
+    another format than it gets.
     """
     from fairpca._tables.atomic import handing_over, refuse_inputs, replacing
 
-    refuse_inputs(path, reads)
-    name, ending = splitext(path)
-    if endings and ending and ending.lower() not in endings:
-        raise ValueError(f"{path}: this writes {what}; pass {name}{endings[0]} as its name.")
-    return replacing(path, reads) if path != "-" else handing_over(_to_standard_output)
+    wanted = {option: name for option, name in names.items() if name is not None}
+    seen: dict[str, str] = {}
+    for option, name in wanted.items():
+        if (other := seen.setdefault(realpath(name), option)) != option:
+            first, second = (f"--{word.replace('_', '-')}" for word in (other, option))
+            raise ValueError(f"{first} and {second} both name {name!r}; give each its own file.")
+        refuse_inputs(name, reads)
+        endings, what = _FORMATS.get(option, ((), ""))
+        stem, ending = splitext(name)
+        if endings and ending and ending.lower() not in endings:
+            raise ValueError(f"{name}: this writes {what}; pass {stem}{endings[0]} as its name.")
+    with ExitStack() as stack:
+        yield {
+            option: stack.enter_context(
+                replacing(name, reads) if name != "-" else handing_over(_to_standard_output)
+            )
+            for option, name in wanted.items()
+        }
 
 
 def _to_standard_output(content: Path) -> None:
     with content.open("rb") as source:
         shutil.copyfileobj(source, sys.stdout.buffer)
     sys.stdout.buffer.flush()
-
-
-@contextmanager
-def outputs(reads: Sequence[str], **names: str | None) -> Iterator[dict[str, Path]]:
-    """A file to write for each name that is not None; no two names may be of one file."""
-    known = {
-        "out": ((".html", ".htm"), "a page (print it from a browser to get a PDF)"),
-        "json": ((), ""),
-        "model_card": ((".md",), "a card in Markdown"),
-    }
-    seen: dict[str, str] = {}
-    for option, name in names.items():
-        if name is not None and (other := seen.setdefault(realpath(name), option)) != option:
-            first, second = (f"--{word.replace('_', '-')}" for word in (other, option))
-            raise ValueError(f"{first} and {second} both name {name!r}; give each its own file.")
-    with ExitStack() as stack:
-        made = {
-            option: output(name, reads, *known[option]) for option, name in names.items() if name
-        }
-        yield {option: stack.enter_context(file) for option, file in made.items()}
 
 
 def write_text(path: Path, text: str) -> None:
@@ -121,58 +111,15 @@ def write_json(path: Path, figures: dict[str, Any]) -> None:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
-    """Show a bar on a terminal when the work takes longer than a second."""
+    """Show on a terminal what is being done."""
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+    from rich.text import Text
 
-    console = Console(stderr=True)
-    bar = Bar(
-        BarColumn(bar_width=20),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
-    task = bar.add_task("reading", total=None)
-    after_a_second = Timer(1.0, bar.start)
-    if console.is_terminal and not quiet:
-        after_a_second.start()
-    try:
-        with _noted_interrupts() as interrupts:
+    console = Console(stderr=True, quiet=quiet)
+    with console.status("reading") as status:
 
-            def show(doing: str, fraction: float | None = None) -> None:
-                if interrupts:
-                    raise KeyboardInterrupt
-                percent = "" if fraction is None else f" {fraction:.0%}"
-                bar.update(task, description=f"{doing}{percent}", completed=fraction or 0.0)
-                bar.tasks[task].total = None if fraction is None else 1.0
+        def show(doing: str, fraction: float | None = None) -> None:
+            percent = "" if fraction is None else f" {fraction:.0%}"
+            status.update(Text(printable(f"{doing}{percent}")))
 
-            yield show
-    finally:
-        after_a_second.cancel()
-        if bar.live.is_started:
-            bar.stop()
-
-
-@contextmanager
-def _noted_interrupts() -> Iterator[list[int]]:
-    """A list that grows with each Ctrl-C.
-
-    Ctrl-C raises KeyboardInterrupt as usual, but Python drops that exception where C code calls
-    Python back. Whoever looks at the list can raise it again.
-    """
-    interrupts: list[int] = []
-    if current_thread() is not main_thread():  # only the main thread may handle signals
-        yield interrupts
-        return
-
-    def interrupt(number: int, frame: object) -> NoReturn:
-        interrupts.append(number)
-        raise KeyboardInterrupt
-
-    earlier = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield interrupts
-    finally:
-        signal.signal(signal.SIGINT, earlier)
+        yield show
