@@ -24,7 +24,7 @@ from fairpca.cli.commands import (
     transform_command,
 )
 from fairpca.cli.options import CHOICE, COLUMNS, OUTPUT, START, Choice, command
-from fairpca.cli.streams import discard_output, print_line, put, with_streams
+from fairpca.cli.terminal import discard_output, print_line, put, with_streams
 
 app = typer.Typer(
     pretty_exceptions_enable=False,

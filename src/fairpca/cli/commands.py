@@ -9,9 +9,17 @@ import typer
 
 from fairpca.cli import options as opt
 from fairpca.cli.judging import estimator_of, judge
-from fairpca.cli.streams import outputs, print_line, progress, put, write_json, write_text
 from fairpca.cli.tables import load, notes_on, prepared_table, projection_of, save, write_scores_of
-from fairpca.cli.terminal import print_audit, print_model
+from fairpca.cli.terminal import (
+    outputs,
+    print_audit,
+    print_line,
+    print_model,
+    progress,
+    put,
+    write_json,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
@@ -23,17 +31,20 @@ EXCEEDED, CANNOT_JUDGE = 1, 3
 
 def report_command(
     context: opt.Context,
-    files: opt.Files,
     columns: opt.Columns,
+    files: opt.Files,
     choice: opt.Choice,
     judging: opt.Judging,
-    output: opt.PageOutput,
+    output: opt.Output,
     data: opt.OptionalData = None,
+    out: opt.PageOut = "report.html",
+    model_card: opt.Card = None,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Write a page: is anyone short-changed, how sure is that, what can be done, who pays?"""
     request = opt.Request(data, files, columns, choice, judging)
-    names = {"out": output.out, "json": output.json, "model_card": output.model_card}
-    with outputs(request.reads, **names) as paths, progress(output.quiet) as show:
+    names = {"out": out, "json": output.json, "model_card": model_card}
+    with outputs(request.reads, **names) as paths, progress(quiet) as show:
         found, origin = judge(request, context.obj, show)
         from fairpca import report
 
@@ -43,20 +54,21 @@ def report_command(
             write_json(paths["json"], _figures(found, origin, output.with_rows))
         if "model_card" in paths:
             write_text(paths["model_card"], report.model_card(found, origin))
-    if not output.quiet and "-" not in names.values():
+    if not quiet and "-" not in names.values():
         print_audit(found, origin.notes)
         put(f"written to {' and '.join(name for name in names.values() if name)}")
 
 
 def audit_command(
     context: opt.Context,
-    files: opt.Files,
     columns: opt.Columns,
+    files: opt.Files,
     choice: opt.Choice,
     judging: opt.Judging,
     gate: opt.Gate,
     output: opt.Output,
     data: opt.OptionalData = None,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Say whether PCA, or a model, short-changes a group; with --fail-above, by the exit code.
 
@@ -64,14 +76,14 @@ def audit_command(
     judged.
     """
     request = opt.Request(data, files, columns, choice, judging)
-    with outputs(request.reads, json=output.json) as paths, progress(output.quiet) as show:
+    with outputs(request.reads, json=output.json) as paths, progress(quiet) as show:
         found, origin = judge(request, context.obj, show)
         code, line = _compare(found, gate)
         if "json" in paths:
             asked = None if gate.fail_above is None else vars(gate) | {"exit_code": code}
             figures = _figures(found, origin, output.with_rows)
             write_json(paths["json"], figures | {"gate": asked})
-    silent = output.quiet or output.json == "-"
+    silent = quiet or output.json == "-"
     if not silent:
         print_audit(found, origin.notes)
     if code:
@@ -113,15 +125,16 @@ def _figures(found: Audit | ModelAudit, origin: Origin, with_rows: bool) -> dict
 
 
 def fit_command(
-    files: opt.Files,
     columns: opt.Columns,
+    files: opt.Files,
     choice: opt.Choice,
-    output: opt.ModelOutput,
+    out: opt.ModelOut,
     data: opt.OptionalData = None,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Fit the fair version that report judges with the same options, and save it."""
     request = opt.Request(data, files, columns, choice)
-    with outputs(request.reads, model=output.out) as paths, progress(output.quiet) as show:
+    with outputs(request.reads, model=out) as paths, progress(quiet) as show:
         from fairpca._input.folds import FoldRule
         from fairpca.exceptions import noted
 
@@ -133,24 +146,30 @@ def fit_command(
             model.fit_moments(prepared.moments)
             save(model, prepared.roles, paths["model"])
     warned = [f"! {warning.message}" for warning in caught]
-    if output.out == "-":
+    if out == "-":
         for line in warned:
             print_line(line)
-    elif not output.quiet:
-        put("\n".join([*warned, *notes_on(prepared.record)]))
+    elif not quiet:
+        for line in (*warned, *notes_on(prepared.record)):
+            put(line)
         print_model(model)
-        put(f"written to {output.out}")
+        put(f"written to {out}")
 
 
 def transform_command(
-    model: opt.ModelFile, data: opt.Data, files: opt.Files, output: opt.ScoresOutput
+    model: opt.ModelFile,
+    data: opt.Data,
+    files: opt.Files,
+    out: opt.ScoresOut,
+    keep: opt.Keep = None,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Write the scores of rows, in their order, under a model."""
-    with progress(output.quiet) as show:
-        n_rows, n_dropped = write_scores_of(opt.Request(data, files), model, output, show)
-    if not output.quiet and output.out != "-":
+    with progress(quiet) as show:
+        n_rows, n_dropped = write_scores_of(opt.Request(data, files), model, out, keep, show)
+    if not quiet and out != "-":
         left = f", {n_dropped:,} left out for missing values" if n_dropped else ""
-        put(f"{n_rows:,} rows written to {output.out}{left}")
+        put(f"{n_rows:,} rows written to {out}{left}")
 
 
 def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
@@ -166,20 +185,16 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
         return
     from fairpca._audit.record import plain_json
 
-    held_out = [f"held_out_{name}" for name in ("changes", "changes_interval", *_ERRORS)]
-    names = ["n_components", "groups", "group_sizes", *_ERRORS, "status", "duality_gap", *held_out]
-    found = {name: getattr(projection, f"{name}_", None) for name in names}
-    figures = {
+    errors = ["pca_group_errors", "group_errors"]
+    held_out = [f"held_out_{name}" for name in (*errors, "changes", "changes_interval")]
+    names = ["n_components", "groups", "group_sizes", *errors, "status", "duality_gap", *held_out]
+    figures = {name: getattr(projection, f"{name}_", None) for name in names}
+    found = {name: value for name, value in figures.items() if value is not None}
+    known = {"columns": fitted.columns, "categories": fitted.categories, "group": fitted.groups}
+    own = {
         "model": repr(projection),
         "standardized": projection.standardize,
         "imputed": bool(fitted.fill),
         "feature_names": getattr(projection, "feature_names_in_", None),
-        **{name: value for name, value in found.items() if value is not None},
-        "columns": fitted.columns,
-        "categories": fitted.categories,
-        "group": fitted.groups,
     }
-    put(json.dumps(plain_json(figures), indent=1))
-
-
-_ERRORS = ("pca_group_errors", "group_errors")
+    put(json.dumps(plain_json(own | found | known), indent=1))

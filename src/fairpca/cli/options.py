@@ -9,10 +9,10 @@ the help.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, cast, get_type_hints
 
 import typer
 
@@ -44,9 +44,9 @@ def _fold_number(value: int) -> int:
 def _option(
     heading: str, metavar: str, text: str, default: Any = None, short: str = "", **more: Any
 ) -> Any:
-    """A field of a record; a default of ``...`` must be given by the user."""
+    """A field of a record; flags and options with a list of values need no metavar."""
     how = {"help": text, "rich_help_panel": heading, "metavar": metavar or None, **more}
-    return field(default=default, metadata={"short": short, "how": how})
+    return field(default=default, metadata={"short": short.split(), "how": how})
 
 
 _start, _column = partial(_option, START), partial(_option, COLUMNS)
@@ -66,24 +66,28 @@ OptionalData = Annotated[
     Names, typer.Argument(metavar="DATA", help=_DEMONSTRATION, show_default=False)
 ]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file written by fairpca fit.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
+PageOut = Annotated[str, typer.Option("--out", "-o", help="The page to write; - prints it.")]
+ModelOut = Annotated[str, typer.Option("--out", "-o", help="The model to write; - prints it.")]
+ScoresOut = Annotated[
+    str, typer.Option("--out", "-o", help="CSV or Parquet file for the scores; - prints CSV.")
+]
+Card = Annotated[Text, typer.Option("--model-card", help="Also write a model card in Markdown.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Keep = Annotated[Names, typer.Option("--keep", help="Copy these columns, such as an id.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
 @dataclass(frozen=True)
 class Columns:
     """Which columns are used, and for what."""
 
-    group: Names = _start(
-        "COLUMN", "Names the groups; several columns are crossed (a,b).", short="-g"
-    )
+    group: Names = _start("COLUMN", "Names the groups; several are crossed (a,b).", short="-g")
     features: Names = _column("COLUMN", "Use only these columns.")
     drop: Names = _column("COLUMN", "Leave these columns out.")
     target: Text = _column("COLUMN", "Is predicted later: left out; judged by a classifier.")
     weight: Text = _column("COLUMN", "Weights of the rows.")
     encode: bool = _column("", "Turn text columns into columns of zeros and ones.", False)
-    impute: Literal["median"] | None = _column(
-        "", "Fill in missing numbers with the median of their column."
-    )
+    impute: Literal["median"] | None = _column("", "Fill in missing numbers with medians.")
 
 
 @dataclass(frozen=True)
@@ -104,11 +108,7 @@ class Choice:
     """The projection: how many components, and how far to go from PCA towards equal errors."""
 
     components: float = _start(
-        "N",
-        "Number of components, or the share of its variance that every group must keep.",
-        0.7,
-        short="-r",
-        parser=_rank,
+        "N", "How many, or the share of variance that every group keeps.", 0.7, "-r", parser=_rank
     )
     standardize: bool = _choice("", "Divide columns by their deviation.", True)
     constraint: Literal["pareto", "no_worse", "none"] | None = _choice(
@@ -117,18 +117,13 @@ class Choice:
         "group is as badly off as under PCA (no_worse), or to equal errors (none).",
     )
     max_disparity: Number = _choice("N", "Stop where errors differ by no more than this.", min=0)
-    max_error_increase: Number = _choice(
-        "N", "Stop where the overall error is this much above PCA’s.", min=0
-    )
+    max_error_increase: Number = _choice("N", "Stop so far above PCA’s overall error.", min=0)
     alpha: Number = _choice("N", "Stop at this weighting; 1 is plain PCA.", min=0, max=1)
     criterion: Literal["loss", "error", "variance"] | None = _choice(
         "", "Serve the worst-off group best instead (MinMaxPCA)."
     )
     cv: int = _choice(
-        "N",
-        "Choose how far to go by testing on left-out people in so many folds; 0: do not.",
-        10,
-        callback=_fold_number,
+        "N", "Folds of left-out people that tell how far to go; 0: none.", 10, callback=_fold_number
     )
     normalize: bool = _choice("", "Measure errors as shares of each group’s variation.", False)
     min_group_size: int = _choice("N", "Smaller groups are not compared.", 1, min=1)
@@ -144,9 +139,7 @@ class Judging:
 
     model: Text = _start("MODEL", "Judge this file, written by fairpca fit, as it is.")
     loadings: Text = _start(
-        "FILE",
-        "Judge the PCA of this CSV file as it is: a row for each column of the data, with name, "
-        "mean, scale and weights.",
+        "FILE", "Judge the PCA in this CSV file: a row per column, with name, mean, scale, weights."
     )
     judge_from: int = _choice("N", "Groups of fewer rows are listed, not judged.", 30, min=2)
     reference: Text = _choice("GROUP", "Compare with this group, not with all others.")
@@ -156,14 +149,7 @@ class Judging:
 
 
 @dataclass(frozen=True)
-class Quiet:
-    """How much is printed."""
-
-    quiet: bool = _output("", "Print nothing but errors.", False, short="-q")
-
-
-@dataclass(frozen=True)
-class Output(Quiet):
+class Output:
     """What an audit writes besides its answer."""
 
     json: Text = _output("FILE", "Write all figures to this file; - prints them instead.")
@@ -171,41 +157,15 @@ class Output(Quiet):
 
 
 @dataclass(frozen=True)
-class PageOutput(Output):
-    """What a report writes."""
-
-    out: str = _output("FILE", "The page to write; - prints it.", "report.html", short="-o")
-    model_card: Text = _output("FILE", "Also write a model card in Markdown.")
-
-
-@dataclass(frozen=True)
 class Gate:
     """When an audit fails."""
 
     fail_above: Number = _start(
-        "N",
-        "Exit with code 1 if a group is reliably described so much worse than all others; 0.1 is "
-        "ten percent.",
-        min=0,
+        "N", "Exit with 1 if a group is reliably worse off by more; 0.1 is 10 %.", min=0
     )
     fail_on: Literal["interval", "estimate"] = _start(
         "", "Compare with the lower end of the interval, or with the bare figure.", "interval"
     )
-
-
-@dataclass(frozen=True)
-class ModelOutput(Quiet):
-    """Where a model goes."""
-
-    out: str = _output("FILE", "The model file to write; - prints it.", ..., short="-o")
-
-
-@dataclass(frozen=True)
-class ScoresOutput(Quiet):
-    """Where scores go."""
-
-    out: str = _output("FILE", "CSV or Parquet file for the scores; - prints CSV.", ..., short="-o")
-    keep: Names = _column("COLUMN", "Columns to copy unchanged, such as an id.")
 
 
 @dataclass(frozen=True)
@@ -234,11 +194,11 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     records: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
     for name, given in inspect.signature(function, eval_str=True).parameters.items():
-        if not is_dataclass(given.annotation):
+        if is_dataclass(given.annotation):
+            records[name] = given.annotation
+            parameters += _parameters(given.annotation)
+        else:
             parameters.append(given.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        records[name] = given.annotation
-        parameters += _parameters(given.annotation)
 
     def run(**given: Any) -> None:
         made = {
@@ -253,22 +213,18 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _parameters(record: Any) -> list[inspect.Parameter]:
+def _parameters(record: Any) -> Iterator[inspect.Parameter]:
     """The options of a record, as parameters that typer understands."""
-    made, hints = [], get_type_hints(record)
-    option: Any = typer.Option
+    hints, option = get_type_hints(record), cast(Any, typer.Option)
     for own in fields(record):
         on, off = _typed(own.name)
-        names = [f"{on}/{off}" if own.default is True else on, *own.metadata["short"].split()]
-        made.append(
-            inspect.Parameter(
-                own.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if own.default is ... else own.default,
-                annotation=Annotated[hints[own.name], option(*names, **own.metadata["how"])],
-            )
+        names = [f"{on}/{off}" if own.default is True else on, *own.metadata["short"]]
+        yield inspect.Parameter(
+            own.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=own.default,
+            annotation=Annotated[hints[own.name], option(*names, **own.metadata["how"])],
         )
-    return made
 
 
 def _typed(name: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairpca.cli.options import Columns, Files, Request, ScoresOutput, words
+from fairpca.cli.options import Columns, Files, Request, words
 
 if TYPE_CHECKING:
     from fairpca._audit.record import LeftOut
@@ -55,16 +55,20 @@ def prepared_table(request: Request, show: Progress, **how: Any) -> Iterator[Pre
 def _opened(request: Request) -> tuple[Table, Columns]:
     """The table, and the columns asked for by name; without a file, the demonstration data."""
     from fairpca._tables.read import open_table
+    from fairpca.datasets import load_checkup
 
     columns, files = request.columns, request.files
     if not request.data:
         if files != Files():
             raise ValueError(f"{words(files)[0]} says how to read a file; name the file too.")
-        data, own = _demonstration()
+        people = load_checkup()
+        groups = {"age_group": people.sensitive_features, "sex": people.sex}
+        groups["ethnicity"] = people.ethnicity
         group = columns.group or ["age_group"]
-        unused = [name for name in own if name not in group]
+        unused = [name for name in groups if name not in group]
         columns = replace(columns, group=group, drop=[*(columns.drop or ()), *unused])
-        return open_table(data), columns
+        features = dict(zip(people.feature_names, people.data.T, strict=True))
+        return open_table(features | groups), columns
     table = open_table(
         request.data[0] if len(request.data) == 1 else list(request.data),
         query=files.query,
@@ -74,21 +78,9 @@ def _opened(request: Request) -> tuple[Table, Columns]:
         sheet=files.sheet,
         missing_values=tuple(files.missing_value or ()),
     )
-    listed = {n: split_names(getattr(columns, n), table.columns) for n in _LISTS}
+    names = ("group", "features", "drop")
+    listed = {name: split_names(getattr(columns, name), table.columns) for name in names}
     return table, replace(columns, **listed)
-
-
-_LISTS = ("group", "features", "drop")
-
-
-def _demonstration() -> tuple[dict[str, Any], list[str]]:
-    """The columns of the demonstration data, and the names of those that can be groups."""
-    from fairpca.datasets import load_checkup
-
-    people = load_checkup()
-    groups = {"age_group": people.sensitive_features, "sex": people.sex}
-    groups["ethnicity"] = people.ethnicity
-    return dict(zip(people.feature_names, people.data.T, strict=True)) | groups, [*groups]
 
 
 def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> list[str]:
@@ -105,7 +97,7 @@ def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> li
 
 
 def write_scores_of(
-    request: Request, model: str, output: ScoresOutput, show: Progress
+    request: Request, model: str, out: str, keep: Sequence[str] | None, show: Progress
 ) -> tuple[int, int]:
     """Write the scores of a table under a model; how many rows were written and left out."""
     from fairpca._estimators.projection import encoder_of
@@ -116,11 +108,11 @@ def write_scores_of(
     projection = projection_of(whole)
     table, _ = _opened(request)
     with table:
-        roles = model_roles(table, fitted, keep=split_names(output.keep, table.columns))
+        roles = model_roles(table, fitted, keep=split_names(keep, table.columns))
         return write_scores(
             table,
             replace(roles, drop_missing=request.files.drop_missing),
-            output.out,
+            out,
             projection.get_feature_names_out().tolist(),
             encoder_of(projection),
             projection.mean_,
