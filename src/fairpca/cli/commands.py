@@ -112,7 +112,7 @@ def _compare(found: Audit | ModelAudit, gate: opt.Gate) -> tuple[int, str]:
     verb = "exceeds" if above else "does not exceed"
     more = f"; so do {len(above) - 1} more groups" if len(above) > 1 else ""
     return EXCEEDED if above else 0, (
-        f"{sentences.judged(found)}: error of {sentences.with_columns(found, row.label)} "
+        f"{sentences.judged(found)}: error of {sentences.full_name(found, row.label)} "
         f"({row.n:,} people) against {sentences.against(found, row.label)}: {ends}; {which} {verb} "
         f"--fail-above {percent(gate.fail_above)}{more}. {sentences.measured(found)}."
     )

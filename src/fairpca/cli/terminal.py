@@ -171,7 +171,7 @@ def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """
     from fairpca.report.text import display_names
 
-    names = display_names([row[0] for row in rows], 28)
+    names = display_names([row[0] for row in rows], 40)
     cells = [list(heads), *([name, *row[1:]] for name, row in zip(names, rows, strict=True))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if sum(widths) + 2 * len(widths) > shutil.get_terminal_size().columns and sys.stdout.isatty():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._audit.record import Audit
+from fairpca._audit.verdict import Case
 from fairpca._typing import Array
 from fairpca.report.sentences import AnyAudit, gap_of, group_names
 from fairpca.report.text import display_names
@@ -105,12 +106,12 @@ def _mark(what: str, method: str, found: Any, unit: float = 1.0) -> dict[str, An
 
 def _gaps(audit: AnyAudit) -> dict[str, Any]:
     """How much worse off each judged group is than all others, before and after."""
-    names = group_names(audit, 24)
+    names, can_judge = group_names(audit, 24), audit.verdict.case is not Case.CANNOT_JUDGE
     marks = [
         _mark(names[row.label], method, gap, 100)
         for row in audit.groups
         for method, figures in zip(methods(audit), (row.baseline, row.alternative), strict=True)
-        if row.judged and (gap := gap_of(audit, figures)) is not None
+        if can_judge and row.judged and (gap := gap_of(audit, figures)) is not None
     ]
     return _intervals(audit, "error against all others, %", 0.0) | {"marks": marks}
 

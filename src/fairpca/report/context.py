@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from math import isfinite, nan
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,8 +97,8 @@ def _group_row(audit: AnyAudit, row: GroupResult) -> dict[str, Any]:
     worse_by = before.share_gap_estimate if verdict.by_share else before.gap_estimate
 
     def cell(interval: Interval | None, estimate: float) -> Cell:
-        if verdict.reason is Reason.NOTHING_COMPRESSED:  # ratios of rounding errors say nothing
-            return Cell(*worse(nan), "plain")
+        if verdict.reason in (Reason.NOTHING_COMPRESSED, Reason.ONE_VALUE_DECIDES):
+            return Cell("", "", "plain")  # ratios of rounding errors, or of one value
         if interval is None:
             return Cell(*worse(estimate), "plain")
         tone = {1: "bad", -1: "good", 0: "plain"}[interval.direction]
@@ -191,7 +191,7 @@ def context(audit: AnyAudit, origin: Origin, with_rows: bool = False) -> dict[st
     sections = {
         "groups": True,
         "price": slider is not None and can_judge,
-        "ranks": "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
+        "ranks": can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
         "unusual": can_judge and robust,
         "guessed": audit.leakage is not None,
         "outcomes": audit.outcomes,

@@ -72,10 +72,24 @@ def say(audit: AnyAudit) -> Said:
     return Said(headline, lead, to_do, chips, _notices(audit), tone)
 
 
-def group_names(audit: AnyAudit, limit: int = 32) -> dict[Any, str]:
-    """Names of the groups by their labels, short and all different."""
-    names = display_names([row.name for row in audit.groups], limit)
-    return {row.label: name for row, name in zip(audit.groups, names, strict=True)}
+def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
+    """Names of the groups by their labels, short and all different.
+
+    Crossed groups have their columns: "sex = 0, ward = north".
+    """
+    crossed = len(audit.provenance.group_columns) > 1
+    names = [_with_columns(audit, row) if crossed else row.name for row in audit.groups]
+    shown = display_names(names, limit)
+    return {row.label: name for row, name in zip(audit.groups, shown, strict=True)}
+
+
+def _with_columns(audit: AnyAudit, row: GroupResult) -> str:
+    columns = audit.provenance.group_columns
+    values = str(row.label).split(" & ", len(columns) - 1) if columns else []
+    if not columns or len(values) != len(columns):
+        return row.name
+    pairs = zip(display_names(columns, 24), columns, values, strict=True)
+    return ", ".join(f"{shown} = {value.removeprefix(f'{own}=')}" for shown, own, value in pairs)
 
 
 def name(audit: AnyAudit, label: Any) -> str:
@@ -83,15 +97,9 @@ def name(audit: AnyAudit, label: Any) -> str:
     return f"“{group_names(audit)[label]}”"
 
 
-def with_columns(audit: AnyAudit, label: Any) -> str:
-    """A group that a sentence names first, with its columns: “sex = men, ward = north”."""
-    columns = audit.provenance.group_columns
-    values = str(label).split(" & ", len(columns) - 1) if columns else []
-    if len(values) != len(columns) or not columns:
-        return name(audit, label)
-    pairs = zip(display_names(columns, 24), columns, values, strict=True)
-    full = ", ".join(f"{shown} = {value.removeprefix(f'{own}=')}" for shown, own, value in pairs)
-    return f"“{display_names([full], 60)[0]}”"
+def full_name(audit: AnyAudit, label: Any) -> str:
+    """A group that a sentence names first, with its columns: “sex = men”."""
+    return f"“{display_names([_with_columns(audit, audit.group(label))], 60)[0]}”"
 
 
 def against(audit: AnyAudit, label: Any) -> str:
@@ -136,7 +144,7 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     headline = f"No group is reliably described worse than {against(audit, row.label)}."
     if len(audit.groups) == 2:
         first, second = audit.groups
-        both = f"{with_columns(audit, first.label)} and {name(audit, second.label)}"
+        both = f"{full_name(audit, first.label)} and {name(audit, second.label)}"
         headline = f"No gap beyond chance between {both}."
     lead = (
         f"The largest difference is {percent(abs(gap.value))} ({name(audit, row.label)}, "
@@ -172,7 +180,7 @@ def _reference_is_worse(audit: AnyAudit) -> tuple[str, str, str]:
             ends = percent_range(-gap.high, -gap.low)
             gains.append(f"{name(audit, label)} {percent(-gap.value)} ({ends})")
     return (
-        f"{judged(audit)} describes {with_columns(audit, reference)}, the reference group, worse "
+        f"{judged(audit)} describes {full_name(audit, reference)}, the reference group, worse "
         f"than {groups}.",
         f"Reliably described better than the reference group: {in_a_row(gains, _MOST_NAMED)}.",
         "Compare every group with all others, not with this one, to see what can be done about it.",
@@ -215,7 +223,7 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
         tried = f"The fair version hurts some groups and reliably helps none{effect}"
     else:
         tried = f"What the fair version changes could be chance{effect}"
-    to_do += f"PCA’s gap of {percent(gap.value)} remains."
+    to_do += f"PCA’s gap of {percent(gap.value)} remains: decide whether it can be accepted."
     if isinstance(audit, Audit):
         for r, found in zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True):
             if r > audit.n_components and found is not None and abs(found.value) < gap.value / 2:
@@ -272,8 +280,8 @@ def about_column(column: DecidingColumn) -> str:
     """A column whose scale, or whose errors, hang on few rows."""
     start, rows = f"Column “{column.name}”", counted(column.n_rows, "row")
     share = f"which make up {percent(column.share_of_variance)} of its variance"
-    # Values are shown as they stand in the data.
-    value, other = (f"{v or 0:.12g}".replace("-", "−") for v in (column.value, column.next_value))
+    # The value is shown as it stands in the data, where it is to be found.
+    value, other = f"{column.value or 0:.12g}".replace("-", "−"), figure(column.next_value)
     if column.near_constant:
         return f"{start} is {other} in all but {rows}, {share}."
     end = f"the most extreme of all other values is {other}."
@@ -295,7 +303,7 @@ def _who_is_worse(audit: AnyAudit) -> str:
     small = " (a small gap)" if audit.verdict.small else ""
     relative = ", relative to how much each group varies" if audit.verdict.by_share else ""
     return (
-        f"{judged(audit)} describes {with_columns(audit, row.label)} {percent(gap.value)} worse "
+        f"{judged(audit)} describes {full_name(audit, row.label)} {percent(gap.value)} worse "
         f"than {against(audit, row.label)}{relative}{small}"
     )
 
@@ -322,15 +330,21 @@ _IN_TABLE = "more groups (see the table)"
 
 
 def _gains_and_payments(audit: AnyAudit) -> str:
-    """What the alternative changes for the judged groups, largest changes first."""
+    """What the alternative changes for the judged groups: who gains, who pays, what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.judged and row.change is not None]
-    changes.sort(key=lambda pair: (pair[1].direction == 0, -abs(pair[1].value)))
-    said = []
-    for row, change in changes:
-        how = "better" if change.value < 0 else "worse"
-        chance = "" if change.direction else ", which could be chance"
-        said.append(f"{name(audit, row.label)} {percent(abs(change.value))} {how}{chance}")
-    return in_a_row(said, _MOST_NAMED, _IN_TABLE)
+    changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
+    reliable, chance = (
+        [
+            f"{name(audit, row.label)} {percent(abs(change.value))} "
+            f"{'better' if change.value < 0 else 'worse'}"
+            for row, change in changes
+            if (change.direction != 0) is wanted
+        ]
+        for wanted in (True, False)
+    )
+    said = in_a_row(reliable, _MOST_NAMED, _IN_TABLE)
+    could_be = in_a_row(chance, _MOST_NAMED, _IN_TABLE)
+    return f"{said}; {could_be} could be chance" if said and chance else said or could_be
 
 
 def _chips(audit: AnyAudit) -> list[tuple[str, str]]:
@@ -356,6 +370,7 @@ def _chips(audit: AnyAudit) -> list[tuple[str, str]]:
 def _notices(audit: AnyAudit) -> list[str]:
     """What must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
+    can_judge = verdict.case is not Case.CANNOT_JUDGE
     said = []
     if verdict.other_group is not None and (verdict.readings_agree is False or not verdict.worse):
         readings = ["in absolute terms", "relative to how much each group varies"]
@@ -370,7 +385,7 @@ def _notices(audit: AnyAudit) -> list[str]:
         if row.label in verdict.unjudged_payers:
             pays = f"its error rises by {percent(row.change_estimate)} under the fair version"
             said.append(f"{few}, yet {pays}. Join it to another group or look at it by itself.")
-        elif not row.judged and row.n < least and row.compared and isinstance(audit, Audit):
+        elif can_judge and row.n < least and row.compared and isinstance(audit, Audit):
             said.append(f"{few}, yet it affects the result. Merge or exclude it.")
         elif row.judged and not row.compared and row.label in verdict.payers and row.change:
             said.append(
@@ -428,7 +443,7 @@ def about_scores(audit: AnyAudit) -> list[str]:
     for seen in audit.outcomes or ():
         gap = seen.difference.get("selection_rate")
         if gap is not None and seen.name != "features":
-            value, low, high = (figure(100 * share) for share in (gap.value, gap.low, gap.high))
+            value, low, high = (figure(round(100 * share)) for share in (gap.value, gap.low, gap.high))
             said.append(
                 f"A classifier on the scores of {seen_by.get(seen.name, 'PCA')} selects the groups "
                 f"at rates that differ by {value} percentage points ({low} to {high})."

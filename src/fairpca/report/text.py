@@ -33,14 +33,16 @@ def percent(share: float) -> str:
 
     Examples
     --------
-    >>> percent(0.331), percent(0.0243), percent(-0.02), percent(0.00004), percent(12.345)
-    ('33 %', '2.4 %', '−2 %', 'less than 0.1 %', '1,200 %')
+    >>> percent(0.331), percent(-0.02), percent(0.00004), percent(12.345), percent(1e9)
+    ('33 %', '−2 %', 'less than 0.1 %', '1,200 %', 'over a million %')
     """
     return "less than 0.1 %" if 0 < abs(share) < 0.0005 else f"{_in_percent(share)} %"
 
 
 def _in_percent(share: float) -> str:
     value = 100 * share
+    if value > 1e6:
+        return "over a million"
     if abs(value) >= 999.5:
         text = f"{float(f'{value:.2g}'):,.0f}"
     else:
@@ -89,7 +91,7 @@ def figure(value: float, unit: float = 1.0) -> str:
     if abs(value) < 1e-12 * unit:
         return "0"
     text = f"{value:.3g}"
-    if 999.5 <= abs(value) < 1e7:
+    if 999.5 <= abs(value) < 1e12:
         text = f"{float(text):,.0f}"
     return text.replace("-", "−")
 
