@@ -66,30 +66,21 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
 class _Command(TyperCommand):
     """A command whose help has its options in groups, and arguments without Python types."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        for parameter in self.params:
-            if parameter.param_type_name == "argument":
-                vars(parameter)["display_type_rich"] = lambda ctx: None
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options by their headings."""
+        records: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record and parameter.param_type_name == "argument":
+                name, _, _ = record[0].partition(" <")
+                records.setdefault("Arguments", []).append((name, record[1]))
+            elif record:
+                heading = getattr(parameter, "rich_help_panel", None) or OUTPUT
+                records.setdefault(heading, []).append(record)
         for heading in ("Arguments", START, COLUMNS, CHOICE, OUTPUT):
-            records = [
-                record
-                for parameter in self.get_params(ctx)
-                if _heading(parameter) == heading
-                and (record := parameter.get_help_record(ctx)) is not None
-            ]
-            if records:
+            if heading in records:
                 with formatter.section(heading):
-                    formatter.write_dl(records)
-
-
-def _heading(parameter: Any) -> str:
-    if parameter.param_type_name == "argument":
-        return "Arguments"
-    return getattr(parameter, "rich_help_panel", None) or OUTPUT
+                    formatter.write_dl(records[heading])
 
 
 for _function, _examples in EXAMPLES.items():

@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from fairpca.cli import options as opt
+from fairpca.cli import tables, terminal
 from fairpca.cli.judging import estimator_of, judge
-from fairpca.cli.tables import load, notes_on, prepared_table, projection_of, save, write_scores_of
-from fairpca.cli.terminal import (
-    outputs,
-    print_audit,
-    print_line,
-    print_model,
-    progress,
-    put,
-    write_json,
-    write_text,
-)
+from fairpca.cli.terminal import outputs, progress, put
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
@@ -49,13 +40,13 @@ def report_command(
         from fairpca import report
 
         show("writing the page")
-        write_text(paths["out"], report.render(found, origin, with_rows=output.with_rows))
+        terminal.write_text(paths["out"], report.render(found, origin, with_rows=output.with_rows))
         if "json" in paths:
-            write_json(paths["json"], _figures(found, origin, output.with_rows))
+            terminal.write_text(paths["json"], _figures(found, origin, output.with_rows))
         if "model_card" in paths:
-            write_text(paths["model_card"], report.model_card(found, origin))
+            terminal.write_text(paths["model_card"], report.model_card(found, origin))
     if not quiet and "-" not in names.values():
-        print_audit(found, origin.notes)
+        terminal.print_audit(found, origin.notes)
         put(f"written to {' and '.join(name for name in names.values() if name)}")
 
 
@@ -81,13 +72,13 @@ def audit_command(
         code, line = _compare(found, gate)
         if "json" in paths:
             asked = None if gate.fail_above is None else vars(gate) | {"exit_code": code}
-            figures = _figures(found, origin, output.with_rows)
-            write_json(paths["json"], figures | {"gate": asked})
+            figures = _figures(found, origin, output.with_rows, gate=asked)
+            terminal.write_text(paths["json"], figures)
     silent = quiet or output.json == "-"
     if not silent:
-        print_audit(found, origin.notes)
+        terminal.print_audit(found, origin.notes)
     if code:
-        print_line(line)
+        terminal.print_line(line)
         raise typer.Exit(code)
     if line and not silent:
         put(line)
@@ -118,10 +109,10 @@ def _compare(found: Audit | ModelAudit, gate: opt.Gate) -> tuple[int, str]:
     )
 
 
-def _figures(found: Audit | ModelAudit, origin: Origin, with_rows: bool) -> dict[str, Any]:
+def _figures(found: Audit | ModelAudit, origin: Origin, with_rows: bool, **more: Any) -> str:
     """What ``--json`` writes."""
     own = {"schema_version": SCHEMA_VERSION, "origin": vars(origin)}
-    return own | found.to_dict(with_rows)
+    return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
 
 
 def fit_command(
@@ -141,18 +132,18 @@ def fit_command(
         model = estimator_of(choice)
         folds = FoldRule(choice.cv, choice.seed) if hasattr(model, "cv") else None
         how = {"rows_up_to": 0, "folds": folds, "profile": "head"}
-        with prepared_table(request, show, **how) as prepared, noted() as caught:
+        with tables.prepared_table(request, show, **how) as prepared, noted() as caught:
             show("fitting")
             model.fit_moments(prepared.moments)
-            save(model, prepared.roles, paths["model"])
+            tables.save(model, prepared.roles, paths["model"])
     warned = [f"! {warning.message}" for warning in caught]
     if out == "-":
         for line in warned:
-            print_line(line)
+            terminal.print_line(line)
     elif not quiet:
-        for line in (*warned, *notes_on(prepared.record)):
+        for line in (*warned, *tables.notes_on(prepared.record)):
             put(line)
-        print_model(model)
+        terminal.print_model(model)
         put(f"written to {out}")
 
 
@@ -166,7 +157,7 @@ def transform_command(
 ) -> None:
     """Write the scores of rows, in their order, under a model."""
     with progress(quiet) as show:
-        n_rows, n_dropped = write_scores_of(opt.Request(data, files), model, out, keep, show)
+        n_rows, n_dropped = tables.write_scores_of(opt.Request(data, files), model, out, keep, show)
     if not quiet and out != "-":
         left = f", {n_dropped:,} left out for missing values" if n_dropped else ""
         put(f"{n_rows:,} rows written to {out}{left}")
@@ -174,10 +165,10 @@ def transform_command(
 
 def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     """Show what is in a model file."""
-    whole, fitted = load(model)
-    projection = projection_of(whole)
+    whole, fitted = tables.load(model)
+    projection = tables.projection_of(whole)
     if not as_json:
-        print_model(projection)
+        terminal.print_model(projection)
         size = f"{projection.n_components_} components of {projection.n_features_in_} columns"
         how = ", missing values filled in" if fitted.fill else ""
         how += ", standardised" if projection.standardize else ""

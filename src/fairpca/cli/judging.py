@@ -71,7 +71,7 @@ def judge(
     else:
         model, how, request = _model_of(request)
     with prepared_table(request, show, **how) as prepared:
-        groups = prepared.sensitive_features
+        groups, names = prepared.sensitive_features, list(prepared.roles.groups)
         options: dict[str, Any] = {
             "sample_weight": prepared.sample_weight,
             "y": prepared.target,
@@ -85,7 +85,7 @@ def judge(
         found: Audit | ModelAudit
         if request.model_file is None:
             X = prepared.moments if prepared.streamed else prepared.data
-            found = audit(X, groups, model, **options, progress=show)
+            found = with_group_columns(audit(X, groups, model, **options, progress=show), names)
         elif prepared.streamed:
             raise ValueError(
                 f"{prepared.source} is too large to keep in memory, which the audit of a model "
@@ -93,7 +93,7 @@ def judge(
             )
         else:
             found = audit_model(model, prepared.data, groups, **options)
-        found = with_group_columns(found, list(prepared.roles.groups))
+            found = with_group_columns(found, names)
         found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
         return found, _origin(request, prepared, found, argv)
 
@@ -158,8 +158,8 @@ def _origin(
         start = ["fairpca", "fit", *(request.data or ()), *words(request.columns, request.files)]
         end = ["--out", "model.safetensors"]
         fit = shlex.join([*start, *words(request.choice), *end])
-        plain = replace(request.choice, cv=0, constraint=None, criterion=None)
-        plain = replace(plain, **dict.fromkeys(_ENDS))
+        plain = replace(request.choice, cv=0, constraint=None, criterion=None, alpha=None)
+        plain = replace(plain, max_disparity=None, max_error_increase=None)
         step = shlex.join([*start, *words(plain), "--max-error-increase", "STEP", *end])
     source = prepared.source
     if not request.data:

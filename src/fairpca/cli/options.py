@@ -22,14 +22,12 @@ START, COLUMNS, CHOICE, OUTPUT = "Start here", "Columns and rows", "Choice", "Ou
 def _rank(given: object) -> int | float:
     """``3`` as a number of components, ``0.7`` as a share."""
     text = str(given)
-    if text.isdecimal() and int(text) >= 1:
-        return int(text)
     try:
-        share = float(text)
+        number = int(text) if text.isdecimal() else float(text)
     except ValueError:
-        share = 0.0
-    if 0 < share < 1:
-        return share
+        number = 0
+    if 0 < number < 1 or (isinstance(number, int) and number >= 1):
+        return number
     raise typer.BadParameter(
         f"{text!r}; pass a number of components such as 3, or a share such as 0.8."
     )
@@ -66,14 +64,17 @@ OptionalData = Annotated[
     Names, typer.Argument(metavar="DATA", help=_DEMONSTRATION, show_default=False)
 ]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file written by fairpca fit.")]
-PageOut = Annotated[str, typer.Option("--out", "-o", help="The page to write; - prints it.")]
-ModelOut = Annotated[str, typer.Option("--out", "-o", help="The model to write; - prints it.")]
-ScoresOut = Annotated[
-    str, typer.Option("--out", "-o", help="CSV or Parquet file for the scores; - prints CSV.")
+_out = partial(cast(Any, typer.Option), "--out", "-o", metavar="FILE")
+PageOut = Annotated[str, _out(help="The page to write; - prints it.")]
+ModelOut = Annotated[str, _out(help="The model file to write; - prints it.")]
+ScoresOut = Annotated[str, _out(help="CSV or Parquet file for the scores; - prints CSV.")]
+Card = Annotated[
+    Text, typer.Option("--model-card", metavar="FILE", help="Also write a card in Markdown.")
 ]
-Card = Annotated[Text, typer.Option("--model-card", help="Also write a model card in Markdown.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Keep = Annotated[Names, typer.Option("--keep", help="Copy these columns, such as an id.")]
+Keep = Annotated[
+    Names, typer.Option("--keep", metavar="COLUMN", help="Copy columns, such as an id.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 

@@ -78,9 +78,12 @@ def _opened(request: Request) -> tuple[Table, Columns]:
         sheet=files.sheet,
         missing_values=tuple(files.missing_value or ()),
     )
-    names = ("group", "features", "drop")
-    listed = {name: split_names(getattr(columns, name), table.columns) for name in names}
-    return table, replace(columns, **listed)
+    return table, replace(
+        columns,
+        group=split_names(columns.group, table.columns),
+        features=split_names(columns.features, table.columns),
+        drop=split_names(columns.drop, table.columns),
+    )
 
 
 def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -11,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from io import TextIOWrapper
 from os.path import realpath, splitext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from fairpca._progress import printable
 
@@ -108,11 +107,6 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def write_json(path: Path, figures: dict[str, Any]) -> None:
-    """Write figures."""
-    write_text(path, json.dumps(figures, indent=1) + "\n")
-
-
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
     """Show on a terminal what is being done."""
@@ -157,11 +151,13 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         for row in group_rows(audit)
     ]
     _put_table(heads, rows)
-    scaled = "standardised" if own.standardized else "columns as they are"
-    judged = "judged on people not used to build it" if own.n_folds else "on these rows"
-    folds = f" ({own.n_folds} folds)" if own.n_folds else ""
-    level = f"{100 * own.thresholds.level:g} % intervals"
-    put("\n".join([f"{about(audit)}, {scaled}, {judged}{folds}, {level}", *about_scores(audit)]))
+    how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
+    if own.fitted_here:
+        how[1:1] = [
+            "standardised" if own.standardized else "columns as they are",
+            f"judged on people not used to build it ({own.n_folds} folds)",
+        ]
+    put("\n".join([", ".join(how), *about_scores(audit)]))
 
 
 def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

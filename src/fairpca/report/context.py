@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -173,7 +173,7 @@ def _above_first(errors: Array) -> Array:
     return above
 
 
-def _difference(groups: Any, path: TradeoffPath) -> float:
+def _difference(groups: Sequence[GroupResult], path: TradeoffPath) -> float:
     """How far the errors of the fair version are apart, as the frontier measures it."""
     errors = {row.label: row.alternative.error for row in groups if row.alternative}
     if len(path.groups) == 2:

@@ -16,7 +16,7 @@ from fairpca._progress import printable
 from fairpca.report.charts import RATES, javascript
 from fairpca.report.context import Origin, context
 from fairpca.report.sentences import AnyAudit
-from fairpca.report.text import counted, display_names, figure, in_a_row, percent, worse
+from fairpca.report.text import display_names, figure, in_a_row, percent, worse
 
 if TYPE_CHECKING:
     import jinja2
@@ -92,18 +92,10 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.filters |= {
-        "counted": counted,
-        "display_names": display_names,
-        "fenced": _fenced,
-        "figure": figure,
-        "in_a_row": in_a_row,
-        "inline": _inline,
-        "markdown": _markdown,
-        "percent": percent,
-        "printable": printable,
-        "worse": lambda value: worse(value)[0],
-    }
+    environment.filters |= {"fenced": _fenced, "inline": _inline, "markdown": _markdown}
+    own = (display_names, figure, in_a_row, percent, printable)
+    environment.filters |= {filter_.__name__: filter_ for filter_ in own}
+    environment.filters["worse"] = lambda value: worse(value)[0]
     environment.tests["finite"] = isfinite
     environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES
     return environment

@@ -27,34 +27,19 @@ AnyAudit = Audit | ModelAudit
 #: Aequitas and the four-fifths rule of US employment law call a difference of 20 % large.
 LARGE_GAP = 0.2
 #: How many groups or columns a sentence names before it counts the others.
-_MOST_NAMED = 3
+_MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
 
 
 @dataclass(frozen=True)
 class Said:
-    """The first screen.
+    """The first screen."""
 
-    Attributes
-    ----------
-    headline : str
-        The answer, in one sentence that can be quoted.
-    lead : str
-        How much, how sure, how many; the remedy with who gains and who pays.
-    to_do : str
-        What to do about it.
-    chips : list of (text, tone)
-        The answer in keywords.
-    notices : list of str
-        What must not be overlooked.
-    tone : {"bad", "warn", "plain"}
-    """
-
-    headline: str
-    lead: str
+    headline: str  # the answer, in one sentence that can be quoted
+    lead: str  # how much, how sure, how many; the remedy with who gains and who pays
     to_do: str
-    chips: list[tuple[str, str]]
-    notices: list[str]
-    tone: str
+    chips: list[tuple[str, str]]  # the answer in keywords, each with a tone
+    notices: list[str]  # what must not be overlooked
+    tone: str  # "bad", "warn" or "plain"
 
 
 def say(audit: AnyAudit) -> Said:
@@ -112,9 +97,8 @@ def against(audit: AnyAudit, label: Any) -> str:
 
 def measured(audit: AnyAudit) -> str:
     """Which people the figures are about."""
-    if audit.provenance.n_folds:
-        return "Judged on people not used to build it"
-    return "Judged as it is, on these people"
+    left_out = "on people not used to build it"
+    return f"Judged {left_out if audit.provenance.n_folds else 'as it is, on these people'}"
 
 
 def judged(audit: AnyAudit) -> str:
@@ -326,11 +310,8 @@ def _how_sure(audit: AnyAudit) -> str:
     return sure
 
 
-_IN_TABLE = "more groups (see the table)"
-
-
 def _gains_and_payments(audit: AnyAudit) -> str:
-    """What the alternative changes for the judged groups: who gains, who pays, what may be chance."""
+    """Who gains and who pays under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.judged and row.change is not None]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     reliable, chance = (
@@ -360,11 +341,10 @@ def _chips(audit: AnyAudit) -> list[tuple[str, str]]:
     elif case is Case.NO_REMEDY:
         chips.append(("Remedy: none that is reliable", "warn"))
     chips.append((measured(audit), "plain"))
-    if audit.verdict.readings_agree is not None:
-        agree = audit.verdict.readings_agree
-        both = ("Both measures agree", "plain"), ("The two measures disagree", "warn")
-        chips.append(both[0] if agree else both[1])
-    return chips
+    if audit.verdict.readings_agree is None:
+        return chips
+    agree = ("Both measures agree", "plain"), ("The two measures disagree", "warn")
+    return [*chips, agree[0] if audit.verdict.readings_agree else agree[1]]
 
 
 def _notices(audit: AnyAudit) -> list[str]:
@@ -443,7 +423,9 @@ def about_scores(audit: AnyAudit) -> list[str]:
     for seen in audit.outcomes or ():
         gap = seen.difference.get("selection_rate")
         if gap is not None and seen.name != "features":
-            value, low, high = (figure(round(100 * share)) for share in (gap.value, gap.low, gap.high))
+            value, low, high = (
+                figure(round(100 * share)) for share in (gap.value, gap.low, gap.high)
+            )
             said.append(
                 f"A classifier on the scores of {seen_by.get(seen.name, 'PCA')} selects the groups "
                 f"at rates that differ by {value} percentage points ({low} to {high})."
