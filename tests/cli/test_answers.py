@@ -28,7 +28,9 @@ def rows_of(folder):
 
 def test_the_demonstration_says_who_is_short_changed(tmp_path):
     done = run("report", "--json", "out.json", cwd=tmp_path)
-    assert done.stdout.startswith("PCA describes “age_group = 75 and older” 33 % worse than “younger”.")
+    assert done.stdout.startswith(
+        "PCA describes “age_group = 75 and older” 33 % worse than “younger”."
+    )
     assert "\x1b" not in done.stdout
     found = json.loads((tmp_path / "out.json").read_text("utf-8"))
     people = load_checkup()

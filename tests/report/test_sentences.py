@@ -19,8 +19,8 @@ from helpers.audits import (
 
 from fairpca._audit.record import Budget, DecidingColumn, Interval
 from fairpca._audit.verdict import Case, Reason, Thresholds
-from fairpca.report import as_html, as_text, model_card, render
-from fairpca.report.context import group_rows
+from fairpca.report import Origin, as_html, as_text, model_card, render
+from fairpca.report.context import context, group_rows
 from fairpca.report.sentences import say, what_it_cannot_show
 
 CASES = made_cases()
@@ -194,6 +194,20 @@ def test_a_model_is_judged_as_it_is():
     assert "Plain PCA" in said.lead
     assert any("looks too good" in notice for notice in said.notices)
     assert any("2 %" in notice and "outside" in notice for notice in said.notices)
+
+
+def test_gains_come_first_and_chance_is_said_once():
+    unsure = [made_group(name, 90, (-0.1, -0.2, 0.1), (0.02, -0.01, 0.05)) for name in "cd"]
+    lead = say(made_audit((YOUNG, OLD, *unsure))).lead
+    assert "“75 and older” 19 % better and “younger” 9 % worse; “c” 2 % worse and “d” 2 %" in lead
+    assert lead.count("chance") == 1
+
+
+@pytest.mark.parametrize("case", ["one value", "nothing compressed"])
+def test_figures_that_mean_nothing_are_not_shown(case):
+    rows = group_rows(CASES[case])
+    assert {str(row[key]) for row in rows for key in ("gap", "share_gap", "change")} == {""}
+    assert not context(CASES[case], Origin())["charts"]["gaps"]["marks"]
 
 
 def test_the_limits_are_said():

@@ -11,7 +11,7 @@ from os.path import basename
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairpca.cli.options import Choice, Request, words
+from fairpca.cli.options import Choice, Judging, Request, words
 from fairpca.cli.tables import left_out, load, notes_on, prepared_table, split_names
 
 if TYPE_CHECKING:
@@ -156,11 +156,11 @@ def _origin(
     fit = step = ""
     if request.model_file is None:
         start = ["fairpca", "fit", *(request.data or ()), *words(request.columns, request.files)]
-        end = ["--out", "model.safetensors"]
-        fit = shlex.join([*start, *words(request.choice), *end])
+        end = "--out model.safetensors"
+        fit = f"{shlex.join([*start, *words(request.choice)])} {end}"
         plain = replace(request.choice, cv=0, constraint=None, criterion=None, alpha=None)
         plain = replace(plain, max_disparity=None, max_error_increase=None)
-        step = shlex.join([*start, *words(plain), "--max-error-increase", "STEP", *end])
+        step = f"{shlex.join([*start, *words(plain)])} --max-error-increase {{step}} {end}"
     source = prepared.source
     if not request.data:
         source = "check-up data (NHANES 2017–2018)"
@@ -180,7 +180,7 @@ def _origin(
         command=shlex.join(["fairpca", *argv]),
         code=_code(request, prepared, found.provenance.alternative),
         fit_command=fit,
-        step_command=step.replace("STEP", "{step}"),
+        step_command=step,
     )
 
 
@@ -209,15 +209,9 @@ def _code(request: Request, prepared: Prepared, estimator: str) -> str:
         arguments = [f"load_model({judging.model!r})", "table.data", labels]
     arguments += ["sample_weight=table.sample_weight"] if columns.weight else []
     arguments += ["y=table.target"] if columns.target else []
-    call = _arguments(
-        *arguments,
-        pos_label=judging.target_positive,
-        probes=judging.probes,
-        reference=judging.reference,
-        judge_from=0 if judging.judge_from == 30 else judging.judge_from,
-        random_state=request.choice.seed,
-    )
-    lines.append(f"result = {names[0]}({call})")
+    asked = {k: v for k, v in vars(judging).items() if v != getattr(Judging(), k) and k != "model"}
+    asked |= {"pos_label": asked.pop("target_positive", None), "random_state": request.choice.seed}
+    lines.append(f"result = {names[0]}({_arguments(*arguments, **asked)})")
     names += ["read_table"] if request.data else []
     return "\n".join([f"from fairpca import {', '.join(sorted(names))}", *lines])
 
