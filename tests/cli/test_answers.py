@@ -73,6 +73,7 @@ def test_the_fit_command_of_a_page_can_be_typed(people, tmp_path):
 
 def test_the_python_of_a_page_gives_the_same_figures(people, tmp_path):
     options = ["-g", "sex", "--features", "x0,x1,x2,x3,x4", "-r", "3", "--seed", "4"]
+    options += ["--small-gap", "0.9", "--judge-from", "40"]
     found = numbers("report", people / "gap.csv", *options, "-o", "p.html", cwd=tmp_path)
     names = {}
     exec(found["origin"]["code"], names)

@@ -166,7 +166,7 @@ def transform_command(
 def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     """Show what is in a model file."""
     whole, fitted = tables.load(model)
-    projection = tables.projection_of(whole)
+    projection = tables.saved_projection(whole)
     if not as_json:
         terminal.print_model(projection)
         size = f"{projection.n_components_} components of {projection.n_features_in_} columns"

@@ -108,7 +108,7 @@ def write_scores_of(
     from fairpca._tables.write import write_scores
 
     whole, fitted = load(model)
-    projection = projection_of(whole)
+    projection = saved_projection(whole)
     table, _ = _opened(request)
     with table:
         roles = model_roles(table, fitted, keep=split_names(keep, table.columns))
@@ -157,7 +157,7 @@ def load(path: str) -> tuple[Any, FittedColumns]:
     return model, FittedColumns(columns, categories, fill, groups, path)
 
 
-def projection_of(model: Any) -> FairProjection:
+def saved_projection(model: Any) -> FairProjection:
     """The projection of a loaded model."""
     from fairpca._models.pipeline import ModelPipeline
 
