@@ -31,7 +31,7 @@ from fairpca._moments.tolerances import EPS, TINY
 from fairpca._problems.problems import PLSProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.decompose import top_eigenvectors
+from fairpca._solvers.eigenspaces.dense import top_eigenvectors
 from fairpca._typing import Array
 
 _USED_UP = 4096 * EPS  # share of the covariance with the target that is rounding

@@ -12,7 +12,7 @@ from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
 from fairpca._moments.tolerances import EPS, varying_groups
 from fairpca._problems.solution import Solution
-from fairpca._solvers.eigenspaces.decompose import descending
+from fairpca._solvers.eigenspaces.dense import descending
 from fairpca._typing import Array
 
 _STEPS = 0.7 ** np.arange(8)  # step sizes of the search for the weights that prove most

@@ -32,7 +32,7 @@ from fairpca._moments.tolerances import EPS
 from fairpca._problems.problems import Rule, SubsetProblem
 from fairpca._problems.solution import Point, Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.decompose import descending
+from fairpca._solvers.eigenspaces.dense import descending
 from fairpca._typing import Array, Codes
 
 EXACT_LIMIT = 1_000_000  # subsets that are looked at one by one, in less than a second

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, Constraint, FairProblem
 from fairpca._problems.solution import Solution
-from fairpca._solvers import solve_fractions
-from fairpca._solvers.eigenspaces.choose import spaces_of
+from fairpca._solvers import spaces_of
+from fairpca._solvers.many_groups.pareto import EfficientFrontier
+from fairpca._solvers.many_groups.spread import SpreadFrontier
 from fairpca._typing import Array, Mask
 
 _ROUGHLY = 1e-4  # gap that is good enough where errors are those of a few rows left out
@@ -58,9 +60,7 @@ class Walk:
         """The projections at these stops for other rows, and the eigendecompositions they took."""
         small, frame = operand.compact, operand.frame
         if len(self.shares) > 2:
-            way = FairProblem(constraint=self._constraint)
-            solved = solve_fractions(way, small, rank, stops, max(self.tol, _ROUGHLY))
-            bases, n = [s.basis for s in solved], sum(s.n_eigensolves for s in solved)
+            bases, n = self._of_many(small, rank, stops)
         else:
             towards_parity = np.zeros(2)
             towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
@@ -68,6 +68,19 @@ class Walk:
             line = [a * small.shares + (1 - a) * towards_parity for a in alphas]
             bases, n = [spaces.top(weights).basis for weights in line], len(line)
         return (bases if frame is None else [frame @ basis for basis in bases]), n
+
+    def _of_many(
+        self, operand: Operand, rank: int, stops: Sequence[float]
+    ) -> tuple[list[Array], int]:
+        """The same for more than two groups: each search starts where the one before it ended."""
+        tol = max(self.tol, _ROUGHLY)
+        with single_threaded_blas():
+            spaces = spaces_of(operand, rank)
+            if self.problem.constraint == "pareto":
+                way: EfficientFrontier | SpreadFrontier = EfficientFrontier(spaces, tol)
+            else:
+                way = SpreadFrontier(spaces, FairProblem(), tol)
+            return [way.part(stop).basis for stop in stops], spaces.n_eigensolves
 
     @property
     def _constraint(self) -> Constraint:

@@ -24,8 +24,7 @@ from fairpca._problems.solution import best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers import solve
 from fairpca._solvers.two_groups.exact import solve_exact
-from fairpca._solvers.two_groups.frontier import solve_fixed
-from fairpca._solvers.two_groups.golden import solve_golden
+from fairpca._solvers.two_groups.frontier import solve_fixed, solve_golden
 from fairpca._solvers.two_groups.root import SubspacePath
 
 

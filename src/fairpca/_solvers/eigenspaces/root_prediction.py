@@ -39,8 +39,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from fairpca._moments.tolerances import EPS, TINY
-from fairpca._solvers.eigenspaces.decompose import descending
-from fairpca._solvers.eigenspaces.dense import Decomposition
+from fairpca._solvers.eigenspaces.dense import Decomposition, descending
 from fairpca._typing import Array
 
 _DECOMPOSED_TOGETHER = 8  # an eighth of the eigenvectors; more of them would cost too much

@@ -45,7 +45,7 @@ from scipy.optimize import brentq
 
 from fairpca._moments.tolerances import EPS
 from fairpca._problems.linear import LinearProblem
-from fairpca._solvers.eigenspaces.decompose import eigen
+from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._solvers.many_groups.workspace import MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
 

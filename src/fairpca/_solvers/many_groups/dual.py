@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
 from fairpca._problems.linear import LinearProblem
-from fairpca._problems.solution import Objective, Solution, best_and_worst
+from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.many_groups.barrier import balanced, follow
 from fairpca._solvers.many_groups.descent import Candidate, descend
@@ -85,24 +85,15 @@ class Minimum:
         ``error_gap`` tells how far the overall error can be from the least one; where the overall
         error is the objective, it is the gap.
         """
-        privileged, harmed = best_and_worst(
-            work.pca.errors, work.spaces.traces, work.spaces.compared
-        )
-        return Solution(
-            basis=self.basis,
-            errors=self.errors,
-            status=status,
-            objective=objective,
-            value=self.value,
-            bound=self.bound,
-            weights=self.weights,
-            pca=work.pca,
-            privileged=privileged,
-            harmed=harmed,
+        gap = self.value - self.bound if error_gap is None else error_gap
+        return work.spaces.solution(
+            Point(self.weights, self.basis, self.errors, nan),
+            status,
+            objective,
+            self.value,
+            self.bound,
             violation=self.violation,
-            extras={
-                "error_gap_": max(self.value - self.bound if error_gap is None else error_gap, 0.0)
-            },
+            extras={"error_gap_": max(gap, 0.0)},
         )
 
 

@@ -30,7 +30,7 @@ from fairpca._problems.linear import least_error, least_maximum
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.many_features import Spaces
+from fairpca._solvers.eigenspaces.dense import Spaces
 from fairpca._solvers.many_groups.dual import Minimum, Start, minimise, minimise_in_face
 from fairpca._solvers.many_groups.workspace import MAX_STEPS, Workspace
 from fairpca._solvers.pca import solve_pca
@@ -73,7 +73,7 @@ class EfficientFrontier:
 
     def __init__(self, spaces: Spaces, tol: float) -> None:
         self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
-        self.work = Workspace(spaces, self.pca.pca)
+        self.work = Workspace(spaces)
         self.shares, self.compared = spaces.shares, spaces.compared
         self.tol = tol
         self.rounding = self.work.rounding

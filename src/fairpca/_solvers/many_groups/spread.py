@@ -22,7 +22,7 @@ from fairpca._problems.linear import LinearProblem, least_error, least_spread
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.many_features import Spaces
+from fairpca._solvers.eigenspaces.dense import Spaces
 from fairpca._solvers.many_groups.barrier import balanced
 from fairpca._solvers.many_groups.dual import (
     Minimum,
@@ -48,7 +48,7 @@ class SpreadFrontier:
 
     def __init__(self, spaces: Spaces, problem: FairProblem, tol: float) -> None:
         self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
-        self.work = Workspace(spaces, self.pca.pca)
+        self.work = Workspace(spaces)
         self.limits = _Limits(self.work, problem)
         self.tol = tol
         self._near = Start()

@@ -18,10 +18,8 @@ import numpy as np
 
 from fairpca._moments.tolerances import EPS, arithmetic_noise, moment_noise, parity_tolerance
 from fairpca._problems.linear import LinearProblem
-from fairpca._problems.solution import Point
-from fairpca._solvers.eigenspaces.decompose import eigen
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.eigenspaces.many_features import Spaces, ThinSpaces, bordered
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, eigen
+from fairpca._solvers.eigenspaces.many_features import ThinSpaces, bordered
 from fairpca._typing import Array
 
 MAX_STEPS = 60  # every loop has its own end; this only stops one that rounding keeps going
@@ -51,7 +49,6 @@ class Workspace:
     Parameters
     ----------
     spaces : Spaces
-    pca : Point
     unit : float, optional
         By default the largest error of a group under PCA.
 
@@ -74,10 +71,9 @@ class Workspace:
         Whether the span is the whole space, and will not grow.
     """
 
-    def __init__(self, spaces: Spaces, pca: Point, unit: float | None = None) -> None:
-        self.spaces = spaces
-        self.pca = pca
-        self.rank = spaces.rank
+    def __init__(self, spaces: Spaces, unit: float | None = None) -> None:
+        self.spaces, self.pca, self.rank = spaces, spaces.pca, spaces.rank
+        pca = self.pca
         largest = float(spaces.traces.max())
         # Errors far below the square root of the noise are half noise themselves.
         self.unit = unit or max(float(pca.errors.max()), LEAST_CURVATURE * largest) or 1.0
