@@ -290,14 +290,19 @@ class FairProjection(StreamedProjection):
 
     def _publish(self, moments: Learnt, settled: SettledGroups, solution: Solution) -> Self:
         """Set the fitted attributes, and warn of what must not be overlooked."""
-        self._forget()
-        if isinstance(moments, GroupMoments):  # the other kind would keep X alive
-            self.moments_ = moments
-        measured = settled.measured(self.normalize)
-        self._set_projection(settled, solution)
-        self._set_errors(settled, measured, solution)
-        for name, value in solution.extras.items():
-            setattr(self, name, value)
+        measured, before = settled.measured(self.normalize), vars(self).copy()
+        try:
+            self._forget()
+            if isinstance(moments, GroupMoments):  # the other kind would keep X alive
+                self.moments_ = moments
+            self._set_projection(settled, solution)
+            self._set_errors(settled, measured, solution)
+            for name, value in solution.extras.items():
+                setattr(self, name, value)
+        except BaseException:  # an interrupt leaves the estimator as it was
+            vars(self).clear()
+            vars(self).update(before)
+            raise
         problem = self._walk_from_pca()
         labels = self.groups_.tolist()
         warn_of_result(problem, solution, measured, self.disparity_, self.tol, labels)
