@@ -300,8 +300,8 @@ class FairProjection(StreamedProjection):
             for name, value in solution.extras.items():
                 setattr(self, name, value)
         except BaseException:  # an interrupt leaves the estimator as it was
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         problem = self._walk_from_pca()
         labels = self.groups_.tolist()

@@ -58,7 +58,6 @@ def solve(
     Parameters
     ----------
     problem : Problem
-        What is minimised.
     operand : Operand
         The groups' second moments.
     rank : int
@@ -68,10 +67,6 @@ def solve(
         Two groups are solved to rounding.
     start : Solution, optional
         Solution of a similar problem with the same operand and rank; saves time.
-
-    Returns
-    -------
-    Solution
     """
     compact, frame = operand.compact, operand.frame
     if frame is not None and not isinstance(problem, PLSProblem):  # which is stated in features

@@ -102,15 +102,8 @@ class Eigenspaces(Spaces):
     For two groups the decomposition of PCA and the latest one are kept. They tell where on a line
     of weights the answer lies, to this search and to those that follow with the same spaces.
 
-    Parameters
-    ----------
-    operand : Operand
-        With matrices.
-    rank : int
-    precision : float
-        How rough an answer is good enough, relative to the largest trace.
-    guess : float, optional
-        On a line of weights, where the answer is expected.
+    ``precision`` is how rough an answer is good enough, relative to the largest trace; ``guess`` is
+    where on a line of weights the answer is expected.
     """
 
     def __init__(

@@ -78,7 +78,7 @@ class _Round:
 
     @property
     def unknown(self) -> float:
-        """Each eigenvalue is known to within its residual, and their sums so far."""
+        """How wrong a sum of eigenvalues can be: each is known to within its residual."""
         return max(float(np.linalg.norm(e, axis=1).sum()) for e in self.residuals)
 
 
@@ -89,16 +89,8 @@ class GrowingBasis(Spaces):
     it comes no nearer: ``converged`` is False then, and also where Cholesky refutes the answer. A
     basis of more than ``capacity`` columns is replaced by the eigenspaces found so far.
 
-    Vectors of d numbers are rows here, which is the fastest way to append and to combine them.
-
-    Parameters
-    ----------
-    operand : Operand
-    rank : int
-    limit : int
-    capacity : int, optional
-    start : ndarray of shape (d, m), optional
-        Orthonormal columns thought to be near the answer.
+    Vectors of d numbers are rows here, which is the fastest way to append and to combine them. The
+    columns of ``start`` are orthonormal and thought to be near the answer.
     """
 
     def __init__(

@@ -110,14 +110,7 @@ class _Turned(NamedTuple):
 class RootPrediction:
     """The line of weights through a decomposition, and the root of a slack on it.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (2, d, d)
-    at : Decomposition
-        At t = 0.
-    direction : ndarray of shape (2,)
-        The change of the weights with t.
-    slack : Slack
+    The decomposition is that at t = 0, and ``direction`` the change of the weights with t.
     """
 
     def __init__(self, matrices: Array, at: Decomposition, direction: Array, slack: Slack) -> None:
@@ -269,7 +262,7 @@ class RootPrediction:
                 measured = measure(basis)
                 if slack.is_used_up(t, measured):
                     inside = (L * at.Z.T) @ at.Z + t * (at.Z.T @ at.NZ)
-                    values = eigvalsh(0.5 * (inside + inside.T), at.gram)
+                    values = np.asarray(eigvalsh(0.5 * (inside + inside.T), at.gram), np.float64)
                     return Root(t, basis, measured, values)
                 rounding, errors, size = rounding + measured - errors, measured, inf
             # One step of X at this t, then one step of t, and X along with it.
@@ -302,7 +295,7 @@ class RootPrediction:
         else:
             NZ = self._all_of_N @ Z
         gram = np.eye(r) + X.T @ X
-        Y = np.linalg.solve(gram, Z.T).T
+        Y = np.asarray(np.linalg.solve(gram, Z.T).T, np.float64)
         of_M = _inner(Y, MZ) - float(self._L[:r].sum())
         of_N = _inner(Y, NZ) - float(self._N.diagonal()[:r].sum())
         T_M, T_N = (self._residual(K, X, Q) for K in (MZ, NZ))

@@ -65,8 +65,8 @@ class Minimum:
 
     def at(self, other: Minimum | Solution, value: float) -> Minimum:
         """The same proof, for another projection with this objective."""
-        found = {"basis": other.basis, "errors": other.errors, "violation": other.violation}
-        return replace(self, value=value, **found)
+        basis, errors, violation = other.basis, other.errors, other.violation
+        return replace(self, basis=basis, errors=errors, violation=violation, value=value)
 
     def solution(
         self, work: Workspace, objective: Objective, status: Status, error_gap: float | None = None

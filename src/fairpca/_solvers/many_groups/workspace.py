@@ -46,29 +46,11 @@ class Proof:
 class Workspace:
     """A span, the groups' second moments in it, and their unit.
 
-    Parameters
-    ----------
-    spaces : Spaces
-    unit : float, optional
-        By default the largest error of a group under PCA.
-
-    Attributes
-    ----------
-    basis : ndarray of shape (d, m)
-        Orthonormal columns.
-    matrices : ndarray of shape (k, m, m)
-        ``V' C_g V``, in units.
-    traces : ndarray of shape (k,)
-        ``tr C_g``, in units.
-    unit : float
-    noise : float
-        Rounding, in units.
-    rounding : float
-        Limits are kept if they are exceeded by no more than this; not in units.
-    parity : float
-        Groups compared are equal if their errors differ by no more than this; not in units.
-    closed : bool
-        Whether the span is the whole space, and will not grow.
+    ``basis`` has orthonormal columns V; ``matrices`` are the ``V' C_g V`` and ``traces`` the
+    ``tr C_g``, both in units, by default of the largest error under PCA. ``noise`` is rounding, in
+    units. Not in units: limits are kept if they are exceeded by no more than ``rounding``, and
+    groups are equal if their errors differ by no more than ``parity``. A span that is ``closed`` is
+    the whole space and does not grow.
     """
 
     def __init__(self, spaces: Spaces, unit: float | None = None) -> None:

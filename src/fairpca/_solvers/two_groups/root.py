@@ -93,10 +93,23 @@ class _Bracket:
         self.latest = sample
 
     def suggestion(self) -> float:
-        """Where to look next; NaN where neither a prediction nor interpolation is safe."""
+        """Where to look next: as predicted, or by inverse quadratic interpolation.
+
+        NaN where neither is safe.
+        """
         if self.holds(self.latest.predicted):
             return self.latest.predicted
-        return _interpolate(self.latest, self.opposite, self.before)
+        if self.before is None or self.before.value in (self.latest.value, self.opposite.value):
+            return nan
+        x1, x2, x3 = self.latest.x, self.opposite.x, self.before.x
+        f1, f2, f3 = self.latest.value, self.opposite.value, self.before.value
+        xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+        if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
+            return nan
+        t = f1 * f3 / ((f2 - f1) * (f2 - f3))
+        t += (x3 - x1) / (x2 - x1) * f1 * f2 / ((f3 - f1) * (f3 - f2))
+        least = EPS * max(abs(x1), abs(x2)) / abs(x2 - x1)
+        return x1 + min(max(t, least), 1 - least) * (x2 - x1)
 
 
 def find_crossing(
@@ -109,22 +122,13 @@ def find_crossing(
 ) -> Crossing:
     """Shrink a bracket by what samples tell of the root, by interpolation, and by bisection.
 
-    It ends at a value within ``ftol`` of zero, at a proven jump, or where the bracket cannot
-    shrink any more.
+    The function is monotone between its ends ``below`` and ``above`` zero, either of which may be
+    the left one. The search begins at the ``guess``, if that is inside. It ends at a value within
+    ``ftol`` of zero, at a proven jump, or where the bracket cannot shrink any more.
 
-    Parameters
-    ----------
-    evaluate : callable
-        The function, monotone on the bracket.
-    below, above : Sample
-        Ends with a negative and with a positive value; either may be the left one.
-    ftol : float
-        Values within ``ftol`` of zero count as zero.
-    find_jump : callable, optional
-        Asked instead of every other bisection: given the bracket, returns a sample strictly inside
-        and whether a jump at it is proven, or None. It saves bisecting down to rounding.
-    guess : float, optional
-        Where to look first, if inside of the bracket.
+    ``find_jump`` is asked instead of every other bisection: given the bracket, it returns a sample
+    strictly inside and whether a jump at it is proven, or None. It saves bisecting down to
+    rounding.
     """
     for end in (below, above):
         if abs(end.value) <= ftol:
@@ -162,36 +166,12 @@ def find_crossing(
         x = nan
 
 
-def _interpolate(latest: Sample, opposite: Sample, before: Sample | None) -> float:
-    """The root by inverse quadratic interpolation of three samples; NaN where it is not safe."""
-    if before is None:
-        return nan
-    x1, x2, x3 = latest.x, opposite.x, before.x
-    f1, f2, f3 = latest.value, opposite.value, before.value
-    if f3 in (f1, f2):
-        return nan
-    xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
-    if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
-        return nan
-    t = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
-    least = EPS * max(abs(x1), abs(x2)) / abs(x2 - x1)
-    return x1 + min(max(t, least), 1 - least) * (x2 - x1)
-
-
 class Line:
     """The optimal projections ``U(x)`` along a line of group weights, and a slack of each.
 
-    Parameters
-    ----------
-    spaces : Eigenspaces
-    at : callable
-        ``U(x)``, with its weights.
-    slack : callable
-        What is left of a limit, given x and the group errors; monotone along the line.
-    direction : ndarray of shape (k,)
-        The change of the weights with x.
-    ends : tuple of float
-        Where x begins and ends.
+    ``at(x)`` is ``U(x)``, with its weights, which change with x by ``direction``. ``slack`` is what
+    is left of a limit, given x and the group errors; it is monotone along the line between the
+    ``ends``.
     """
 
     def __init__(
@@ -220,10 +200,6 @@ class Line:
         slack = Slack(lambda t, errors: self.slack(x + t, errors), self.spaces.rounding, reach)
         prediction = RootPrediction(self.spaces.matrices, decomposition, self.direction, slack)
         return Sample(x, value, point, prediction)
-
-    def _root_or_sample(self, x: float, ends: tuple[float, float]) -> Sample:
-        """The root between the ends if corrections to x lead to it, else the sample at x."""
-        return self._corrected(self.sample(x), ends)
 
     def _from_before(self, above: Sample) -> Sample | None:
         """What the latest decomposition of an earlier search tells, if it lies on this line."""
@@ -268,7 +244,7 @@ class Line:
                 x = above.predicted
             if not end + _BESIDE * (above.x - end) < x < above.x:
                 break  # beside the end rounding decides between subspaces that are tied there
-            before, sample = above, self._root_or_sample(x, (end, above.x))
+            before, sample = above, self._corrected(self.sample(x), (end, above.x))
             if sample.value <= rounding:
                 return above, sample
             above, x = sample, nan
@@ -277,22 +253,16 @@ class Line:
         return above, self.sample(end)
 
     def cross(self, below: Sample, above: Sample) -> tuple[Point, Crossing]:
-        """Find the projection of zero slack, and the root it was found at.
+        """Find the projection of zero slack between two ends, and the root it was found at.
 
-        Parameters
-        ----------
-        below, above : Sample
-            Ends of negative and of positive slack.
-
-        Returns
-        -------
-        point : Point
-            Zero slack up to rounding; at a jump its errors and basis are those between both sides.
-        crossing : Crossing
-            Its ends are the eigenspaces that ``point`` rests on.
+        At a jump the errors and the basis of the projection are those between both sides; it rests
+        on the ends of the crossing.
         """
-        spaces = self.spaces
-        evaluate = partial(self._root_or_sample, ends=(below.x, above.x))
+        spaces, ends = self.spaces, (below.x, above.x)
+
+        def evaluate(x: float) -> Sample:
+            return self._corrected(self.sample(x), ends)
+
         crossing = find_crossing(evaluate, below, above, spaces.rounding, self._jump, spaces.guess)
         if crossing.below is crossing.above:
             return crossing.at.point, crossing
@@ -304,8 +274,10 @@ class Line:
         ``min_U w(x) @ R`` is the lower envelope of lines in x, one per projection. Where the lines
         of both ends meet on the envelope itself, both ends are optimal and U jumps there.
         """
-        x = _meeting_point(low, high)
-        if x is None:
+        change = low.point.errors - high.point.errors
+        at_low, at_high = (float(end.point.weights @ change) for end in (low, high))
+        x = low.x + at_low / (at_low - at_high) * (high.x - low.x) if at_low != at_high else nan
+        if not min(low.x, high.x) < x < max(low.x, high.x):
             return None
         middle = self.sample(x)
         worse = max(float(middle.point.weights @ end.point.errors) for end in (low, high))
@@ -313,16 +285,6 @@ class Line:
         if crosses and worse - middle.point.bound <= self.spaces.rounding:
             return middle, True
         return self._corrected(middle, (low.x, high.x)), False
-
-
-def _meeting_point(lo: Sample, hi: Sample) -> float | None:
-    """The x at which the projections of both ends are equally good, if inside the bracket."""
-    change = lo.point.errors - hi.point.errors
-    at_lo, at_hi = float(lo.point.weights @ change), float(hi.point.weights @ change)
-    if at_lo == at_hi:
-        return None
-    x = lo.x + at_lo / (at_lo - at_hi) * (hi.x - lo.x)
-    return x if min(lo.x, hi.x) < x < max(lo.x, hi.x) else None
 
 
 def between(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], float]) -> Point:
