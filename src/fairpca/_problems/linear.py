@@ -1,4 +1,4 @@
-"""What is minimised when there are more than two groups, as data.
+"""The problems of more than two groups, as data: linear programs in the group errors.
 
 Every criterion for k groups is a linear program in the vector of group errors::
 

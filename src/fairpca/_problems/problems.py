@@ -1,4 +1,4 @@
-"""What is minimised, as data: one class per problem. :func:`fairpca._solvers.solve` solves them.
+"""The problems as data, one class for each; :func:`fairpca._solvers.solve` solves them.
 
 Throughout, ``R_g`` is the error of group g under a projection U of rank r, ``p_g`` the group's
 share of the rows, and ``R = sum_g p_g R_g`` the overall error.

@@ -114,7 +114,7 @@ def solve(
 def _search_in_basis(
     search: Callable[[Eigenspaces], Solution], operand: Operand, rank: int, start: Solution | None
 ) -> Solution:
-    """What ``search`` finds, inside a growing basis where that is faster.
+    """Run a search, inside a growing basis where that is faster.
 
     The eigenspaces are kept with the solution, for the searches that start from it.
     """
@@ -135,7 +135,7 @@ def _search_in_basis(
 
 
 def _search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: int) -> Solution:
-    """What ``search`` finds, each eigenspace with all features."""
+    """Run a search that finds each eigenspace with all features."""
     spaces = spaces_of(operand, rank)
     return replace(search(spaces), n_eigensolves=spaces.n_eigensolves)
 

@@ -1,4 +1,4 @@
-"""What a decomposition tells of its neighbours agrees with decompositions there."""
+"""Predictions from one decomposition agree with decompositions nearby."""
 
 import numpy as np
 import pytest

@@ -70,7 +70,7 @@ def reference(fam, name, objective):
 
 
 def check(fam, solution: Solution, rounding=1e-12):
-    """What holds of every solution."""
+    """Every solution passes these checks."""
     largest = max(float(fam.traces.max()), 1e-300)
     r = fam.rank
     assert np.abs(solution.basis.T @ solution.basis - np.eye(r)).max() < 1e-12

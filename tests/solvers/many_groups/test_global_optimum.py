@@ -89,7 +89,7 @@ def local_optimum(fam, problem, rng):
 @pytest.mark.filterwarnings("ignore:Values in x were outside bounds")
 @pytest.mark.parametrize("name", CALLS)
 def test_random_restarts_find_nothing_better_where_the_gap_is_open(name):
-    """Of 230 problems with an open gap, three to twenty features, this held in every one."""
+    """This held in all of 230 problems with an open gap and three to twenty features."""
     still_open = 0
     for seed in range(12 * CASES):
         rng = np.random.default_rng(seed)

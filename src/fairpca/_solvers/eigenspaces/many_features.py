@@ -58,7 +58,7 @@ class _Progress:
 
 @dataclass(frozen=True)
 class _Round:
-    """What one search inside the basis found."""
+    """The result of one search inside the basis."""
 
     solution: Solution
     points: Sequence[Point]
@@ -119,7 +119,7 @@ class GrowingBasis(Spaces):
     def solve(
         self, search: Callable[[Eigenspaces], Solution], guess: float | None = None
     ) -> Solution:
-        """What ``search`` finds among all eigenspaces, as far as the limit allows.
+        """Run a search among all eigenspaces, as far as the limit allows.
 
         The guess is that of :class:`Eigenspaces`; it is known where the basis has served before.
         """

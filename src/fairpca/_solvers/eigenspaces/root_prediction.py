@@ -55,7 +55,7 @@ _THIN = 8  # where d is more than this many times r, all of V'N V is not worth i
 
 @dataclass(frozen=True)
 class Slack:
-    """What is left of a limit at t, given the group errors; wanted to be zero inside ``reach``.
+    """The rest of a limit at t, given the group errors; its root is wanted inside ``reach``.
 
     ``noise`` is the size below which it counts as zero.
     """
@@ -89,7 +89,7 @@ class Root(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What a turned subspace keeps more of M and of N, and the slope of the latter in t."""
+    """How much more a turned subspace keeps of M and of N, and the slope of the latter in t."""
 
     of_M: float
     of_N: float
@@ -148,7 +148,7 @@ class RootPrediction:
         return n
 
     def _kept(self, of_M: float, of_N: float) -> Array:
-        """What both groups keep, if this much is kept of M and of N."""
+        """The variance that each group keeps, if this much is kept of M and of N."""
         return np.asarray(of_M * self._M_in_groups + of_N * self._N_in_groups)
 
     @property

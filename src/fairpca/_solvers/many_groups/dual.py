@@ -211,7 +211,7 @@ def _improved(
 def _priced(
     work: Workspace, problem: LinearProblem, prices: Array, *, certain: bool = True
 ) -> Proof:
-    """What multipliers prove, made feasible as prices."""
+    """Make multipliers feasible as prices, and prove what these prove."""
     prices = balanced(problem, np.where(problem.equal, prices, np.maximum(prices, 0.0)))
     if (prices < 0.0)[~problem.equal].any():
         return Proof(problem.start, -inf)

@@ -87,7 +87,7 @@ class Limits:
         self.error_limit = R * (1 + problem.max_error_increase) if limited else inf
 
     def tightest(self, errors: Array, *without: Status) -> tuple[float, Status]:
-        """What is left of the tightest limit, and which one it is, some limits left out."""
+        """The slack of the tightest limit and its name, some limits left out."""
         R, D = self.frontier.error_and_disparity(errors)
         left = (
             (D - self.max_disparity, self.parity),

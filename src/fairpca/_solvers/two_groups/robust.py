@@ -87,7 +87,7 @@ def _branch_and_bound(
         return problem.measure(point.errors, spaces.shares)
 
     def noise_of(point: Point) -> float:
-        """What rounding of the errors makes of the objective, whose slope is infinite at zero."""
+        """Rounding of the objective, whose slope in the errors is infinite at zero."""
         noisy = problem.measure(np.maximum(point.errors, 0.0) + spaces.rounding, spaces.shares)
         return max(spaces.rounding, noisy - objective(point))
 

@@ -202,7 +202,7 @@ class Line:
         return Sample(x, value, point, prediction)
 
     def _from_before(self, above: Sample) -> Sample | None:
-        """What the latest decomposition of an earlier search tells, if it lies on this line."""
+        """A sample from the latest decomposition of an earlier search, if it lies on this line."""
         latest = self.spaces.kept[-1].point if self.spaces.kept else above.point
         if latest is above.point or not self._predicts:
             return None
