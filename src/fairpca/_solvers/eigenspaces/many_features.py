@@ -121,7 +121,10 @@ class GrowingBasis(Spaces):
     ) -> Solution:
         """Run a search among all eigenspaces, as far as the limit allows.
 
-        The guess is that of :class:`Eigenspaces`; it is known where the basis has served before.
+        Each round searches inside the basis, roughly at first, and appends the residuals that are
+        too long. It ends where none is, the search was as good as the arithmetic allows, and no
+        better eigenvector can have been overlooked. The guess is that of :class:`Eigenspaces`; it
+        is known where the basis has served before.
         """
         state = _Progress(guess, _ROUGH_START if guess is None else 0.0, self.limit)
         while True:
