@@ -16,6 +16,7 @@ from fairpca import (
     GroupMoments,
     MinMaxPCA,
     WelfarePCA,
+    _solvers,
     tradeoff_path,
 )
 from fairpca._estimators import advice
@@ -23,7 +24,6 @@ from fairpca._input.rows import FrameRows, as_rows
 from fairpca._moments import few_rows, learn, operand
 from fairpca._moments import implicit as implicit_moments
 from fairpca._moments.implicit import ImplicitMoments
-from fairpca._solvers.eigenspaces import choose as _eigensolver
 
 D = 60
 
@@ -218,7 +218,7 @@ def test_what_is_refused(make, data):
 @pytest.mark.usefixtures("no_matrices")
 def test_search_that_does_not_converge_says_so(monkeypatch):
     monkeypatch.setattr(advice, "_GAP_WORTH_A_WARNING", 1e-5)
-    monkeypatch.setattr(_eigensolver, "_BASIS_PER_RANK", 2)
+    monkeypatch.setattr(_solvers, "_BASIS_PER_RANK", 2)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 900)) * np.linspace(1, 1.05, 900)
     groups = np.arange(4000) % 3 == 0
@@ -274,7 +274,7 @@ def test_a_budget_counts_from_the_best_projection():
 
 @pytest.mark.usefixtures("no_matrices")
 def test_a_budget_that_is_not_certain_is_warned_of(monkeypatch):
-    monkeypatch.setattr(_eigensolver, "_BASIS_PER_RANK", 20)
+    monkeypatch.setattr(_solvers, "_BASIS_PER_RANK", 20)
     X, groups = nearly_equal_eigenvalues()
     least = FairPCA(8, alpha=1.0).fit_moments(GroupMoments.from_data(X, groups))
     with pytest.warns(ConvergenceWarning, match=r"PCA itself .* max_error_increase=1e-05 counts"):
