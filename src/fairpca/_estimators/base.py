@@ -326,8 +326,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             self.small_groups_ = settled.small
             self._set_result(settled, result)
         except BaseException:  # an interrupt leaves the estimator as it was
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         warn_of_data(known)
         return self
