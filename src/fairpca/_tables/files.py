@@ -1,7 +1,8 @@
-"""Which files a path stands for, and how their text is written.
+"""Which files a path stands for, and copies of those that DuckDB cannot read as they are.
 
 DuckDB's own guess of a CSV dialect is not used: one short line would turn a table into a single
 column of text, and lines that begin with ``#`` would vanish. We look at the first lines instead.
+This is the only module that imports pyarrow.
 """
 
 from __future__ import annotations
@@ -23,7 +24,17 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from fairpca._tables.arrow import pa
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+except ImportError as error:
+    raise ImportError(
+        "reading and writing files needs pyarrow; install it with pip install 'fairpca[files]'."
+    ) from error
+
+__all__ = ["pa", "pa_csv", "pc", "pq"]
 
 FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
 
@@ -37,14 +48,9 @@ _NAMED_FORMATS = {
     **dict.fromkeys((".duckdb", ".ddb", ".db"), "database"),
     ".txt": "csv",
 }
-_COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".br")
-_NOT_BY_DUCKDB = (".bz2", ".lz4", ".br")
-_DELIMITERS = (",", ";", "\t", "|")
-_HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # that tell the dialect
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive and its kin write null
-_CONTINUATION, _STREAM_END = b"\xff\xff\xff\xff", b"\0\0\0\0"  # of an Arrow stream
+_NOT_BY_DUCKDB = (".bz2", ".lz4", ".br")  # compressions
+_HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # The dialect is told from these.
 _DAMAGE = (OSError, EOFError, pa.ArrowException)
-_MOST_NAMES = 20  # in a message
 
 
 class TableError(ValueError):
@@ -57,7 +63,7 @@ class TableError(ValueError):
     fact, advice : str
         What is wrong, and what to do about it in Python; the message is both.
     facts : dict
-        The figures and names in the message.
+        Figures and names of the message.
     """
 
     def __init__(self, problem: str, fact: str, advice: str, **facts: Any) -> None:
@@ -76,16 +82,10 @@ class TableFile:
     path: Path
     name: str
     format: str
-    partition: Mapping[str, str | None] = field(default_factory=dict)
+    partition: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a text file is written."""
-
-    delimiter: str
-    names: tuple[str, ...]
-    longest_line: int
+# -- paths -----------------------------------------------------------------------------------------
 
 
 def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
@@ -94,9 +94,9 @@ def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
     ``-`` is standard input. In a folder, files of unknown formats and hidden ones (``.`` or ``_``
     in front, such as Spark's ``_SUCCESS``) do not count. All must have one format.
     """
-    if file_format is not None and file_format not in _FORMATS.values():
-        fact = f"file_format={file_format!r} is not known"
-        raise TableError("format", fact, "pass 'csv', 'tsv', 'parquet' or 'arrow'")
+    if file_format not in (None, *_FORMATS.values()):
+        advice = "pass 'csv', 'tsv', 'parquet' or 'arrow'"
+        raise TableError("format", f"file_format={file_format!r} is not known", advice)
     given = list_of(paths)
     files = [file for path in given for file in _files_at(path, file_format)]
     if not files:
@@ -123,73 +123,57 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
     """The files that one path stands for."""
     if given == "-":
         return [TableFile(Path("-"), "standard input", file_format or "csv")]
-    path = Path(given)
+    path, text = Path(given), str(given)
     if path.is_dir():
-        return _files_in(path, sorted(path.rglob("*")), file_format)
-    if glob.has_magic(str(given)) and not path.exists():
-        folder = Path(str(given)[: re.search(r"[*?\[]", str(given)).start()] + "x").parent  # type: ignore[union-attr]
-        found = _files_in(
-            folder, map(Path, sorted(glob.glob(str(given), recursive=True))), file_format
-        )
-        return found
+        return _files_in(path, path.rglob("*"), file_format)
+    if glob.has_magic(text) and not path.exists():
+        folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
+        return _files_in(folder, map(Path, glob.glob(text, recursive=True)), file_format)
     if not path.exists():
         fact = f"there is no file or folder {str(path)!r}"
-        raise NoFileError("no_file", fact, _neighbour(path), path=str(path))
+        raise NoFileError("no_file", fact, _advice_for(path))
     known = file_format or _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
     if known is None:
         endings = ", ".join((*_FORMATS, *_NAMED_FORMATS))
         fact = f"the ending of {path} does not tell its format ({endings})"
         advice = "rename it, or pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
-        raise TableError("format", fact, advice, path=str(path), model=_is_model(path))
+        raise TableError("format", fact, advice)
     return [TableFile(path, str(path), known)]
-
-
-def _is_model(path: Path) -> bool:
-    """Whether a file begins as models do that fairpca writes: a length, and JSON."""
-    with path.open("rb") as stream:
-        head = stream.read(9)
-    return int.from_bytes(head[:8], "little") < path.stat().st_size and head[8:] == b"{"
 
 
 def _files_in(folder: Path, paths: Iterable[Path], file_format: str | None) -> list[TableFile]:
     """The data files among the paths below a folder."""
     found = []
-    for path in paths:
-        inner, known = path.relative_to(folder), file_format or _format_of(path)
-        hidden = any(part.startswith((".", "_")) for part in inner.parts)
-        if known and not hidden and path.is_file():
-            pairs = [part.split("=", 1) for part in inner.parts[:-1] if "=" in part]
-            partition = {unquote(k): None if v == _NO_VALUE else unquote(v) for k, v in pairs}
+    for path in sorted(paths):
+        inner, known = path.relative_to(folder).parts, file_format or _format_of(path)
+        if known and path.is_file() and not any(part.startswith((".", "_")) for part in inner):
+            partition = dict(unquote(part).split("=", 1) for part in inner[:-1] if "=" in part)
             found.append(TableFile(path, str(path), known, partition))
     if not found:
         fact = f"the folder {folder} holds no data files ({', '.join(_FORMATS)})"
-        raise TableError(
-            "no_file", fact, "pass another folder, or file_format= if they are named differently"
-        )
+        advice = "pass another folder, or file_format= if they are named differently"
+        raise TableError("no_file", fact, advice)
     return found
 
 
 def _format_of(path: Path) -> str | None:
     """The format by the ending of the name, in front of that of a compression."""
     endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in _COMPRESSIONS:
+    if endings and endings[-1] in (".gz", ".zst", *_NOT_BY_DUCKDB):
         endings.pop()
     return _FORMATS.get(endings[-1]) if endings else None
 
 
-def _neighbour(path: Path) -> str:
-    """Which existing file may have been meant."""
+def _advice_for(path: Path) -> str:
+    """What to do about a path that does not exist."""
     if path.is_symlink():
         return f"it is a link that leads nowhere ({os.readlink(path)!r}), so mend it"
-    try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.exists()]
-    except OSError:
-        names = []
+    names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
     return f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
 
 
-# -- text ------------------------------------------------------------------------------------------
+# -- text and spreadsheets -------------------------------------------------------------------------
 
 
 def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
@@ -197,54 +181,57 @@ def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
 
     The copy is in UTF-8, not compressed, and has line ends of one kind.
     """
-    path = file.path
-    if str(path) == "-":
-        path = _new_path(folder)
-        with path.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        file = replace(file, path=path)
+    if str(file.path) == "-":
+        copy = _new_path(file, folder)
+        with copy.open("wb") as spool:
+            shutil.copyfileobj(sys.stdin.buffer, spool)
+        file = replace(file, path=copy)
     head = _first_bytes(file)
     if not head.strip():
-        fact = f"{file.name} is empty"
         advice = "it needs a line of column names, and rows"
-        raise TableError("empty", fact, advice, file=file.name)
+        raise TableError("empty", f"{file.name} is empty", advice)
     plain = codecs.lookup(encoding or "utf-8").name
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         plain = "utf-16"
     mixed = b"\r\n" in head and re.search(rb"[^\r]\n", head) is not None
-    if plain in ("utf-8", "utf-8-sig") and not mixed and path.suffix.lower() not in _NOT_BY_DUCKDB:
+    packed = file.path.suffix.lower() in _NOT_BY_DUCKDB
+    if plain in ("utf-8", "utf-8-sig") and not mixed and not packed:
         return file
-    copy_path, line = _new_path(folder), 1
-    with _open(file) as stream, copy_path.open("w", encoding="utf-8", newline="\n") as copy_text:
-        try:
+    copy, line = _new_path(file, folder), 1
+    try:
+        with _stream(file) as stream, copy.open("w", encoding="utf-8", newline="\n") as sink:
             for text in io.TextIOWrapper(stream, plain):
-                copy_text.write(text)
+                sink.write(text)
                 line += 1
-        except UnicodeError as error:
-            raise undecodable(file.name, plain, line) from error
-        except _DAMAGE as error:
-            raise damaged(file.name, error) from error
-    return replace(file, path=copy_path)
+    except UnicodeError as error:
+        raise undecodable(file.name, plain, line) from error
+    except _DAMAGE as error:
+        raise damaged(file.name, error) from error
+    return replace(file, path=copy)
 
 
-def _new_path(folder: str) -> Path:
-    return Path(folder, f"{len(os.listdir(folder))}.csv")
+def _new_path(file: TableFile, folder: str) -> Path:
+    """A new file below ``folder``, in folders of the same ``key=value`` names."""
+    keys = [part for part in file.path.parts[:-1] if "=" in part]
+    path = Path(folder, str(len(os.listdir(folder))), *keys, "copy.csv")
+    path.parent.mkdir(parents=True)
+    return path
 
 
-def _open(file: TableFile) -> Any:
+def _stream(file: TableFile) -> Any:
     return pa.input_stream(str(file.path), compression="detect")
 
 
 def _first_bytes(file: TableFile) -> bytes:
     try:
-        with _open(file) as stream:
+        with _stream(file) as stream:
             return bytes(stream.read(_HEAD_BYTES))
     except _DAMAGE as error:
         raise damaged(file.name, error) from error
 
 
-def dialect_of(file: TableFile, header: bool) -> Dialect:
-    """Delimiter and names of a text file in UTF-8."""
+def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int]:
+    """Delimiter, names of the columns, and length of the longest of the first lines."""
     text = _first_bytes(file).decode("utf-8-sig", errors="replace")
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)[:_HEAD_LINES]
     delimiter = _delimiter(lines, "\t" if file.format == "tsv" else ",")
@@ -255,62 +242,51 @@ def dialect_of(file: TableFile, header: bool) -> Dialect:
     elif all(map(is_number, names)) and not all(name.isdecimal() for name in names):
         fact = f"the first line of {file.name} holds numbers, such as {names[0]!r}"
         advice = "pass header=False to call the columns c0, c1, ..., or add a line of names"
-        raise TableError("no_names", fact, advice, file=file.name)
+        raise TableError("no_names", fact, advice)
     refuse_twin_names(file.name, names)
-    return Dialect(delimiter, names, max(map(len, lines)))
+    return delimiter, names, max(map(len, lines))
 
 
 def _delimiter(lines: Sequence[str], usual: str) -> str:
     """The delimiter that cuts most lines into as many values as the first one."""
 
     def score(mark: str) -> tuple[int, bool, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
-        alike = sum(count == counts[0] for count in counts) if counts else 0
-        regular = bool(counts) and counts[0] > 1 and 2 * alike > len(counts)
-        return (2 if regular else 0) + (counts[:1] > [1]), mark == usual, max(counts, default=0)
+        counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row] or [0]
+        regular = counts[0] > 1 and 2 * counts.count(counts[0]) > len(counts)
+        return 2 * regular + (counts[0] > 1), mark == usual, max(counts)
 
-    return max(_DELIMITERS, key=score)
-
-
-def calamine(name: str) -> tuple[Any, Any]:
-    """The classes that read a workbook, and the error that they raise."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError as error:
-        raise ImportError(
-            f"reading {name} needs python-calamine; install it with pip install "
-            '"fairpca[excel]", or save the sheet as CSV (File, Save as, or soffice --convert-to '
-            "csv)."
-        ) from error
-    return CalamineError, CalamineWorkbook
+    return max((",", ";", "\t", "|"), key=score)
 
 
 def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
     """A temporary CSV file of the named sheet of a workbook, or of the only one with rows."""
-    CalamineError, CalamineWorkbook = calamine(file.name)
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError as error:
+        raise ImportError(
+            f"reading {file.name} needs python-calamine; install it with pip install "
+            '"fairpca[excel]", or save the sheet as CSV (File, Save as, or soffice --convert-to '
+            "csv)."
+        ) from error
     try:
         with CalamineWorkbook.from_path(file.path) as workbook:
             names = workbook.sheet_names
-            wanted = [name for name in names if sheet in (None, name)]
-            found = {name: workbook.get_sheet_by_name(name).to_python() for name in wanted}
+            found = {name: workbook.get_sheet_by_name(name).to_python() for name in names}
     except CalamineError as error:
         fact = f"{file.name} cannot be read: it is damaged or not a spreadsheet ({error})"
-        raise TableError(
-            "damaged", fact, "restore it, or save the sheet as CSV", file=file.name
-        ) from error
-    full = {name: rows for name, rows in found.items() if rows}
+        raise TableError("damaged", fact, "restore it, or save the sheet as CSV") from error
+    full = {name: rows for name, rows in found.items() if rows and sheet in (None, name)}
     if len(full) != 1:
-        if sheet is not None and not found:
-            fact = f"{file.name} has no sheet {sheet!r}; its sheets are {first_names(names)}"
+        fact = f"{file.name} is empty"
+        if sheet is not None:
+            fact = f"{file.name} has no sheet {sheet!r} with rows; it has {first_names(names)}"
         elif full:
             fact = f"{file.name} has several sheets, {first_names([*full])}"
-        else:
-            fact = f"{file.name} is empty"
-        advice = f"choose one, for example sheet={next(iter(full), 'Sheet1')!r}"
-        raise TableError("sheet", fact, advice, file=file.name, sheets=[*full] or names)
-    copy = _new_path(folder)
+        advice = f"choose one, for example sheet={next(iter(full or names), 'Sheet1')!r}"
+        raise TableError("sheet", fact, advice, sheets=[*full] or names)
+    copy = _new_path(file, folder)
     with copy.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows([_cell(value) for value in row] for row in full.popitem()[1])
+        csv.writer(stream).writerows(map(_cell, row) for row in full.popitem()[1])
     return replace(file, path=copy, format="csv")
 
 
@@ -323,38 +299,50 @@ def _cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | time) else value
 
 
-# -- Arrow files, which DuckDB cannot read by itself -----------------------------------------------
+# -- schemas, and Arrow files, which DuckDB cannot read by itself ----------------------------------
 
 
-def arrow_schema(file: TableFile) -> pa.Schema:
-    """Names and types of the columns of an Arrow file."""
-    try:
-        with pa.OSFile(str(file.path)) as source:
-            schema = _open_arrow(source).schema
-            schema.names, schema.pandas_metadata  # noqa: B018 - decodes them
-            return schema
-    except (*_DAMAGE, UnicodeDecodeError, ValueError) as error:
-        raise damaged(file.name, error) from error
+def schemas_of(files: Sequence[TableFile]) -> list[Any]:
+    """The Arrow schemas of files; refuses those that lack a column of the first, or have it twice.
 
-
-def arrow_batches(files: Sequence[TableFile], schema: pa.Schema) -> Iterator[Any]:
-    """Record batches of these files, with the columns of their paths and of their names."""
+    Types are plain: the values of a dictionary are what other files and DuckDB can use.
+    """
+    schemas: list[Any] = []
     for file in files:
-        constants = {**file.partition, "filename": str(file.path)}
+        try:
+            with pa.OSFile(str(file.path)) as source:
+                parquet = file.format == "parquet"
+                schema = pq.read_schema(source) if parquet else _open_arrow(source).schema
+                plain = pa.schema(
+                    [(f.name, getattr(f.type, "value_type", f.type))
+                     if pa.types.is_dictionary(f.type) else f for f in schema],
+                    metadata={} if schema.pandas_metadata is None else schema.metadata,
+                )  # fmt: skip
+        except (*_DAMAGE, UnicodeDecodeError, ValueError) as error:
+            raise damaged(file.name, error) from error
+        schemas.append(plain)
+        wanted = set(schemas[0].names)
+        refuse_twin_names(file.name, [name for name in plain.names if name in wanted])
+        for name in schemas[0].names:
+            if name not in plain.names:
+                raise unknown_column(name, plain.names, file.name)
+    return schemas
+
+
+def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
+    """Record batches of these files; the last column is the path of the file."""
+    for file in files:
         try:
             # Not a memory map: a file cut short while it is mapped kills the process that reads it.
             with pa.OSFile(str(file.path)) as source:
                 reader = _open_arrow(source)
-                is_file = isinstance(reader, pa.RecordBatchFileReader)
-                numbers = range(reader.num_record_batches) if is_file else None
-                for batch in map(reader.get_batch, numbers) if numbers is not None else reader:
+                n_batches = getattr(reader, "num_record_batches", None)
+                for batch in (
+                    reader if n_batches is None else map(reader.get_batch, range(n_batches))
+                ):
                     batch.validate(full=True)  # offsets outside of the batch would end the process
-                    columns = [
-                        pa.repeat(pa.scalar(constants[name], pa.string()), len(batch))
-                        if name in constants
-                        else batch.column(name).cast(kind)
-                        for name, kind in zip(schema.names, schema.types, strict=True)
-                    ]
+                    columns = [batch.column(f.name).cast(f.type) for f in [*schema][:-1]]
+                    columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except _DAMAGE as error:
             raise damaged(file.name, error) from error
@@ -363,11 +351,13 @@ def arrow_batches(files: Sequence[TableFile], schema: pa.Schema) -> Iterator[Any
 def _open_arrow(source: Any) -> Any:
     """A reader of the file format, or of the stream format, which has no magic number."""
     magic = source.read(6)
+    source.seek(0)
     if magic == b"ARROW1":
-        source.seek(0)
         return pa.ipc.open_file(source)
     # A stream that is cut off between two batches looks complete, but for its last bytes.
-    end = _CONTINUATION + _STREAM_END if magic.startswith(_CONTINUATION) else _STREAM_END
+    end = b"\0\0\0\0"
+    if magic.startswith(b"\xff\xff\xff\xff"):
+        end = b"\xff\xff\xff\xff" + end
     source.seek(max(source.size() - len(end), 0))
     if source.read() != end:
         raise pa.ArrowInvalid("the mark at the end of the stream is missing")
@@ -381,22 +371,21 @@ def _open_arrow(source: Any) -> Any:
 def damaged(name: str, error: object) -> TableError:
     """The error for a file that cannot be read."""
     fact = f"{name} cannot be read: it is cut off, damaged or of another format ({error})"
-    return TableError("damaged", fact, "restore the file, or leave it out", file=name)
+    return TableError("damaged", fact, "restore the file, or leave it out")
 
 
 def undecodable(name: str, encoding: str, line: int) -> TableError:
     """The error for bytes that are not text in an encoding."""
     fact = f"{name} is not {encoding.upper()} text (line {line})"
-    advice = "name its encoding, for example encoding='latin-1'"
-    return TableError("encoding", fact, advice, file=name, line=line)
+    return TableError("encoding", fact, "name its encoding, for example encoding='latin-1'")
 
 
-def refuse_twin_names(where: str, names: Sequence[str]) -> None:
+def refuse_twin_names(where: str, names: Iterable[str]) -> None:
     """Refuse a file with two columns of one name."""
     for name, count in Counter(names).items():
         if count > 1 and name:
             fact = f"{where} has two columns named {name!r}"
-            raise TableError("twin_columns", fact, "rename one", file=where, column=name)
+            raise TableError("twin_columns", fact, "rename one", column=name)
 
 
 def unknown_column(name: str, known: Sequence[str], where: str) -> TableError:
@@ -415,15 +404,15 @@ def unknown_column(name: str, known: Sequence[str], where: str) -> TableError:
         advice = f"did you mean {' or '.join(map(repr, near))}?"
     else:
         advice = f"its columns are {first_names(known)}"
-    facts = {"column": name, "columns": list(known), "near": near}
     if sum(map(is_number, known)) > len(known) / 2:
         advice += f"{'' if near else '.'} If its first line holds no names, pass header=False"
-    return TableError("unknown_column", f"there is no column {name!r} in {where}", advice, **facts)
+    fact = f"there is no column {name!r} in {where}"
+    return TableError("unknown_column", fact, advice, column=name)
 
 
-def first_names(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str], most: int = 20) -> str:
     """The first names of a list, and how many more there are."""
-    shown = names if len(names) <= _MOST_NAMES + 1 else names[:_MOST_NAMES]
+    shown = names if len(names) <= most + 1 else names[:most]
     more = len(names) - len(shown)
     return f"{', '.join(map(repr, shown))}{f' and {more} more' if more else ''}"
 

@@ -27,9 +27,8 @@ from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.sums import Sums
 from fairpca._tables import merge_fan_in
-from fairpca._tables.arrow import pa
 from fairpca._tables.column_roles import Names, Roles, choose_roles, list_names
-from fairpca._tables.files import TableError
+from fairpca._tables.files import TableError, pa
 from fairpca._tables.prepare import Block, Summing, decode
 from fairpca._tables.read import Column, Table
 from fairpca._tables.write import block_scores
@@ -204,7 +203,7 @@ def _task_index() -> int:
 def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
     where = f"partition {partition} of {_SOURCE}"
     try:
-        block = decode(batch, roles, first_row)
+        block = decode(batch, roles)
     except TableError as error:
         raise TableError(error.problem, f"{where}: {error.fact}", error.advice) from error
     if block.missing and not roles.drop_missing:

@@ -25,7 +25,7 @@ def fit_command(
 
         model = estimator_of(choice)
         folds = FoldRule(choice.cv, choice.seed) if hasattr(model, "cv") else None
-        how = {"rows_up_to": 0, "folds": folds, "profile": "head"}
+        how = {"rows_up_to": 0, "folds": folds, "whole": False}
         with prepared_table(request, show, **how) as prepared, noted() as caught:
             show("fitting")
             model.fit_moments(prepared.moments)

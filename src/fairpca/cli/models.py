@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairpca._estimators.base import FairProjection
-    from fairpca._tables.column_roles import FittedColumns, Roles
+    from fairpca._tables.column_roles import Roles
 
 
 def save(model: FairProjection, roles: Roles, path: Path) -> None:
@@ -24,11 +24,11 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
     write_model(ModelPipeline.of(model, fill=fill), path, extra)
 
 
-def loaded(path: str) -> tuple[Any, FittedColumns]:
+def loaded(path: str) -> tuple[Any, Roles]:
     """A model, and what it knows of its columns."""
     from fairpca._models.pipeline import ModelPipeline
     from fairpca._models.safetensors import load_model, read_extra
-    from fairpca._tables.column_roles import FittedColumns, Roles
+    from fairpca._tables.column_roles import Roles
 
     model, extra = load_model(path), read_extra(path)
     names = extra.get("columns", getattr(model, "feature_names_in_", None))
@@ -40,7 +40,7 @@ def loaded(path: str) -> tuple[Any, FittedColumns]:
         medians = dict(zip(features, model.fill.tolist(), strict=False))
         fill = {name: medians[name] for name in columns if name in medians}
     groups = tuple(extra.get("group") or ())
-    return model, FittedColumns(columns, categories, fill, groups, path)
+    return model, Roles(columns, groups, categories=categories, fill=fill)
 
 
 def saved_projection(model: Any) -> FairProjection:

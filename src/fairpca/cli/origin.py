@@ -47,8 +47,7 @@ def left_out(record: Record) -> list[LeftOut]:
         if reason in _NOT_USED
     ]
     rows = [LeftOut("rows", "", record.n_dropped, "missing values")] if record.n_dropped else []
-    lost = [LeftOut("group", g, 0, "all its rows have missing values") for g in record.lost_groups]
-    return [*columns, *rows, *lost]
+    return [*columns, *rows]
 
 
 def notes_on(record: Record) -> list[str]:
