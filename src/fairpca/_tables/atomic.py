@@ -121,14 +121,6 @@ def _status(path: FileName, stream: IO[str] | None = None) -> os.stat_result | N
         return None
 
 
-def _is_stream(path: Path, target: Path) -> bool:
-    """Whether to write to this and not replace it; /dev/stdout even if it leads to a plain file."""
-    opened = path.absolute().parts[1:3]
-    return opened in {("dev", "stdout"), ("dev", "stderr"), ("dev", "fd"), ("proc", "self")} or (
-        target.exists() and not target.is_file()
-    )
-
-
 def _append(content: Path, path: FileName) -> None:
     with content.open("rb") as source, Path(path).open("ab") as sink:
         shutil.copyfileobj(source, sink)

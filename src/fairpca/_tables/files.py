@@ -56,14 +56,8 @@ _DAMAGE = (OSError, EOFError, pa.ArrowException)
 class TableError(ValueError):
     """A table that cannot be used as it was asked for.
 
-    Attributes
-    ----------
-    problem : str
-        A code, such as "encoding" or "missing".
-    fact, advice : str
-        What is wrong, and what to do about it in Python; the message is both.
-    facts : dict
-        Figures and names of the message.
+    ``problem`` is a code, such as "missing"; ``fact`` says what is wrong and ``advice`` what to do
+    about it in Python; ``facts`` are figures and names of the message.
     """
 
     def __init__(self, problem: str, fact: str, advice: str, **facts: Any) -> None:
@@ -84,8 +78,24 @@ class TableFile:
     format: str
     partition: Mapping[str, str] = field(default_factory=dict)
 
+    def stream(self) -> Any:
+        """The bytes, decompressed."""
+        return pa.input_stream(str(self.path), compression="detect")
 
-# -- paths -----------------------------------------------------------------------------------------
+    def head(self) -> bytes:
+        """The first bytes, decompressed."""
+        try:
+            with self.stream() as stream:
+                return bytes(stream.read(_HEAD_BYTES))
+        except _DAMAGE as error:
+            raise damaged(self.name, error) from error
+
+    def new_copy(self, folder: str) -> TableFile:
+        """A CSV file that does not exist yet, below folders of the same ``key=value`` names."""
+        keys = [part for part in self.path.parts[:-1] if "=" in part]
+        path = Path(folder, str(len(os.listdir(folder))), *keys, "copy.csv")
+        path.parent.mkdir(parents=True)
+        return replace(self, path=path, format="tsv" if self.format == "tsv" else "csv")
 
 
 def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
@@ -104,9 +114,9 @@ def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
         raise TableError("no_file", "no files were given", advice)
     formats = sorted({file.format for file in files})
     if len(formats) > 1:
-        where = f"the folder {given[0]}" if len(given) == 1 else "the list"
-        fact = f"{where} holds files of several formats ({', '.join(formats)})"
-        raise TableError("format", fact, "pass the files of one format, or read them in a query")
+        fact = f"{given[0] if len(given) == 1 else 'the list'} holds files of several formats"
+        advice = "pass the files of one format, or read them in a query"
+        raise TableError("format", f"{fact} ({', '.join(formats)})", advice)
     return files
 
 
@@ -126,19 +136,23 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
     path, text = Path(given), str(given)
     if path.is_dir():
         return _files_in(path, path.rglob("*"), file_format)
-    if glob.has_magic(text) and not path.exists():
+    if path.exists():
+        known = file_format or _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
+        if known is None:
+            endings = ", ".join((*_FORMATS, *_NAMED_FORMATS))
+            fact = f"the ending of {path} does not tell its format ({endings})"
+            advice = "rename it, or pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
+            raise TableError("format", fact, advice)
+        return [TableFile(path, text, known)]
+    if glob.has_magic(text):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
         return _files_in(folder, map(Path, glob.glob(text, recursive=True)), file_format)
-    if not path.exists():
-        fact = f"there is no file or folder {str(path)!r}"
-        raise NoFileError("no_file", fact, _advice_for(path))
-    known = file_format or _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
-    if known is None:
-        endings = ", ".join((*_FORMATS, *_NAMED_FORMATS))
-        fact = f"the ending of {path} does not tell its format ({endings})"
-        advice = "rename it, or pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
-        raise TableError("format", fact, advice)
-    return [TableFile(path, str(path), known)]
+    names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    advice = f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
+    if path.is_symlink():
+        advice = f"it is a link that leads nowhere ({os.readlink(path)!r}), so mend it"
+    raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
 
 
 def _files_in(folder: Path, paths: Iterable[Path], file_format: str | None) -> list[TableFile]:
@@ -164,29 +178,16 @@ def _format_of(path: Path) -> str | None:
     return _FORMATS.get(endings[-1]) if endings else None
 
 
-def _advice_for(path: Path) -> str:
-    """What to do about a path that does not exist."""
-    if path.is_symlink():
-        return f"it is a link that leads nowhere ({os.readlink(path)!r}), so mend it"
-    names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
-    return f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
-
-
-# -- text and spreadsheets -------------------------------------------------------------------------
-
-
 def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
     """The file, or a copy of it in ``folder`` where DuckDB could not read the bytes as they are.
 
     The copy is in UTF-8, not compressed, and has line ends of one kind.
     """
     if str(file.path) == "-":
-        copy = _new_path(file, folder)
-        with copy.open("wb") as spool:
+        file = file.new_copy(folder)
+        with file.path.open("wb") as spool:
             shutil.copyfileobj(sys.stdin.buffer, spool)
-        file = replace(file, path=copy)
-    head = _first_bytes(file)
+    head = file.head()
     if not head.strip():
         advice = "it needs a line of column names, and rows"
         raise TableError("empty", f"{file.name} is empty", advice)
@@ -197,65 +198,42 @@ def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
     packed = file.path.suffix.lower() in _NOT_BY_DUCKDB
     if plain in ("utf-8", "utf-8-sig") and not mixed and not packed:
         return file
-    copy, line = _new_path(file, folder), 1
+    copy, line = file.new_copy(folder), 1
     try:
-        with _stream(file) as stream, copy.open("w", encoding="utf-8", newline="\n") as sink:
-            for text in io.TextIOWrapper(stream, plain):
+        with file.stream() as source, copy.path.open("w", encoding="utf-8", newline="\n") as sink:
+            for text in io.TextIOWrapper(source, plain):
                 sink.write(text)
                 line += 1
     except UnicodeError as error:
         raise undecodable(file.name, plain, line) from error
     except _DAMAGE as error:
         raise damaged(file.name, error) from error
-    return replace(file, path=copy)
-
-
-def _new_path(file: TableFile, folder: str) -> Path:
-    """A new file below ``folder``, in folders of the same ``key=value`` names."""
-    keys = [part for part in file.path.parts[:-1] if "=" in part]
-    path = Path(folder, str(len(os.listdir(folder))), *keys, "copy.csv")
-    path.parent.mkdir(parents=True)
-    return path
-
-
-def _stream(file: TableFile) -> Any:
-    return pa.input_stream(str(file.path), compression="detect")
-
-
-def _first_bytes(file: TableFile) -> bytes:
-    try:
-        with _stream(file) as stream:
-            return bytes(stream.read(_HEAD_BYTES))
-    except _DAMAGE as error:
-        raise damaged(file.name, error) from error
+    return copy
 
 
 def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int]:
-    """Delimiter, names of the columns, and length of the longest of the first lines."""
-    text = _first_bytes(file).decode("utf-8-sig", errors="replace")
+    """Delimiter, names of the columns, and length of the longest of the first lines.
+
+    The delimiter is the one that cuts most lines into as many values as the first.
+    """
+    text = file.head().decode("utf-8-sig", errors="replace")
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)[:_HEAD_LINES]
-    delimiter = _delimiter(lines, "\t" if file.format == "tsv" else ",")
+
+    def score(mark: str) -> tuple[int, bool, int]:
+        counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row] or [0]
+        regular = counts[0] > 1 and 2 * counts.count(counts[0]) > len(counts)
+        usual = "\t" if file.format == "tsv" else ","
+        return 2 * regular + (counts[0] > 1), mark == usual, max(counts)
+
+    delimiter = max((",", ";", "\t", "|"), key=score)
     first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
-    names = tuple(name.strip() for name in first)
-    if not header:
-        names = tuple(f"c{j}" for j in range(len(first)))
-    elif all(map(is_number, names)) and not all(name.isdecimal() for name in names):
+    names = tuple(name.strip() if header else f"c{j}" for j, name in enumerate(first))
+    if header and all(map(is_number, names)) and not all(name.isdecimal() for name in names):
         fact = f"the first line of {file.name} holds numbers, such as {names[0]!r}"
         advice = "pass header=False to call the columns c0, c1, ..., or add a line of names"
         raise TableError("no_names", fact, advice)
     refuse_twin_names(file.name, names)
     return delimiter, names, max(map(len, lines))
-
-
-def _delimiter(lines: Sequence[str], usual: str) -> str:
-    """The delimiter that cuts most lines into as many values as the first one."""
-
-    def score(mark: str) -> tuple[int, bool, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row] or [0]
-        regular = counts[0] > 1 and 2 * counts.count(counts[0]) > len(counts)
-        return 2 * regular + (counts[0] > 1), mark == usual, max(counts)
-
-    return max((",", ";", "\t", "|"), key=score)
 
 
 def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
@@ -265,8 +243,7 @@ def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
     except ImportError as error:
         raise ImportError(
             f"reading {file.name} needs python-calamine; install it with pip install "
-            '"fairpca[excel]", or save the sheet as CSV (File, Save as, or soffice --convert-to '
-            "csv)."
+            '"fairpca[excel]", or save the sheet as CSV (File, Save as).'
         ) from error
     try:
         with CalamineWorkbook.from_path(file.path) as workbook:
@@ -277,17 +254,15 @@ def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
         raise TableError("damaged", fact, "restore it, or save the sheet as CSV") from error
     full = {name: rows for name, rows in found.items() if rows and sheet in (None, name)}
     if len(full) != 1:
-        fact = f"{file.name} is empty"
+        fact = f"has several sheets, {first_names([*full])}" if full else "is empty"
         if sheet is not None:
-            fact = f"{file.name} has no sheet {sheet!r} with rows; it has {first_names(names)}"
-        elif full:
-            fact = f"{file.name} has several sheets, {first_names([*full])}"
-        advice = f"choose one, for example sheet={next(iter(full or names), 'Sheet1')!r}"
-        raise TableError("sheet", fact, advice, sheets=[*full] or names)
-    copy = _new_path(file, folder)
-    with copy.open("w", encoding="utf-8", newline="") as stream:
+            fact = f"has no sheet {sheet!r} with rows; its sheets are {first_names(names)}"
+        advice = f"choose one, for example sheet={next(iter(full or names))!r}"
+        raise TableError("sheet", f"{file.name} {fact}", advice, sheets=[*full] or names)
+    copy = file.new_copy(folder)
+    with copy.path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows(map(_cell, row) for row in full.popitem()[1])
-    return replace(file, path=copy, format="csv")
+    return copy
 
 
 def _cell(value: Any) -> Any:
@@ -299,47 +274,41 @@ def _cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | time) else value
 
 
-# -- schemas, and Arrow files, which DuckDB cannot read by itself ----------------------------------
-
-
 def schemas_of(files: Sequence[TableFile]) -> list[Any]:
     """The Arrow schemas of files; refuses those that lack a column of the first, or have it twice.
 
-    Types are plain: the values of a dictionary are what other files and DuckDB can use.
+    A dictionary counts as its values, which is what other files and DuckDB can use.
     """
     schemas: list[Any] = []
     for file in files:
         try:
             with pa.OSFile(str(file.path)) as source:
-                parquet = file.format == "parquet"
-                schema = pq.read_schema(source) if parquet else _open_arrow(source).schema
-                plain = pa.schema(
-                    [(f.name, getattr(f.type, "value_type", f.type))
-                     if pa.types.is_dictionary(f.type) else f for f in schema],
-                    metadata={} if schema.pandas_metadata is None else schema.metadata,
-                )  # fmt: skip
+                is_parquet = file.format == "parquet"
+                schema = pq.read_schema(source) if is_parquet else _open_arrow(source).schema
+            fields = [(f.name, f.type) for f in schema]
+            has_index = schema.pandas_metadata is not None
         except (*_DAMAGE, UnicodeDecodeError, ValueError) as error:
             raise damaged(file.name, error) from error
-        schemas.append(plain)
-        wanted = set(schemas[0].names)
-        refuse_twin_names(file.name, [name for name in plain.names if name in wanted])
-        for name in schemas[0].names:
-            if name not in plain.names:
-                raise unknown_column(name, plain.names, file.name)
+        plain = [(n, t.value_type if pa.types.is_dictionary(t) else t) for n, t in fields]
+        schemas.append(pa.schema(plain, metadata=schema.metadata if has_index else None))
+        wanted, names = schemas[0].names, schema.names
+        refuse_twin_names(file.name, [name for name in names if name in wanted])
+        for name in wanted:
+            if name not in names:
+                raise unknown_column(name, names, file.name)
     return schemas
 
 
 def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
-    """Record batches of these files; the last column is the path of the file."""
+    """Record batches of Arrow files; the last column is the path of the file."""
     for file in files:
         try:
             # Not a memory map: a file cut short while it is mapped kills the process that reads it.
             with pa.OSFile(str(file.path)) as source:
                 reader = _open_arrow(source)
-                n_batches = getattr(reader, "num_record_batches", None)
-                for batch in (
-                    reader if n_batches is None else map(reader.get_batch, range(n_batches))
-                ):
+                is_file = isinstance(reader, pa.RecordBatchFileReader)
+                numbers = range(reader.num_record_batches if is_file else 0)
+                for batch in map(reader.get_batch, numbers) if is_file else reader:
                     batch.validate(full=True)  # offsets outside of the batch would end the process
                     columns = [batch.column(f.name).cast(f.type) for f in [*schema][:-1]]
                     columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
@@ -351,21 +320,16 @@ def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
 def _open_arrow(source: Any) -> Any:
     """A reader of the file format, or of the stream format, which has no magic number."""
     magic = source.read(6)
-    source.seek(0)
     if magic == b"ARROW1":
         return pa.ipc.open_file(source)
     # A stream that is cut off between two batches looks complete, but for its last bytes.
-    end = b"\0\0\0\0"
-    if magic.startswith(b"\xff\xff\xff\xff"):
-        end = b"\xff\xff\xff\xff" + end
+    mark = b"\xff\xff\xff\xff"
+    end = mark + b"\0\0\0\0" if magic.startswith(mark) else b"\0\0\0\0"
     source.seek(max(source.size() - len(end), 0))
     if source.read() != end:
         raise pa.ArrowInvalid("the mark at the end of the stream is missing")
     source.seek(0)
     return pa.ipc.open_stream(source)
-
-
-# -- errors ----------------------------------------------------------------------------------------
 
 
 def damaged(name: str, error: object) -> TableError:
@@ -398,12 +362,11 @@ def unknown_column(name: str, known: Sequence[str], where: str) -> TableError:
     """
     folded = {column.casefold(): column for column in known}
     near = [folded[n] for n in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+    advice = f"its columns are {first_names(known)}"
     if f"{name}=" in where:
         advice = f"it is in the path: pass the folder above {name}=... instead"
     elif near:
         advice = f"did you mean {' or '.join(map(repr, near))}?"
-    else:
-        advice = f"its columns are {first_names(known)}"
     if sum(map(is_number, known)) > len(known) / 2:
         advice += f"{'' if near else '.'} If its first line holds no names, pass header=False"
     fact = f"there is no column {name!r} in {where}"

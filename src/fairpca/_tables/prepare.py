@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite, isnan
 from typing import Any, NamedTuple
@@ -50,46 +50,22 @@ _LARGE = 1e150  # Sums of squares of larger numbers overflow.
 
 @dataclass(frozen=True)
 class Record:
-    """What became of the rows and columns of a table.
-
-    Attributes
-    ----------
-    n_rows, n_dropped : int
-        Rows in the table, and rows left out for missing values.
-    missing, filled : dict of str to int
-        Missing values of each column, and those that were filled in.
-    dropped_by_group, filled_shares : dict
-        Rows left out of each group, and the share of filled numbers among its features.
-    left_out : dict of str to str
-        Columns without a role and why: "text", "date", "empty", "other", "identifier",
-        "row numbers", "index" (also of a path) or "asked".
-    constant : list of str
-        Features that do not vary.
-    near_constant : dict of str to int
-        Features of nearly one value, and how many rows have another.
-    sentinels : list of Sentinel
-        Numbers that may stand for a missing value.
-    twin_labels : list of tuple of str
-        Groups whose labels differ by upper case or blanks only.
-    unordered : bool
-        Whether the rows may come in another order next time.
-    """
+    """What became of the rows and columns of a table."""
 
     n_rows: int
-    n_dropped: int = 0
-    missing: dict[str, int] = field(default_factory=dict)
-    filled: dict[str, int] = field(default_factory=dict)
-    dropped_by_group: dict[str, int] = field(default_factory=dict)
-    filled_shares: dict[str, float] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-    constant: list[str] = field(default_factory=list)
-    near_constant: dict[str, int] = field(default_factory=dict)
-    sentinels: list[Sentinel] = field(default_factory=list)
-    twin_labels: list[tuple[str, ...]] = field(default_factory=list)
-    unordered: bool = False
-
-
-# -- record batches --------------------------------------------------------------------------------
+    n_dropped: int  # rows left out for missing values
+    missing: dict[str, int]  # how many values of each column are missing,
+    filled: dict[str, int]  # and how many were filled in
+    dropped_by_group: dict[str, int]
+    filled_shares: dict[str, float]  # of the numbers of each group
+    #: Columns without a role and why: "text", "date", "empty", "other", "identifier",
+    #: "row numbers", "index" (also of a path) or "asked".
+    left_out: dict[str, str]
+    constant: list[str]  # features that do not vary
+    near_constant: dict[str, int]  # features of nearly one value; how many rows have another
+    sentinels: list[Sentinel]
+    twin_labels: list[tuple[str, ...]]  # groups that differ by upper case or blanks only
+    unordered: bool  # whether the rows may come in another order next time
 
 
 class Block(NamedTuple):
@@ -255,9 +231,6 @@ def missing_values(table: Table, roles: Roles) -> TableError:
     return TableError("missing", fact, advice, **facts)
 
 
-# -- sums ------------------------------------------------------------------------------------------
-
-
 class Summing:
     """Sums up blocks: moments, by fold if asked for, and counts of what was left out."""
 
@@ -349,8 +322,12 @@ def moments_of_table(
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""
     table = open_table(data, query=query, file_format=file_format, encoding=encoding)
     roles = replace(roles_by_head(table, **columns), drop_missing=drop_missing)
-    if folds is not None:
-        _warn_of_order(table)
+    if folds is not None and table.unordered:
+        warn(
+            "the query joins or groups rows without ORDER BY, so their order, and with it the "
+            "folds, may differ when it is run again; add ORDER BY to the query.",
+            UserWarning,
+        )
     summing = Summing(roles, folds=folds, by_outcome=True)
     for block in blocks_of(table, roles, progress):
         summing.add(block)
@@ -399,30 +376,9 @@ def warn_of_identifiers(table: Table, left_out: dict[str, str]) -> None:
         )
 
 
-def _warn_of_order(table: Table) -> None:
-    if table.unordered:
-        warn(
-            "the query joins or groups rows without ORDER BY, so their order, and with it the "
-            "folds, may differ when it is run again; add ORDER BY to the query.",
-            UserWarning,
-        )
-
-
-# -- rows ------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Prepared:
-    """The moments of a table, what became of its columns, and its rows if they are few enough.
-
-    Attributes
-    ----------
-    table, roles, record, moments
-    data : pyarrow.Table or None
-        The features of all rows, as float64; None if they are too many.
-    sensitive_features, target, sample_weight : ndarray or None
-        The group, outcome and weight of each of these rows.
-    """
+    """The moments of a table, what became of its columns, and its rows if they are few enough."""
 
     table: Table
     roles: Roles
@@ -432,11 +388,6 @@ class Prepared:
     sensitive_features: Labels | None = None
     target: Labels | None = None
     sample_weight: NDArray[Any] | None = None
-
-    @property
-    def source(self) -> str:
-        """The name of the table."""
-        return self.table.name
 
     @property
     def streamed(self) -> bool:
@@ -461,28 +412,9 @@ def prepare(
 ) -> Prepared:
     """Choose, encode and check the columns of a table, and sum up its groups.
 
-    Parameters
-    ----------
-    data : Table, or what :func:`open_table` takes
-    sensitive_features, **columns
-        Those of :func:`choose_roles`.
-    drop_missing : bool
-        Leave out rows with missing values, unless they are more than half or a whole group.
-    impute : {"median"}, optional
-        Fill in missing numbers with the median of all rows.
-    keep_missing : bool
-        Leave missing numbers as they are, NaN.
-    missing_group : str, optional
-        The group of rows without one; otherwise they are rows with missing values.
-    fitted : Roles, optional
-        The columns of a model.
-    whole : bool
-        Whether the columns are judged by all rows, or by the first ones.
-    rows_up_to : float
-        Keep the rows too, if they take no more than this many bytes.
-    folds : FoldRule, optional
-        Keep the moments of folds apart.
-    progress : Progress
+    Columns and ways to treat missing values are those of :func:`fairpca.read_table`. ``fitted`` are
+    the columns of a model. Columns are judged by all rows, or with ``whole=False`` by the first
+    ones. Rows are kept if they take no more than ``rows_up_to`` bytes.
     """
     table = open_table(data)
     if impute not in (None, "median"):

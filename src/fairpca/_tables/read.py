@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -64,17 +64,11 @@ _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, and the SQL that reads it.
+    """A column of a table, and the SQL that reads it as it is stored, as DOUBLE, and as a label.
 
-    Attributes
-    ----------
-    name, kind : str
-    raw, number, label : str
-        SQL for the column as it is stored, as DOUBLE, and as a label.
-    usual : bool
-        Whether it may become a feature without being named: not if it is an index or in the path.
-    odd : str
-        The first value of a text column that is no number; ``mixed`` if most others are numbers.
+    An index, or a column that the path names, is not ``usual``: it is no feature unless it is
+    named. ``odd`` is the first value of a text column that is no number; the column is ``mixed`` if
+    most other values are numbers.
     """
 
     name: str
@@ -89,24 +83,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read.
+    """How a table is read; see :func:`fairpca.read_table`.
 
-    Attributes
-    ----------
-    query : str, optional
-        A query to a DuckDB database file.
-    file_format : {"csv", "tsv", "parquet", "arrow"}, optional
-        By default the ending of the file's name tells.
-    encoding : str, optional
-        The encoding of text files; by default UTF-8, or UTF-16 with a byte order mark.
-    decimal : {".", ","}, optional
-        The decimal point of text files; by default told from the first rows.
-    header : bool
-        Whether text files begin with a line of names; otherwise columns are c0, c1, ...
-    sheet : str, optional
-        The sheet of a spreadsheet; needed if several hold rows.
-    missing_values : str or sequence of str
-        Values that stand for a missing one in columns of numbers, besides the usual texts.
+    ``file_format`` is told from the ending of the file's name by default.
     """
 
     query: str | None = None
@@ -152,16 +131,10 @@ def input_paths(data: Any) -> list[str]:
 
 
 def open_table(data: Any, **options: Any) -> Table:
-    """Open a table; only its first rows are read.
+    """Open a table, of which only the first rows are read; see :func:`fairpca.read_table`.
 
-    Parameters
-    ----------
-    data : path, list of paths, query, mapping of str to array, or Table
-        A file, a folder of files of one format (its ``key=value`` subfolders are columns), a
-        pattern such as ``people/*.parquet``, ``-`` for CSV from standard input, or a text that
-        begins with SELECT, WITH or FROM.
-    **options
-        The fields of :class:`Reading`.
+    ``data`` may also be a mapping of names to arrays, or a table that is open already; the options
+    are the fields of :class:`Reading`.
     """
     if isinstance(data, Table):
         return data
@@ -206,18 +179,9 @@ def _file_table(data: Any, reading: Reading) -> Table:
 class Table:
     """Rows and named columns, wherever they are; see :func:`open_table`.
 
-    Attributes
-    ----------
-    name : str
-        The name in messages.
-    columns : dict of str to Column
-    inputs : list of paths
-        Files and folders that are read, and must not be written to.
-    is_text : bool
-        Whether it is read from text files.
-    unordered : bool
-        Whether the rows may come in another order next time: a query that joins or groups without
-        ORDER BY.
+    ``name`` stands in messages; ``inputs`` are files and folders that are read, and must not be
+    written to. The rows of an ``unordered`` table may come in another order next time: it is a
+    query that joins or groups without ORDER BY.
     """
 
     def __init__(

@@ -29,29 +29,12 @@ def write_scores(
     progress: Callable[[float], object] | None = None,
     reads: Sequence[FileName] = (),
 ) -> tuple[int, int]:
-    """Project every row of a table.
+    """Project every row of a table; returns how many rows were written, and how many left out.
 
-    Parameters
-    ----------
-    table : Table
-    roles : Roles
-        The features, and the columns that are carried along in front of the scores.
-    output : path
-        A Parquet, CSV or TSV file; ``-`` for CSV on standard output. The file appears under its
-        name only when it is complete.
-    names : sequence of str
-        Names of the scores.
-    encoder, mean : ndarray of shape (r, d), (d,)
-        The scores of a row x are ``encoder @ (x - mean)``.
-    progress : callable, optional
-        Called with the fraction done.
-    reads : sequence of paths
-        Files that are read besides the table; none of these may be ``output``.
-
-    Returns
-    -------
-    n_rows, n_dropped : int
-        How many rows were written, and how many left out for missing values.
+    ``roles`` says which columns are features, and which are carried along in front of the scores,
+    whose ``names`` are given; those of a row x are ``encoder @ (x - mean)``. ``output`` is a
+    Parquet, CSV or TSV file, which appears under its name only when it is complete, or ``-`` for
+    CSV on standard output. It may not be one of ``reads``, nor a file of the table.
     """
     if roles.keep:
         table.keep_texts()

@@ -187,7 +187,7 @@ def judge(
             found = with_group_columns(audit(X, groups, estimator, **options, progress=show), names)
         elif prepared.streamed:
             raise ValueError(
-                f"{prepared.source} is too large to keep in memory, which the audit of a model "
+                f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
                 "needs; take a sample of the rows with a query."
             )
         else:

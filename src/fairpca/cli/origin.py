@@ -111,7 +111,7 @@ def _source(request: Request, prepared: Prepared) -> str:
 
     if not request.data:
         return "check-up data (NHANES 2017–2018)"
-    source = prepared.source
+    source = prepared.table.name
     return source if is_query(request.data[0]) else basename(source.rstrip("/")) or source
 
 
