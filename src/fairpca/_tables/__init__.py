@@ -90,15 +90,8 @@ def read_table(
     from fairpca._tables.prepare import prepare, warn_of_identifiers
     from fairpca._tables.read import open_table
 
-    table = open_table(
-        data,
-        query=query,
-        encoding=encoding,
-        decimal=decimal,
-        header=header,
-        sheet=sheet,
-        missing_values=missing_values,
-    )
+    written = {"encoding": encoding, "decimal": decimal, "header": header, "sheet": sheet}
+    table = open_table(data, query=query, missing_values=missing_values, **written)
     prepared = prepare(
         table,
         sensitive_features=sensitive_features,
@@ -114,14 +107,9 @@ def read_table(
         rows_up_to=float("inf"),
     )
     warn_of_identifiers(table, prepared.record.left_out)
-    return Bunch(
-        data=prepared.data,
-        sensitive_features=prepared.sensitive_features,
-        target=prepared.target,
-        sample_weight=prepared.sample_weight,
-        feature_names=prepared.roles.feature_names,
-        record=prepared.record,
-    )
+    names = ("data", "sensitive_features", "target", "sample_weight", "record")
+    rows = {name: getattr(prepared, name) for name in names}
+    return Bunch(**rows, feature_names=prepared.roles.feature_names)
 
 
 def merge_fan_in(n_features: int, folds: FoldRule | None) -> int:

@@ -17,6 +17,8 @@ from typing import IO
 #: A file or folder; ``-`` is standard input or output.
 FileName = str | os.PathLike[str]
 
+_STREAMS = {("dev", "stdout"), ("dev", "stderr"), ("dev", "fd"), ("proc", "self")}
+
 
 @contextmanager
 def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
@@ -26,15 +28,6 @@ def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
     block fails or is interrupted, the file is removed and ``path`` stays as it was. If ``path`` is
     a link, its target is replaced; an existing file keeps its mode; a device or pipe is written to.
     A file of ``reads``, or one in a folder of ``reads``, is refused; see :func:`refuse_inputs`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> target = Path(tempfile.mkdtemp()) / "note.txt"
-    >>> with replacing(target) as temporary:
-    ...     _ = temporary.write_text("whole")
-    >>> target.read_text()
-    'whole'
     """
     refuse_inputs(path, reads)
     target = Path(os.path.realpath(path))
@@ -44,9 +37,11 @@ def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
         raise IsADirectoryError(f"{path} is a folder; pass the name of a file in it.")
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}{target.suffix}")
     try:
-        if _is_stream(Path(path), target):
-            with handing_over(lambda content: _append(content, path), target.suffix) as content:
-                yield content
+        # Devices and pipes are written to; so is /dev/stdout, even if it leads to a plain file.
+        opened = Path(path).absolute().parts[1:3]
+        if opened in _STREAMS or (target.exists() and not target.is_file()):
+            with handing_over(lambda content: _append(content, path), target.suffix) as written:
+                yield written
             return
         mode = target.stat().st_mode & 0o777 if target.exists() else None
         if mode is not None:
@@ -88,10 +83,6 @@ def refuse_inputs(output: FileName, reads: Iterable[FileName]) -> None:
     """Refuse to write to a file that is read, under whatever name, or into a folder that is.
 
     ``-`` is standard output, and standard input in ``reads``.
-
-    Examples
-    --------
-    >>> refuse_inputs("scores.csv", ["people.csv"])
     """
     target = _status(output, sys.stdout)
     above = [_status(folder) for folder in Path(os.path.realpath(output)).parents]

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ class Roles:
         return [*(read[name].number for name in numbers), *labels.values(), *kept]
 
 
-def indicated(values: Sequence[str]) -> Sequence[str]:
+def indicated(values: Sequence[Any]) -> Sequence[Any]:
     """The values of a text column that become features: one of two, or all."""
     return values[1:] if len(values) == 2 else values
 
@@ -123,7 +124,7 @@ class Sentinel(NamedTuple):
 class Profile(NamedTuple):
     """What a column of numbers holds; ``n_unlike`` rows have another value than nearly all."""
 
-    median: float = float("nan")
+    median: float = nan
     constant: bool = False
     row_numbers: bool = False
     n_unlike: int = 0
@@ -135,24 +136,17 @@ def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[
 
     If there are too many numbers, every second row is looked at, or every fourth, and so on.
     """
-    parts: list[list[Array]] = []
-    step = n_rows = n_kept = 0
+    parts: list[list[Array]] = [[np.empty(0)] * len(names)]
+    step, n_rows, limit = 1, 0, None if whole else _HEAD_ROWS
     sql = [table.columns[name].number for name in names]
-    step = 1
-    for batch in table.batches(sql, rows=1 << 16, limit=None if whole else _HEAD_ROWS):
-        columns = [floats_of(column) for column in batch.columns]
-        parts.append([column[-n_rows % step :: step] for column in columns])
+    for batch in table.batches(sql, rows=1 << 16, limit=limit) if names else ():
+        parts.append([floats_of(column)[-n_rows % step :: step] for column in batch.columns])
         n_rows += batch.num_rows
-        n_kept += len(parts[-1][0])
-        if n_kept * len(names) > _PROFILED:
-            joined = [np.concatenate(column)[::2] for column in zip(*parts, strict=True)]
-            parts, step, n_kept = [joined], 2 * step, len(joined[0])
-    if not parts:
-        return {name: Profile() for name in names}
-    return {
-        name: _profile(name, np.concatenate(column), step)
-        for name, column in zip(names, zip(*parts, strict=True), strict=True)
-    }
+        if n_rows // step * len(names) > _PROFILED:
+            parts = [[np.concatenate(column)[::2] for column in zip(*parts, strict=True)]]
+            step *= 2
+    columns = zip(names, zip(*parts, strict=True), strict=True)
+    return {name: _profile(name, np.concatenate(column), step) for name, column in columns}
 
 
 def floats_of(column: Any) -> Any:
@@ -166,24 +160,25 @@ def _profile(name: str, column: Array, step: int) -> Profile:
     values = np.sort(column[~np.isnan(column)])
     n = len(values)
     if n == 0 or not np.isfinite(values[-1] - values[0]):
-        return Profile(float(np.median(values)) if n else float("nan"))
-    median, low, high = float(np.median(values)), values[0], values[-1]
-    quarter, upper = np.quantile(values, [0.25, 0.75])
-    is_sequence = n >= _ENOUGH_ROWS and high - low + 1 == n == step * n
+        return Profile(float(np.median(values)) if n else nan)
+    distinct = values[np.diff(values, prepend=nan) != 0]
+    median = float(np.median(values))
+    spread = np.subtract(*np.quantile(values, [0.75, 0.25]))
     n_unlike = int((values != median).sum())
     found = []
-    distinct = np.unique(values)
-    for value, beside, furthest in ((low, 1, -1), (high, -2, 0)):
-        if len(distinct) > _FEW and abs(value - median) > _FAR * (upper - quarter):
-            count, beside = int((values == value).sum()), distinct[beside]
+    for end, beside, other in ((0, 1, -1), (-1, -2, 0)):
+        value = float(distinct[end])
+        if len(distinct) > _FEW and abs(value - median) > _FAR * spread:
+            count, following = int((values == value).sum()), float(distinct[beside])
             is_code = re.fullmatch(r"-?([6-9])\1+(\.\d+)?", f"{value:.12g}") is not None
-            far = abs(value - beside) > _FAR * abs(beside - distinct[furthest])
+            far = abs(value - following) > _FAR * abs(following - distinct[other])
             if far and (is_code or count > 1):
-                found.append(Sentinel(name, float(value), step * count, float(beside)))
+                found.append(Sentinel(name, value, step * count, following))
+    in_steps = n >= _ENOUGH_ROWS and (np.diff(values) == step).all()
     return Profile(
         median,
-        constant=bool(low == high),
-        row_numbers=bool(is_sequence and (np.diff(values) == 1).all() and low == np.floor(low)),
+        constant=len(distinct) == 1,
+        row_numbers=bool(in_steps and values[0] == np.floor(values[0])),
         n_unlike=step * n_unlike if n_unlike <= (1 - _SAME) * n else 0,
         sentinels=found,
     )
@@ -221,15 +216,10 @@ def choose_roles(
         if name in (*groups, target, sample_weight):
             fact = f"the column {name!r} is among the features and has another role"
             raise TableError("no_features", fact, "leave it out of features", column=name)
-    left_out = dict.fromkeys(dropped, "asked")
-    chosen = list(named)
-    for name in () if named else table.columns:
-        if name not in (*others, *dropped):
-            reason = _reason(table.columns[name], encode)
-            if reason:
-                left_out[name] = reason
-            else:
-                chosen.append(name)
+    free = [c for c in table.columns.values() if not named and c.name not in (*others, *dropped)]
+    reasons = {column.name: _reason(column, encode) for column in free}
+    chosen = [*named, *(name for name, reason in reasons.items() if not reason)]
+    left_out = dict.fromkeys(dropped, "asked") | {n: why for n, why in reasons.items() if why}
     texts = [name for name in chosen if encode and table.columns[name].kind == "text"]
     refuse_text(table, [name for name in chosen if name not in texts])
     weight = table.columns[sample_weight] if sample_weight else None
@@ -239,8 +229,8 @@ def choose_roles(
     if not chosen and not table.figures(["count(*)"], [], 1)[0]:
         raise no_rows(table.name)
     if not chosen:
-        reasons = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:10])
-        fact = f"{table.name} has no columns of numbers besides {first_names(others)} ({reasons})"
+        why = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:10])
+        fact = f"{table.name} has no columns of numbers besides {first_names(others)} ({why})"
         raise TableError("no_features", fact, "pass encode=True to use text")
     categories: dict[str, Sequence[str]] = dict.fromkeys(texts, ())
     return Roles(tuple(chosen), groups, sample_weight, target, kept, categories), left_out

@@ -44,7 +44,7 @@ def moments_of_dask(
             "for dask collections pass how many folds there are, for example folds=10."
         )
     count_columns(X)
-    blocks = _delayed(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)
+    blocks = _delayed(X.rechunk({1: -1}) if hasattr(X, "rechunk") else X)
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
     weights = _cut_like(X, sample_weight, "sample_weight", len(blocks))
     if isinstance(target, NumericTarget):

@@ -6,10 +6,10 @@ Rows are streamed, so memory does not grow with them unless they are few enough 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
 from fairpca._tables.column_roles import (
     Names,
+    Profile,
     Roles,
     Sentinel,
     choose_roles,
@@ -38,7 +39,7 @@ from fairpca._tables.column_roles import (
     with_categories,
 )
 from fairpca._tables.files import TableError, first_names, pa
-from fairpca._tables.read import Table, open_table, quoted
+from fairpca._tables.read import ROW, Table, open_table
 from fairpca._typing import Codes, Labels, Mask
 from fairpca.exceptions import warn
 
@@ -93,26 +94,29 @@ class Block(NamedTuple):
 
 
 def decode(batch: Any, roles: Roles) -> Block:
-    """Numbers, labels and weights out of a record batch with the columns of ``roles.sql``."""
-    n, n_numbers = batch.num_rows, len(roles.numbers)
+    """Numbers, labels and weights out of a record batch with the columns of ``roles.sql``.
+
+    Errors have the row of the batch among their facts.
+    """
+    n_numbers = len(roles.numbers)
     numbers = {name: floats_of(batch.column(j)) for j, name in enumerate(roles.numbers)}
     coded = {name: _labels(batch.column(n_numbers + j)) for j, name in enumerate(roles.labels)}
     missing: dict[str, Mask] = {}
     filled: dict[str, Mask] = {}
     for name, column in numbers.items():
         with np.errstate(over="ignore", invalid="ignore"):
-            usable = np.isfinite(column @ column)
-        if not usable:  # NaN, infinity, or a square that overflows
-            gap = np.isnan(column)
-            largest = float(column[np.argmax(np.where(gap, 0.0, np.abs(column)))])
-            if abs(largest) > _LARGE:
-                fact = f"column {name!r} holds {largest:g}, whose square is infinite"
-                advice = "correct it, or leave out the column"
-                raise TableError("large", fact, advice, column=name, value=largest)
-            if gap.any() and name in roles.fill:
-                filled[name], numbers[name] = gap, np.where(gap, roles.fill[name], column)
-            elif gap.any():
-                missing[name] = gap
+            if np.isfinite(column @ column):  # no NaN, no infinity, no square that overflows
+                continue
+        gap = np.isnan(column)
+        row = int(np.argmax(np.where(gap, 0.0, np.abs(column))))
+        if abs(column[row]) > _LARGE:
+            fact = f"column {name!r} holds {column[row]:g}, whose square is infinite"
+            advice = "correct it, or leave out the column"
+            raise TableError("large", fact, advice, column=name, row=row)
+        if gap.any() and name in roles.fill:
+            filled[name], numbers[name] = gap, np.where(gap, roles.fill[name], column)
+        elif gap.any():
+            missing[name] = gap
     for name, (codes, labels) in coded.items():
         if name in roles.groups and roles.missing_group is not None:
             coded[name] = CodedLabels(codes % len(labels), [*labels[:-1], roles.missing_group])
@@ -120,25 +124,24 @@ def decode(batch: Any, roles: Roles) -> Block:
             missing[name] = codes < 0
     weights = None if roles.weight is None else numbers[roles.weight].astype(np.float64)
     if weights is not None and (weights < 0).any():
-        fact, value = f"column {roles.weight!r} holds negative weights", float(np.nanmin(weights))
+        fact, row = f"column {roles.weight!r} holds negative weights", int((weights < 0).argmax())
         advice = "give rows that should not count the weight 0"
-        raise TableError("weight", fact, advice, column=roles.weight, value=value)
-    complete = ~np.logical_or.reduce([np.zeros(n, bool), *missing.values()])
-    groups = _crossed([coded[name] for name in roles.groups])
-    whole = np.full(n, -1, np.intp) if groups is None else groups.codes.astype(np.intp)
-    kept = batch.select(list(range(n_numbers + len(coded), batch.num_columns)))
-    if not complete.all():
-        numbers = {name: column[complete] for name, column in numbers.items()}
-        coded = {name: CodedLabels(c[complete], labels) for name, (c, labels) in coded.items()}
-        filled = {name: gap[complete] for name, gap in filled.items()}
-        kept = kept.filter(pa.array(complete))
-        groups = None if groups is None else CodedLabels(whole[complete], groups.labels)
-        weights = None if weights is None else weights[complete]
+        raise TableError("weight", fact, advice, column=roles.weight, row=row)
     columns: list[NDArray[Any]] = []
     for name in roles.features:
         values = roles.categories.get(name)
         columns += [numbers[name]] if values is None else _indicators(name, coded[name], values)
+    groups = _crossed([coded[name] for name in roles.groups])
     target = None if roles.target is None else coded[roles.target]
+    kept = batch.select(range(n_numbers + len(coded), batch.num_columns))
+    complete = ~np.logical_or.reduce([np.zeros(batch.num_rows, bool), *missing.values()])
+    whole = np.full(batch.num_rows, -1) if groups is None else groups.codes
+    if not complete.all():
+        columns = [column[complete] for column in columns]
+        filled = {name: gap[complete] for name, gap in filled.items()}
+        kept = kept.filter(pa.array(complete))
+        groups, target = (c and CodedLabels(c.codes[complete], c.labels) for c in (groups, target))
+        weights = None if weights is None else weights[complete]
     rows = ColumnRows(columns, roles.feature_names)
     return Block(rows, groups, weights, target, kept, complete, whole, missing, filled)
 
@@ -163,72 +166,63 @@ def _crossed(columns: Sequence[CodedLabels]) -> CodedLabels | None:
 
 def _indicators(name: str, coded: CodedLabels, known: Sequence[str]) -> list[NDArray[Any]]:
     """Columns of zeros and ones for the known values of a text column; one for two values."""
-    present = [coded.labels[i] for i in np.unique(coded.codes)]
-    for value in present:
-        if value not in known:
-            fact = f"column {name!r} has the value {value!r}, and the model knows {list(known)[:5]}"
-            advice = "correct the value, or fit again"
-            raise TableError("categories", fact, advice, column=name, value=value)
     place = {label: i for i, label in enumerate(coded.labels)}
-    return [(coded.codes == place.get(value, -1)).astype(np.float64) for value in indicated(known)]
+    codes = [place.get(value, len(place)) for value in known]
+    strange = ~np.isin(coded.codes, [-1, *codes])
+    if strange.any():
+        row = int(strange.argmax())
+        value = coded.labels[coded.codes[row]]
+        fact = f"column {name!r} has the value {value!r}, and the model knows {list(known)[:5]}"
+        raise TableError("categories", fact, "correct it, or fit again", column=name, row=row)
+    return [(coded.codes == code).astype(np.float64) for code in indicated(codes)]
 
 
 def blocks_of(
     table: Table, roles: Roles, progress: Callable[[float], object] | None = None
 ) -> Iterator[Block]:
     """The rows of a table as a stream; refuses missing values unless they may be dropped."""
-    sql = roles.sql(table)
-    rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // max(1, len(sql))))
-    for batch in table.batches(sql, rows=rows, progress=progress):
+    sql, n_rows = roles.sql(table), 0
+    size = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // max(1, len(sql))))
+    for batch in table.batches(sql, rows=size, progress=progress):
         try:
             with single_threaded_blas():
                 block = decode(batch, roles)
         except TableError as error:
-            column, value = table.columns[error.facts["column"]], error.facts["value"]
-            same = f"{column.label} = {quoted(str(value))}"
-            if isinstance(value, float):
-                same = f"{column.number} = CAST({quoted(repr(value))} AS DOUBLE)"
-            fact = f"{table.place_of(same) or table.name}: {error.fact}"
+            place = table.place_of(f"{ROW} = {n_rows + error.facts['row'] + 1}") or table.name
+            fact = f"{place}: {error.fact}"
             raise TableError(error.problem, fact, error.advice, **error.facts) from error
         if block.missing and not roles.drop_missing:
             raise missing_values(table, roles)
+        n_rows += batch.num_rows
         yield block
 
 
 def missing_values(table: Table, roles: Roles) -> TableError:
     """The error for missing values: where they are, and what each way out costs."""
-    names = [n for n in dict.fromkeys([*roles.numbers, *roles.labels]) if n not in roles.fill]
-    if roles.missing_group is not None:
-        names = [name for name in names if name not in roles.groups]
-    known = []
-    for column in (table.columns[name] for name in names):
-        number = f"CASE WHEN isnan({column.number}) THEN NULL ELSE {column.number} END"
-        known.append(number if column.name in roles.numbers else column.label)
-    all_known = " AND ".join(f"v{j} IS NOT NULL" for j in range(len(names)))
-    counts = [f"count(v{j})" for j in range(len(names))]
-    n_rows, n_complete, *n_known = table.figures(
-        ["count(*)", f"count(*) FILTER ({all_known})", *counts], known
-    )
-    gaps = [(name, n_rows - n) for name, n in zip(names, n_known, strict=True) if n < n_rows]
-    missing = dict(sorted(gaps, key=lambda item: -item[1]))
+    counts, n_rows, n_gone, first = Counter[str](), 0, 0, 0
+    for block in blocks_of(table, replace(roles, drop_missing=True)):
+        counts.update({name: int(gap.sum()) for name, gap in block.missing.items()})
+        if not first and block.missing:
+            first = n_rows + int(block.complete.argmin()) + 1
+        n_rows += len(block.complete)
+        n_gone += int((~block.complete).sum())
+    missing = dict(counts.most_common())
     empty = [name for name, n in missing.items() if n > n_rows / 2]
     features = [name for name in missing if name in roles.features]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
-    place = table.place_of(" OR ".join(f"({sql}) IS NULL" for sql in known))
-    n_gone = n_rows - n_complete
+    place = table.place_of(f"{ROW} = {first}")
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
-    fact += f" (the first is {place})" if place else ""
     ways = {
-        f"leave out columns, drop={(empty or features)[:30]!r}": features,
+        f"leave out columns, drop={(empty or features)[:30]!r}": bool(features),
         "fill numbers in, impute='median'": any(name in roles.numbers for name in features),
-        f"leave out these {n_gone} rows, drop_missing=True": 2 * n_complete >= n_rows,
+        f"leave out these {n_gone} rows, drop_missing=True": 2 * n_gone <= n_rows,
         "make a group of rows without one, missing_group='not recorded'": any(
             name in roles.groups for name in missing
         ),
     }
     advice = ", or ".join(way for way, helps in ways.items() if helps) or "complete the table"
     facts = {"missing": missing, "n_incomplete": n_gone, "mostly_empty": empty}
-    return TableError("missing", fact, advice, **facts)
+    return TableError("missing", f"{fact} (the first is {place})", advice, **facts)
 
 
 class Summing:
@@ -253,19 +247,20 @@ class Summing:
         """Add a block; returns it with its groups named."""
         assert block.groups is not None
         labels = [self._name(label) for label in block.groups.labels]
-        block = block._replace(groups=CodedLabels(block.groups.codes, labels))
+        groups = CodedLabels(block.groups.codes, labels)
+        block = block._replace(groups=groups)
         self.n_rows += len(block.complete)
         self.missing.update({name: int(gap.sum()) for name, gap in block.missing.items()})
         self.filled.update({name: int(gap.sum()) for name, gap in block.filled.items()})
         for gap in block.filled.values():
-            self.filled_in.update(_counts(block.groups.codes[gap], labels))
+            self.filled_in.update(_counts(groups.codes[gap], labels))
         self.dropped.update(_counts(block.codes[~block.complete], labels))
-        self.sizes.update(_counts(block.groups.codes, labels))
+        self.sizes.update(_counts(groups.codes, labels))
         folds = None if self._folds is None else self._fold_of(block, labels)
         known = all(map(isfinite, self.roles.fill.values()))
         if known and block.rows.n_rows and (block.weights is None or block.weights.any()):
             target = block.target if self._by_outcome else None
-            self.moments.update(block.rows, block.groups, block.weights, target, folds=folds)
+            self.moments.update(block.rows, groups, block.weights, target, folds=folds)
         self.moments.n_dropped += len(block.complete) - block.rows.n_rows
         return block
 
@@ -350,18 +345,19 @@ def roles_by_head(table: Table, **columns: Any) -> Roles:
     roles, left_out = choose_roles(table, **columns)
     if columns.get("features") is None:
         profiles = profiles_of(table, roles.numbers, whole=False)
-        numbered = [name for name, profile in profiles.items() if profile.row_numbers]
-        roles = _without(roles, numbered, left_out)
+        roles = _without_row_numbers(roles, profiles, left_out)
         warn_of_identifiers(table, left_out)
     return roles
 
 
-def _without(roles: Roles, numbered: Sequence[str], left_out: dict[str, str]) -> Roles:
+def _without_row_numbers(
+    roles: Roles, profiles: Mapping[str, Profile], left_out: dict[str, str]
+) -> Roles:
     """The roles without features that number the rows, unless there are no others."""
-    features = tuple(name for name in roles.features if name not in numbered)
+    features = tuple(n for n in roles.features if n not in profiles or not profiles[n].row_numbers)
     if not features:
         return roles
-    left_out |= dict.fromkeys((name for name in numbered if name in roles.features), "row numbers")
+    left_out |= {name: "row numbers" for name in roles.features if name not in features}
     return replace(roles, features=features)
 
 
@@ -432,22 +428,25 @@ def prepare(
     profiles = profiles_of(table, roles.numbers, whole)
     if fitted is None:
         if columns.get("features") is None:
-            numbered = [name for name, profile in profiles.items() if profile.row_numbers]
-            roles = _without(roles, numbered, left_out)
+            roles = _without_row_numbers(roles, profiles, left_out)
         roles = with_categories(table, roles)
         if impute or keep_missing:
-            numbers = [name for name in roles.features if name not in roles.categories]
-            medians = {n: float("nan") if keep_missing else profiles[n].median for n in numbers}
+            medians = {n: profiles[n].median for n in roles.features if n in profiles}
             empty = [name for name, median in medians.items() if isnan(median)]
             if empty and not keep_missing:
                 fact = f"no value of {empty[0]!r} in {table.name} is known"
                 raise TableError("missing", fact, f"leave it out, drop={empty!r}")
-            roles = replace(roles, fill=medians)
+            roles = replace(roles, fill=dict.fromkeys(medians, nan) if keep_missing else medians)
     roles = replace(roles, drop_missing=drop_missing, missing_group=missing_group)
     summing, kept = Summing(roles, as_text=True, folds=folds), list[Block]()
     for block in blocks_of(table, roles, partial(progress, "reading")):
         named = summing.add(block)
-        _refuse_many(roles, summing.sizes)
+        if len(summing.sizes) > _MOST_GROUPS:
+            fact = f"{' & '.join(roles.groups)!r} holds more than {_MOST_GROUPS} groups, such as "
+            fact += first_names(sorted(summing.sizes)[:6])
+            advice = "make bands of numbers in a query, SELECT *, floor(age / 10) * 10 AS band, "
+            advice += "join groups with CASE WHEN ... END, or choose another column"
+            raise TableError("many_groups", fact, advice)
         rows_up_to -= 8 * named.rows.n_rows * named.rows.n_features
         if rows_up_to >= 0:
             kept.append(named)
@@ -489,18 +488,6 @@ def model_roles(table: Table, fitted: Roles, groups: Names = (), keep: Names = (
     roles = replace(fitted, groups=list_names(groups), keep=list_names(keep))
     refuse_text(table, roles.numbers)
     return roles
-
-
-def _refuse_many(roles: Roles, sizes: Counter[Any]) -> None:
-    if len(sizes) > _MOST_GROUPS:
-        name = " & ".join(roles.groups)
-        fact = f"{name!r} holds more than {_MOST_GROUPS} groups"
-        advice = (
-            "make bands of numbers in a query, for example SELECT *, floor(age / 10) * 10 AS band, "
-            "or join groups with CASE WHEN ... END, or choose another column"
-        )
-        fact += f", such as {first_names(sorted(sizes)[:6])}"
-        raise TableError("many_groups", fact, advice, column=name)
 
 
 def _refuse_lost(table: Table, summing: Summing) -> None:

@@ -13,7 +13,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -59,6 +58,7 @@ _MISSING = (
 )  # fmt: skip
 _ODD = "fairpca-odd-value"  # marks our own errors among those of DuckDB
 _FILE = "fairpca_file"  # the column of the path that a row was read from
+ROW = "fairpca_row"  # the number of a row, in conditions
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
 
 
@@ -262,22 +262,23 @@ class Table:
     def place_of(self, condition: str) -> str:
         """The first row that meets a condition, as "line 7 of people.csv"; "" if it is unknown."""
         file = _FILE if self.files else "NULL"
-        rows = f"SELECT row_number() OVER () AS n, ({condition}) AS met, {file} AS file"
-        with suppress(TableError):
-            for path, row in self._rows(
-                lambda: (
-                    f"SELECT file, min(n) FILTER (met) - min(n) + 1 FROM ({rows} FROM "
-                    f"{self._source}) GROUP BY file HAVING bool_or(met) ORDER BY min(n) LIMIT 1"
-                )
-            ):
-                names = {str(file.path): file.name for file in self.files}
-                unit, first = ("line", self._reading.header) if self.is_text else ("row", 0)
-                return f"{unit} {row + first} of {names.get(path, self.name)}"
+        found = self._rows(
+            lambda: (
+                f"SELECT {file}, min({ROW}) FILTER ({condition}) - min({ROW}) + 1 FROM "
+                f"(SELECT row_number() OVER () AS {ROW}, * FROM {self._source}) "
+                f"GROUP BY {file} HAVING bool_or({condition}) ORDER BY min({ROW})"
+            )
+        )
+        names = {str(file.path): file.name for file in self.files}
+        unit, first = ("line", self._reading.header) if self.is_text else ("row", 0)
+        for path, row in found:
+            return f"{unit} {row + first} of {names.get(path, self.name)}"
         return ""
 
     def odd_value(self, name: str, value: str) -> TableError:
         """The error for a text among numbers."""
-        place = self.place_of(f"{self.columns[name].raw} = {quoted(value)}") or self.name
+        value = value.strip()
+        place = self.place_of(f"trim({self.columns[name].raw}) = {quoted(value)}") or self.name
         fact = f"{place} has {value!r} in column {name!r}, which otherwise holds numbers"
         advice = (
             "correct the value (or leave out the line, if it holds names), say that it stands for "
@@ -402,11 +403,11 @@ class Table:
             fact = f"{mine} reads from the network or needs an extension ({said.splitlines()[0]})"
             advice = "fairpca loads no extensions; download the data first"
             return TableError("query", fact, advice)
-        if found := re.search(r"Could not convert string '(.*?)'", said):
-            fact = f"{mine} holds {found[1]!r} in a column that otherwise holds numbers"
-            return TableError("odd_value", fact, "correct it, or leave out the column")
         if not self.files:
             return TableError("query", said.strip().rstrip("."), "correct the query")
+        if found := re.search(r"[cC]onvert string '(.*?)'", said):
+            fact = f"{mine} holds {found[1]!r} in a column that otherwise holds numbers"
+            return TableError("odd_value", fact, "correct it, or leave out the column")
         return damaged(mine, said.split("\n")[0])
 
 
@@ -424,12 +425,12 @@ def _connect(database: Path | None, folder: str) -> Any:
         connection = duckdb.connect(path, read_only=database is not None, config=config)
     except duckdb.Error as error:
         raise damaged(path, str(error).split("\n")[0]) from error
-    # Names in a query are never Python variables, and a query cannot change these settings.
-    for setting in ("python_enable_replacements=false", "enable_progress_bar=true",
-                    "enable_progress_bar_print=false",
-                    # The statistics of Parquet files leave NaN out, so DuckDB may not see it.
-                    "disabled_optimizers='statistics_propagation'",):  # fmt: skip
-        connection.execute(f"SET {setting}")
+    # Names in a query are never Python variables. The statistics of Parquet files leave NaN out,
+    # so that DuckDB may not see it if it uses them.
+    connection.execute(
+        "SET python_enable_replacements=false; SET disabled_optimizers='statistics_propagation'; "
+        "SET enable_progress_bar=true; SET enable_progress_bar_print=false"
+    )
     return connection
 
 
@@ -483,9 +484,6 @@ def _define_arrow(table: Table) -> None:
     )
     index = (schemas[0].pandas_metadata or {}).get("index_columns", ())
     table._define("arrow_rows", names, index)
-
-
-# -- text ------------------------------------------------------------------------------------------
 
 
 def _define_text(table: Table) -> None:
@@ -555,30 +553,38 @@ def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
 
 def _define_text_column(table: Table, name: str, j: int, head: Any, decimal: str) -> None:
     """Tell from the first rows whether a column of text holds numbers."""
-    raw, pattern, kind, odd, mixed = f"c{j}", _numeral(decimal), "number", "", False
-    other, mark = (",", "") if decimal == "." else (".", "")
-    cleaned = f"replace({raw}, '{other}', '{mark}')"
-    cleaned = cleaned if decimal == "." else f"replace({cleaned}, ',', '.')"
-    number = (
-        f"WHEN regexp_full_match({raw}, {quoted(_padded(pattern))}) THEN CAST({cleaned} AS DOUBLE)"
-    )
+    raw, pattern, odd, mixed = f"c{j}", _numeral(decimal), "", False
+    kind: Kind = "number"
+    cleaned = f"replace({raw}, ',', '')"
+    if decimal == ",":
+        cleaned = f"replace(replace({raw}, '.', ''), ',', '.')"
+    number = f"WHEN {_matches(raw, pattern)} THEN TRY_CAST({cleaned} AS DOUBLE)"
     is_plain = decimal == "." and _is_plain(head)
     if head.null_count == len(head):
         kind = "empty"
-    elif not is_plain and _share(head, r"(?i)true|false") == 1:
-        number = (
-            f"WHEN lower(trim({raw})) = 'true' THEN 1.0 WHEN lower(trim({raw})) = 'false' THEN 0.0"
-        )
+    elif not is_plain and _share(head, "(?i)true|false") == 1:
+        flags = (("(?i)true", 1.0), ("(?i)false", 0.0))
+        number = " ".join(f"WHEN {_matches(raw, text)} THEN {flag}" for text, flag in flags)
     elif not is_plain and (share := _share(head, pattern)) < 1:
         numeral = pc.match_substring_regex(head, f"^({pattern})$")
         kind, odd, mixed = "text", head[pc.index(numeral, False).as_py()].as_py(), share >= _MOSTLY
-    missing = f"{raw} IS NULL OR {_is_one_of(raw, (*_MISSING, *table._reading.missing))}"
-    refused = f"error({quoted(f'{_ODD}|{j}|')} || {raw} || {quoted(f'|{_ODD}')})"
-    careful = table._unless_missing(f"CASE {number} WHEN {missing} THEN NULL ELSE {refused} END")
-    fast = table._unless_missing(f"CAST({raw} AS DOUBLE)") if is_plain else careful
-    table._numbers.append((fast, careful))
-    label = f"CASE WHEN {_is_one_of(raw, _MISSING)} THEN NULL ELSE {raw} END"
+    usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._reading.missing))
+    missing = f"{raw} IS NULL OR {_matches(raw, f'{usual}|{own}')}"
+    refused = f"error('{_ODD}|{j}|' || {raw} || '|{_ODD}')"
+    careful = f"coalesce(CASE {number} END, CASE WHEN {missing} THEN NULL ELSE {refused} END)"
+    fast = f"CAST({raw} AS DOUBLE)" if is_plain else careful
+    table._numbers.append((table._unless_missing(fast), table._unless_missing(careful)))
+    label = f"CASE WHEN {_matches(raw, usual)} THEN NULL ELSE {raw} END"
     table.columns[name] = Column(name, kind, raw, f"n{j}", label, bool(name), odd, mixed)
+
+
+def _matches(raw: str, pattern: str) -> str:
+    """SQL: whether a text, without blanks around it, matches a pattern.
+
+    A list in place of a pattern would become a join, with megabytes for every column.
+    """
+    padded = rf"\s*({pattern})\s*"
+    return f"regexp_full_match({raw}, {quoted(padded)})"
 
 
 def _is_plain(column: Any) -> bool:
@@ -600,18 +606,6 @@ def _numeral(decimal: str) -> str:
 def _share(column: Any, pattern: str) -> float:
     """Which share of the known texts matches a pattern."""
     return float(pc.mean(pc.match_substring_regex(column, f"^({pattern})$")).as_py() or 0.0)
-
-
-def _is_one_of(raw: str, texts: Iterable[str]) -> str:
-    """SQL: a pattern, because DuckDB makes a join of a list, with megabytes for every column."""
-    return f"regexp_full_match({raw}, {quoted(_padded('|'.join(map(re.escape, texts))))})"
-
-
-def _padded(pattern: str) -> str:
-    return rf"\s*({pattern})\s*"
-
-
-# -- SQL -------------------------------------------------------------------------------------------
 
 
 def quoted(text: str) -> str:
