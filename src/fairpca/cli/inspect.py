@@ -52,7 +52,7 @@ def _figures(projection: FairProjection, fitted: Any) -> dict[str, Any]:
         "status": projection.status_,
         "duality_gap": projection.duality_gap_,
         **held_out,
-        "columns": list(fitted.columns),
+        "columns": list(fitted.features),
         "categories": {name: list(values) for name, values in fitted.categories.items()},
         "group": list(fitted.groups),
     }
