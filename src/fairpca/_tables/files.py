@@ -280,11 +280,16 @@ def schemas_of(files: Sequence[TableFile]) -> list[Any]:
     A dictionary counts as its values, which is what other files and DuckDB can use.
     """
     schemas: list[Any] = []
+    usual = None
     for file in files:
         try:
             with pa.OSFile(str(file.path)) as source:
                 is_parquet = file.format == "parquet"
                 schema = pq.read_schema(source) if is_parquet else _open_arrow(source).schema
+            if schemas and schema.equals(usual):
+                schemas.append(schemas[0])
+                continue
+            usual = schema if usual is None else usual
             fields = [(f.name, f.type) for f in schema]
             has_index = schema.pandas_metadata is not None
         except (*_DAMAGE, UnicodeDecodeError, ValueError) as error:

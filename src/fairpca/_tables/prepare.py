@@ -254,7 +254,8 @@ class Summing:
         self.filled.update({name: int(gap.sum()) for name, gap in block.filled.items()})
         for gap in block.filled.values():
             self.filled_in.update(_counts(groups.codes[gap], labels))
-        self.dropped.update(_counts(block.codes[~block.complete], labels))
+        if not block.complete.all():
+            self.dropped.update(_counts(block.codes[~block.complete], labels))
         self.sizes.update(_counts(groups.codes, labels))
         folds = None if self._folds is None else self._fold_of(block, labels)
         known = all(map(isfinite, self.roles.fill.values()))

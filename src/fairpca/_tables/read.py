@@ -458,7 +458,8 @@ def _define_parquet(table: Table) -> None:
     schemas = schemas_of(table.files)
     first = schemas[0]
     # DuckDB would take the types of the first file for all, and round fractions to whole numbers.
-    differ = any(schema.field(f.name).type != f.type for schema in schemas[1:] for f in first)
+    others = [schema for schema in schemas if schema is not first]
+    differ = any(schema.field(f.name).type != f.type for schema in others for f in first)
     source = (
         f"read_parquet({_texts(str(file.path) for file in table.files)}, "
         f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
