@@ -139,8 +139,8 @@ def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[
     parts: list[list[Array]] = [[np.empty(0)] * len(names)]
     step, n_rows, limit = 1, 0, None if whole else _HEAD_ROWS
     sql = [table.columns[name].number for name in names]
-    for batch in table.batches(sql, rows=1 << 16, limit=limit) if names else ():
-        parts.append([floats_of(column)[-n_rows % step :: step] for column in batch.columns])
+    for batch in table.batches(sql, rows=1 << 13, limit=limit) if names else ():
+        parts.append([floats_of(c)[-n_rows % step :: step].copy() for c in batch.columns])
         n_rows += batch.num_rows
         if n_rows // step * len(names) > _PROFILED:
             parts = [[np.concatenate(column)[::2] for column in zip(*parts, strict=True)]]
