@@ -131,7 +131,7 @@ def fit_command(
 
         model = estimator_of(choice)
         folds = FoldRule(choice.cv, choice.seed) if hasattr(model, "cv") else None
-        how = {"rows_up_to": 0, "folds": folds, "profile": "head"}
+        how = {"rows_up_to": 0, "folds": folds, "whole": False}
         with tables.prepared_table(request, show, **how) as prepared, noted() as caught:
             show("fitting")
             model.fit_moments(prepared.moments)
@@ -181,7 +181,7 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     names = ["n_components", "groups", "group_sizes", *errors, "status", "duality_gap", *held_out]
     figures = {name: getattr(projection, f"{name}_", None) for name in names}
     found = {name: value for name, value in figures.items() if value is not None}
-    known = {"columns": fitted.columns, "categories": fitted.categories, "group": fitted.groups}
+    known = {"columns": fitted.features, "categories": fitted.categories, "group": fitted.groups}
     own = {
         "model": repr(projection),
         "standardized": projection.standardize,

@@ -88,7 +88,7 @@ def judge(
             found = with_group_columns(audit(X, groups, model, **options, progress=show), names)
         elif prepared.streamed:
             raise ValueError(
-                f"{prepared.source} is too large to keep in memory, which the audit of a model "
+                f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
                 "needs; take a sample of the rows with a query."
             )
         else:
@@ -161,7 +161,7 @@ def _origin(
         plain = replace(request.choice, cv=0, constraint=None, criterion=None, alpha=None)
         plain = replace(plain, max_disparity=None, max_error_increase=None)
         step = f"{shlex.join([*start, *words(plain)])} --max-error-increase {{step}} {end}"
-    source = prepared.source
+    source = prepared.table.name
     if not request.data:
         source = "check-up data (NHANES 2017–2018)"
     elif not is_query(request.data[0]):  # a page may be passed on: it names no folders

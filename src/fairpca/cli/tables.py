@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairpca._audit.record import LeftOut
     from fairpca._estimators.base import FairProjection
     from fairpca._progress import Progress
-    from fairpca._tables.column_roles import FittedColumns, Roles
+    from fairpca._tables.column_roles import Roles
     from fairpca._tables.prepare import Prepared, Record
     from fairpca._tables.read import Table
 
@@ -137,10 +137,10 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
     write_model(ModelPipeline.of(model, fill=fill), path, extra)
 
 
-def load(path: str) -> tuple[Any, FittedColumns]:
+def load(path: str) -> tuple[Any, Roles]:
     """A model, and what it knows of its columns."""
     from fairpca._models.safetensors import ModelPipeline, load_model, read_extra
-    from fairpca._tables.column_roles import FittedColumns, Roles
+    from fairpca._tables.column_roles import Roles
 
     model, extra = load_model(path), read_extra(path)
     names = extra.get("columns", getattr(model, "feature_names_in_", None))
@@ -152,7 +152,7 @@ def load(path: str) -> tuple[Any, FittedColumns]:
         medians = dict(zip(features, model[0].statistics_.tolist(), strict=False))
         fill = {name: medians[name] for name in columns if name in medians}
     groups = tuple(extra.get("group") or ())
-    return model, FittedColumns(columns, categories, fill, groups, path)
+    return model, Roles(columns, groups, categories=categories, fill=fill)
 
 
 def saved_projection(model: Any) -> FairProjection:
@@ -173,8 +173,7 @@ def left_out(record: Record) -> list[LeftOut]:
         if reason in _NOT_USED
     ]
     rows = [LeftOut("rows", "", record.n_dropped, "missing values")] if record.n_dropped else []
-    lost = [LeftOut("group", g, 0, "all its rows have missing values") for g in record.lost_groups]
-    return [*columns, *rows, *lost]
+    return [*columns, *rows]
 
 
 def notes_on(record: Record) -> list[str]:
