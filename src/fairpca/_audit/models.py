@@ -36,7 +36,7 @@ from fairpca._cv.held_out import HeldOut
 from fairpca._estimators.base import FairProjection
 from fairpca._input.folds import FoldRule
 from fairpca._typing import Array
-from fairpca.metrics.projection import projection_of, seen_by_projection
+from fairpca.metrics.reconstruction import projection_of, seen_by_projection
 
 _FOLDS = 10  # of plain PCA, beside the model
 _UNITS = 5 * _FOLDS  # parts of the rows, for the intervals of the model

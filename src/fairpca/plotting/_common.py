@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.group_moments import GroupMoments
-from fairpca.metrics.projection import projection_of, refuse_unfitted, steps_to_projection
+from fairpca.metrics.reconstruction import projection_of, refuse_unfitted, steps_to_projection
 
 # Groups are told apart with any colour vision (Okabe and Ito), and in grey by the markers.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")

@@ -12,7 +12,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
 from fairpca._input.labels import encode_groups
 from fairpca._typing import Array
-from fairpca.metrics.projection import refuse_unfitted, steps_to_projection
+from fairpca.metrics.reconstruction import refuse_unfitted, steps_to_projection
 from fairpca.plotting._common import axes_for, drawn_projection, escaped, moments_compared, style_of
 
 
