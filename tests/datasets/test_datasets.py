@@ -179,9 +179,10 @@ def test_two_groups_refuses_sizes(n_samples):
         datasets.make_two_groups(n_samples)
 
 
-def test_two_groups_refuses_one_feature():
-    with pytest.raises(ValueError, match="n_features=1 is below 2"):
-        datasets.make_two_groups(n_features=1)
+@pytest.mark.parametrize("n_features", [1, 2.5])
+def test_two_groups_refuses_numbers_of_features(n_features):
+    with pytest.raises(ValueError, match=f"n_features={n_features}: pass an integer of at least 2"):
+        datasets.make_two_groups(n_features=n_features)
 
 
 def test_lsac_refuses_an_unknown_treatment_of_other():

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
+from fairpca._input.checks import check_integer
 from fairpca._typing import Array
 
 _FOLDER = Path(__file__).parent
@@ -155,8 +156,7 @@ def make_two_groups(
             f"n_samples={n_samples!r} is not a pair of positive numbers: pass the rows of the "
             "majority and of the minority, for example n_samples=(250, 50)."
         )
-    if n_features < 2:
-        raise ValueError(f"n_features={n_features!r} is below 2: pass n_features=2 or more.")
+    check_integer("n_features", n_features, 2)
     rng = check_random_state(random_state)
     blocks = []
     for n, degrees, distance in zip(sizes, (20.0, 95.0), (0.0, shift), strict=True):

@@ -159,7 +159,8 @@ def _checked_file(name: str, data_home: PathLike | None) -> Path:
             return path
         raise ValueError(
             f"{path} is not the file the paper used: its sha256 is {actual}, expected "
-            f"{SHA256[name]}. Delete it and call the loader again."
+            f"{SHA256[name]}. It was altered or only partly copied. Delete it and call the loader "
+            "again."
         )
     by_hand = (
         f"Put {name} into {folder}, or into a folder of your choice named by the environment "
@@ -169,7 +170,8 @@ def _checked_file(name: str, data_home: PathLike | None) -> Path:
         raise FileNotFoundError(
             f"{name} is not at hand. Its source publishes 13232 text images, not this archive: get "
             "the folder data/images of https://github.com/mhli971/Fair-PCA and pack it, in a "
-            f"checkout of fairpca, with python -m reproduction.pack_lfw data/images . {by_hand}"
+            "checkout of fairpca, with python -m reproduction.pack_lfw Fair-PCA/data/images "
+            f"{folder}. {by_hand}"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -170,9 +170,9 @@ class DisparityScorer:
         """Score a fitted estimator on these rows."""
         if sensitive_features is None:
             raise ValueError(
-                "sensitive_features is missing: sklearn.set_config(enable_metadata_routing=True), "
-                "then call cross_validate(..., params={'sensitive_features': groups}) or "
-                "search.fit(X, sensitive_features=groups), with one group label per row."
+                "sensitive_features is missing: after "
+                "sklearn.set_config(enable_metadata_routing=True), pass cross_validate(..., params="
+                "{'sensitive_features': groups}) or search.fit(X, sensitive_features=groups)."
             )
         given = estimator, X, sensitive_features
         shares = group_reconstruction_errors(*given, sample_weight=sample_weight, normalize=True)

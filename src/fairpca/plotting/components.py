@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
 from fairpca._input.labels import encode_groups
+from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
 from fairpca.metrics.reconstruction import refuse_unfitted, steps_to_projection
 from fairpca.plotting._common import axes_for, drawn_projection, escaped, settled, style_of
@@ -52,7 +53,7 @@ class ScoresDisplay:
         At most ``max_rows`` random rows of each group are drawn, small groups above large ones.
         """
         r = self.scores.shape[1]
-        if not {*components} <= {*range(r)}:
+        if len(components) != 2 or not {*components} <= {*range(r)}:
             raise ValueError(
                 f"components={components} but the projection has {r}; pass two of 0 to {r - 1}, "
                 "or fit more components."
@@ -110,7 +111,8 @@ class LoadingsDisplay:
         loadings = {"fair PCA" if fair else "PCA": projection.components_}
         if fair and hasattr(projection, "moments_"):
             pca = FairPCA(projection.n_components_, alpha=1.0)
-            loadings["PCA"] = pca.fit_moments(settled(projection).moments).components_
+            moments = cast(GroupMoments, settled(projection).moments)
+            loadings["PCA"] = pca.fit_moments(moments).components_
         if feature_names is None:
             usual = [f"x{j}" for j in range(projection.n_features_in_)]
             feature_names = getattr(projection, "feature_names_in_", usual)
