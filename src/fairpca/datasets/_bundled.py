@@ -107,6 +107,11 @@ def load_rand_health(*, prepare: bool = True) -> Bunch:
     prepare : bool, default=True
         Standardise the columns (standard deviation with n - 1).
 
+    Returns
+    -------
+    sklearn.utils.Bunch
+        ``data`` (5827 x 14), ``sensitive_features`` ("black", "others").
+
     Examples
     --------
     >>> from fairpca.datasets import load_rand_health

@@ -72,7 +72,7 @@ def probe_groups(
     confidence: float = 0.95,
     random_state: Any = None,
 ) -> list[Probe]:
-    """Guess the group of each row from its scores, by cross-fitted classifiers.
+    """Guess the group of each row from its scores: a :class:`Probe` for each kind of classifier.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from fairpca.exceptions import warn
 
 
 def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
-    """Squared reconstruction error of each row.
+    """Array with the squared reconstruction error of each row.
 
     Parameters
     ----------
@@ -63,14 +63,14 @@ def group_reconstruction_errors(
     sample_weight: Any = None,
     normalize: bool = False,
 ) -> dict[Any, float]:
-    """Average squared reconstruction error ``R_g`` of each group, in sorted order of the labels.
+    """Dictionary with the average squared reconstruction error ``R_g`` of each group, by label.
 
     Parameters
     ----------
     estimator, X
         As for :func:`row_reconstruction_errors`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        The group of each row, any number of groups; several columns are crossed.
+        The group of each row; several columns are crossed. The labels are the keys, sorted.
     sample_weight : array-like of shape (n_samples,), optional
     normalize : bool, default=False
         Divide each group's error by the group's average squared distance from ``mean_``, which is

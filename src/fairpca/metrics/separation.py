@@ -45,7 +45,7 @@ def group_separation(
 ) -> Separation:
     """How far apart the groups' scores are, by their means and the covariance within groups.
 
-    Scores are those of the projection; what a pipeline does after it does not count.
+    Returns a :class:`Separation` of the projection's scores; later steps of pipelines do not count.
 
     Parameters
     ----------
