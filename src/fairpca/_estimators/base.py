@@ -325,6 +325,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             self.groups_, self.group_sizes_ = known.groups, known.counts
             self.small_groups_ = settled.small
             self._set_result(settled, result)
+        except Warning:  # an error by the user's filter; the result stands
+            raise
         except BaseException:  # an interrupt leaves the estimator as it was
             self.__dict__.clear()
             self.__dict__.update(before)
