@@ -27,11 +27,7 @@ from fairpca._audit.record import ModelAudit, Provenance
 from fairpca._audit.verdict import Thresholds, decide
 from fairpca._input.folds import FoldRule
 from fairpca._typing import Array
-<<<<<<< HEAD
-from fairpca.metrics.projection import flattened, projection_of, seen_by_projection
-=======
-from fairpca.metrics.reconstruction import projection_of, seen_by_projection
->>>>>>> metrics2
+from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_projection
 
 _FOLDS = 10  # of plain PCA, beside the model
 _SAME = 1e-8  # of the variance of the scores: other rows differ by more
