@@ -17,7 +17,7 @@ from benchmarks._harness import DOCS, Timing, extra_memory, race, row, run_cases
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, tradeoff_path
 from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
-from fairpca._solvers.eigenspaces.choose import spaces_of
+from fairpca._solvers import spaces_of
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca.datasets import load_lfw
 

@@ -19,8 +19,8 @@ X, age = people.data, people.sensitive_features
 pipeline = make_pipeline(StandardScaler(), PCA(5))
 
 # %%
-# :func:`fairpca.audit` takes the pipeline as it is, not fitted yet. It fits it without each tenth
-# of the people and judges those, and tries ``FairPCACV`` in the place of ``PCA``.
+# :func:`fairpca.audit` takes the pipeline before it is fitted. It judges it by cross-validation
+# with ten folds, and tries ``FairPCACV`` in the place of ``PCA``.
 
 result = audit(X, age, pipeline)
 print(result)
@@ -44,7 +44,7 @@ ChangesDisplay.from_audit(result)
 plt.show()
 
 # %%
-# A PCA that is in use already is judged as it is, on rows that it need not have seen.
+# A PCA that is already in use is judged as it is, here on rows that it has not seen.
 
 fitted = pipeline.fit(X[::2])
 print(audit_model(fitted, X[1::2], age[1::2]))

@@ -28,17 +28,17 @@ print(f"error    {blind.pca_reconstruction_error_:.3f} -> {blind.reconstruction_
 print(f"certified to {blind.duality_gap_:.1e}")
 
 # %%
-# A budget for the gap goes part of the way. Each point is the projection of least error for its
+# With a budget, part of the gap stays. Each point is the projection with the least error for its
 # gap.
 
 budgets = blind.pca_mean_gap_ * np.linspace(1, 0, 21)
 path = [BlindPCA(r, max_mean_gap=gap).fit_moments(blind.moments_) for gap in budgets]
 
 # %%
-# Equal means are not the same as equal distributions. On people not fitted to, a logistic
-# regression cannot tell the groups apart any more, but boosted trees can: the spread of the scores
-# differs. Leaving out the directions in which the covariances differ most takes some of that away,
-# at a price. A probe is a lower bound: another one may see more.
+# Equal means are not equal distributions. On the test set, a logistic regression can no longer tell
+# the groups apart, but boosted trees can, because the spread of the scores differs. Leaving out the
+# directions in which the covariances differ most takes some of that away, at a price. A probe is a
+# lower bound: another one may see more.
 
 variants = {
     "PCA": path[0],

@@ -33,9 +33,9 @@ for model in (half, cheap):
     print(f"{model.status_}: disparity {model.disparity_:.3f} at {cost:.2%}")
 
 # %%
-# The frontier, with the cheap choice on it. With one component the way to parity is longer: beyond
-# the point where ``FairPCA(1)`` ends, *both* groups get worse, only so that they differ less. That
-# part is levelling down.
+# The frontier, with the cheap choice on it. With one component it has a second part: beyond the
+# point where ``FairPCA(1)`` ends, *both* groups get worse, only so that they differ less. That part
+# is levelling down.
 
 _, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 TradeoffDisplay.from_estimator(cheap, ax=axes[0])
@@ -46,9 +46,9 @@ axes[1].set_title("1 component")
 plt.show()
 
 # %%
-# The frontier above is that of the rows fitted. With ``cv``, every point is also judged by people
-# who were held out. The lines are the changes of the groups' errors against PCA, the bands their
-# 95 % intervals. ``FairPCACV`` makes its choice by such errors.
+# The frontier above is about the training rows. With ``cv``, every point is also judged by
+# cross-validation. The lines are the changes of the groups' held-out errors against PCA, the bands
+# their 95 % intervals. ``FairPCACV`` makes its choice by such errors.
 
 judged = tradeoff_path(X, age, n_components=5, n_points=12, cv=10, standardize=True)
 new = judged.held_out
@@ -60,7 +60,7 @@ for g, group in enumerate(judged.groups):
     ax.plot(judged.disparity, new.changes[:, g] / before, label=group)
 ax.axhline(0, color="black", linewidth=1)
 ax.invert_xaxis()
-ax.set(xlabel="disparity on the rows fitted, from PCA to parity")
-ax.set(ylabel="change for people held out, in %")
+ax.set(xlabel="disparity on the training rows, from PCA to parity")
+ax.set(ylabel="change of the held-out error, in %")
 ax.legend()
 plt.show()

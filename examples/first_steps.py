@@ -31,8 +31,8 @@ for group in fair.groups_:
 
 # %%
 # Why: after 75 the two blood pressures come apart. PCA, made for the majority, ties them together.
-# The picture shows which measurements are lost, for people of 75 and older whom neither projection
-# has seen, in units of the squared standard deviation of each measurement.
+# The picture shows which measurements are lost, for people of 75 and older in the test set, in
+# units of the squared standard deviation of each measurement.
 
 older = X_new[age_new == "75 and older"]
 _, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
@@ -42,7 +42,7 @@ for shift, (name, model) in enumerate({"PCA": pca, "fair version": fair}.items()
     lost = (((older - rebuilt) / pca.scale_) ** 2).mean(axis=0)
     ax.bar(places + 0.4 * shift, lost, width=0.38, label=name)
 ax.set_xticks(places + 0.2, people.feature_names, rotation=45, ha="right")
-ax.set(ylabel="squared error", title="People of 75 and older, not used to build it")
+ax.set(ylabel="squared error", title="People of 75 and older, test set")
 ax.legend()
 plt.show()
 
@@ -56,7 +56,7 @@ errors = [
 print(f"{np.mean(errors[1] < errors[0]):.0%} of the people of 75 and older are described better")
 
 # %%
-# The same for other numbers of components, so that nobody has to trust one of them.
+# The same for other numbers of components. :doc:`new_people` repeats this with many splits.
 
 for r in (3, 4, 5, 6):
     model = FairPCACV(r, standardize=True).fit(X, sensitive_features=age)
@@ -67,6 +67,7 @@ for r in (3, 4, 5, 6):
     print(f"{r} components: " + ", ".join(changes))
 
 # %%
-# What to keep in mind: this table was chosen among many because the effect is clear in it. It is
-# weaker at 65 and older, absent between women and men, and in another cohort (Framingham) PCA's
-# harm is the same but the gain is at most 2 %. The survey's weights are not used.
+# What to keep in mind: this table was chosen, among some 350 variants, because the effect is clear
+# in it. It is weaker at 65 and older and absent between women and men. In another cohort
+# (Framingham) PCA harms the old too, but the gain is at most 2 %. The survey's weights are not
+# used.

@@ -35,15 +35,15 @@ GroupScreeDisplay.from_estimator(fair)
 plt.show()
 
 # %%
-# The errors of each group at every number. Where the lines of a group leave each other, fairness
-# changes much for it.
+# The errors of each group for every number of components, under PCA and under fair PCA. Where the
+# two lines of a group are far apart, fairness changes much for it.
 
 GroupErrorDisplay.from_estimator(fair)
 plt.show()
 
 # %%
-# For people not used to build it: what fairness changes for each group, in percent of its error
-# under PCA. Look at several numbers of components before you believe one of them.
+# What fairness changes for each group on held-out rows, in percent of its error under PCA. Look at
+# several numbers of components before you believe one of them.
 
 print("components" + "".join(f"{group:>16}" for group in fair.groups_))
 for r in range(2, 8):

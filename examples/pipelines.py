@@ -34,7 +34,7 @@ pipeline.predict(X[:3])  # needs no groups
 # %%
 # With routing, ``sensitive_features`` also passes through searches, and to
 # ``disparity_scorer``. This search asks how many components suit the prediction best, and what
-# fairness costs and gives on the folds held out. ``alpha=1`` is plain PCA.
+# fairness costs and gives on the held-out folds. ``alpha=1`` is plain PCA.
 
 with sklearn.config_context(enable_metadata_routing=True):
     search = GridSearchCV(

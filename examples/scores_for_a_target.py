@@ -4,7 +4,7 @@ Scores for a target
 
 ``FairPLS`` looks for components that serve a target, without those that tell the groups apart. It
 goes before any classifier, in a pipeline. This example compares what a classifier makes of them
-with what it makes of PCA's scores and of all features, on people not fitted to.
+with what it makes of PCA's scores and of all features, on held-out rows.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,8 @@ print(f"mean gap {pls.pls_mean_gap_:.3f} -> {pls.mean_gap_:.1e}")
 print(f"share of the target explained {pls.pls_target_r2_:.3f} -> {pls.target_r2_:.3f}")
 
 # %%
-# An estimator that is not fitted yet is fitted to the training rows of each fold, so all rates
-# below are about people not fitted to.
+# An estimator that is not fitted yet is cross-validated, so all rates below are about held-out
+# rows.
 
 notions = [None, "demographic_parity", "equalized_odds"]
 results = {
@@ -52,8 +52,8 @@ for name, outcome in named.items():
 
 # %%
 # The gaps with their intervals. Hiding the means narrows the gap of the selection rates; hiding
-# them among people of the same outcome narrows the gaps of the error rates. Their ``data``
-# are the predictions, for example for ``fairlearn.metrics.MetricFrame``.
+# them among people of the same outcome narrows the gaps of the error rates. ``data`` of an outcome
+# holds the predictions, for example for ``fairlearn.metrics.MetricFrame``.
 
 _, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained", sharey=True)
 places = np.arange(len(named))

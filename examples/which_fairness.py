@@ -4,7 +4,7 @@ Which fairness do you mean?
 
 Six projections of the same people, each fair in its own sense, and measured in every sense: who is
 described how well, what the scores tell about the group, and what a classifier makes of them. All
-figures are about people not fitted to.
+figures are about test sets.
 """
 
 import matplotlib.pyplot as plt
@@ -53,8 +53,8 @@ columns = [
 
 # %%
 # Every method is fitted to a random half of the people, and so is the classifier on its scores.
-# Everything is measured on the other half. Probes are trained there too, by cross-fitting: on the
-# half fitted to, means that were made equal would give them nothing to learn.
+# Everything is measured on the other half, the test set. Probes are cross-validated there: on the
+# training half, means that were made equal would give them nothing to learn.
 
 
 def measure(method, half, rest):

@@ -53,7 +53,10 @@ def test_names_are_in_the_code(page):
     assert names - words == set()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/getting_started.rst", "docs/fairness.rst"])
+RUN = ["getting_started", "fairness", "held_out", "more_groups"]
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.rst" for name in RUN)])
 def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = ROOT / page
@@ -68,6 +71,30 @@ def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
                 exec(text, known)
             printed = stream.getvalue()
     assert compared
+
+
+@pytest.mark.filterwarnings("ignore:.*look like row numbers or ids")
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, inside dask
+def test_code_of_large_data_runs(tmp_path, monkeypatch):
+    """With a folder as the page has it; Spark has tests of its own."""
+    pytest.importorskip("dask.dataframe")
+    duckdb, people = pytest.importorskip("duckdb"), load_checkup()
+    columns = dict(zip(people.feature_names, people.data.T, strict=True))
+    columns |= {"sex": people.sex, "id": np.arange(len(people.data))}
+    frame = pytest.importorskip("pandas").DataFrame(columns)
+    frame["year"] = 2023 + frame["id"] % 2
+    (tmp_path / "people").mkdir()
+    duckdb.sql("FROM frame").write_parquet(str(tmp_path / "people" / "a.parquet"))
+    monkeypatch.chdir(tmp_path)
+    text, known = (ROOT / "docs" / "large_data.rst").read_text(encoding="utf-8"), {}
+    blocks = [
+        textwrap.dedent(code) for kind, code in CODE[".rst"].findall(text) if kind == "python"
+    ]
+    for code in blocks:
+        if "spark" not in code:
+            exec(code, known)
+    assert (tmp_path / "scores.parquet").exists()
+    assert len(known["scores"].compute()) == len(people.data)
 
 
 def table(name, *key):

@@ -36,7 +36,7 @@ def _run_price(rows: Bunch, progress: Progress) -> tuple[list[Figure], list[Clai
         agreement(figures, "Largest loss after ten rounds of multiplicative weights.", "TCRED"),
         Claim(
             "TCRED",
-            "Ten rounds with eta = 1 reach the least largest loss.",
+            "Ten rounds with eta = 1, the setting of the authors' script, reach the least loss.",
             finding_of(len(excess) - n_short, len(excess)),
             f"They miss it at {n_short} of {len(excess)} ranks, by up to {max(excess):.0%}; the "
             "exact solver proves the least one at every rank.",

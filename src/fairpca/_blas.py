@@ -7,6 +7,7 @@ thread, and blocks are spread over Python threads instead.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -50,10 +51,32 @@ def single_threaded_blas() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _users -= 1
+            _users = max(_users - 1, 0)  # a fork may have started afresh
             if _users == 0:
-                for library, number in zip(_libraries(), _before, strict=True):
-                    library.set_num_threads(number)
+                _set_threads(_before)
+
+
+def _start_afresh_in_child() -> None:
+    """Forget the contexts of the threads that a fork leaves behind, and their limit."""
+    global _users
+    if _users:
+        _set_threads(_before)
+    _users = 0
+    _lock.release()
+
+
+# Nobody would ever release a lock that another thread held at the moment of a fork.
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(
+        before=_lock.acquire,
+        after_in_parent=_lock.release,
+        after_in_child=_start_afresh_in_child,
+    )
+
+
+def _set_threads(numbers: list[int]) -> None:
+    for library, number in zip(_libraries(), numbers, strict=True):
+        library.set_num_threads(number)
 
 
 def blas_threads() -> int:

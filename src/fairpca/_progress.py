@@ -1,4 +1,4 @@
-"""How long-running work reports its progress: it calls a function with what it is doing."""
+"""What may be shown to people: the progress of long work, and text that is safe to print."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ class Progress(Protocol):
 
 def silent(doing: str, fraction: float | None = None) -> None:
     """Ignore the progress."""
+
+
+def printable(text: object) -> str:
+    """The text without characters that move the cursor or change the direction of writing."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in str(text))

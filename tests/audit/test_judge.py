@@ -13,7 +13,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -254,8 +254,11 @@ def test_errors_are_those_of_pca_fitted_without_the_fold(standardize):
 
 
 @pytest.mark.parametrize("options", [{}, {"standardize": True, "cv": 5}, {"normalize": True}])
-def test_a_stop_chosen_by_folds_is_judged_by_the_choice_of_the_other_folds(options):
+@pytest.mark.parametrize("three", [False, True])
+def test_a_stop_chosen_by_folds_is_judged_by_the_choice_of_the_other_folds(options, three):
     X, groups = two_groups((300, 90))
+    if three:
+        groups = np.where((groups == "many") & (X[:, 0] > 1), "more", groups)
     fitted = FairPCACV(2, **options).fit(X, sensitive_features=groups)
     result = audit(X, groups, FairPCACV(2, **options), **QUICK)
     reading = "share" if options.get("normalize") else "error"
@@ -264,6 +267,19 @@ def test_a_stop_chosen_by_folds_is_judged_by_the_choice_of_the_other_folds(optio
     assert np.transpose(found) == pytest.approx(np.array(both))
     assert result.provenance.n_folds == options.get("cv", 10)
     assert result.fit.status == fitted.status_
+
+
+def test_changes_reach_over_the_stop_that_all_folds_choose_together():
+    """The interval of the fixed stop, from moments of the same folds, lies within the audit's."""
+    X, groups = two_groups((150, 40), seed=2)
+    moments = GroupMoments.from_data(X, groups, folds=10)
+    fitted = FairPCACV(2).fit_moments(moments)
+    assert fitted.stop_ > 0
+    found = audit(moments, estimator=FairPCACV(2), **QUICK)
+    fixed = audit(moments, estimator=FairPCA(2, alpha=fitted.alpha_), **QUICK)
+    for row, other in zip(found.groups, fixed.groups, strict=True):
+        assert row.change.low <= other.change.low + 1e-9
+        assert row.change.high >= other.change.high - 1e-9
 
 
 def test_splitters_and_small_groups_with_a_stop_chosen_by_folds():
@@ -276,6 +292,11 @@ def test_splitters_and_small_groups_with_a_stop_chosen_by_folds():
     result = audit(X, groups, FairPCACV(2, cv=cv, **how | {"small_groups": "ignore"}), **QUICK)
     assert result.provenance.n_folds == 4
     assert [row.compared for row in result.groups] == [True, True, False]
+    numbers = np.where(np.arange(len(X)) % 4, np.arange(len(X)) % 4, -1)
+    some = audit(X, groups, FairPCACV(2, cv=PredefinedSplit(numbers), min_group_size=20,
+                                      small_groups="ignore"), **QUICK)  # fmt: skip
+    assert some.provenance.n_folds == 3
+    assert some.groups[0].n == result.groups[0].n  # rows that are never left out are fitted to
     usual = audit(X, groups, **QUICK)  # the default sets groups of fewer rows than folds aside
     assert not usual.group("tiny").compared
     assert usual.provenance.standardized
@@ -357,6 +378,15 @@ def test_rows_of_weight_zero_are_left_out_and_may_hold_anything():
     assert weighted.verdict.gap == pytest.approx(without.verdict.gap)
     assert weighted.left_out[0].n_rows == np.sum(~kept)
     assert weighted.provenance.weighted
+
+
+def test_a_group_of_weight_zero_is_left_out():
+    X, groups = two_groups((300, 90))
+    groups[:40], weights = "none", np.arange(len(X)) >= 40
+    weighted = audit(X, groups, FairPCA(2), sample_weight=weights.astype(float), **QUICK)
+    without = audit(X[40:], groups[40:], FairPCA(2), **QUICK)
+    assert [row.label for row in weighted.groups] == ["few", "many"]
+    assert weighted.verdict.gap == pytest.approx(without.verdict.gap)
 
 
 def test_fit_is_that_of_all_rows():

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from fairpca._audit.robust import better_off, deciding_columns, robust_figures
+from fairpca._audit.annex import deciding_columns
+from fairpca._audit.cross_fit import RowErrors
+from fairpca._audit.group_results import Setup, better_off, robust_figures
+from fairpca._audit.record import Provenance
 from fairpca._audit.verdict import Thresholds
 
 
@@ -16,10 +19,16 @@ def made(n=(80, 31, 200), seed=0):
     return rng.gamma(1.2, 1.0 + codes), codes
 
 
+def others(k):
+    """Every group is compared with all others."""
+    return ~np.eye(k, dtype=bool)
+
+
 def test_figures_are_their_definitions():
     errors, codes = made()
     judged = np.array([True, True, True])
-    for g, found in enumerate(robust_figures(errors, codes, np.ones(len(codes)), judged, None)):
+    weights = np.ones(len(codes))
+    for g, found in enumerate(robust_figures(errors, codes, weights, others(3), judged)):
         own, rest = errors[codes == g], errors[codes != g]
         assert found.median == pytest.approx(np.median(own))
         assert found.median_gap == pytest.approx(np.median(own) / np.median(rest) - 1)
@@ -29,17 +38,21 @@ def test_figures_are_their_definitions():
         kept = [
             np.sort(e)[: int(0.95 * len(e) + 1e-9)] for h in range(3) for e in [errors[codes == h]]
         ]
-        others = np.concatenate([kept[h] for h in range(3) if h != g])
-        assert found.trimmed_gaps[0.05] == pytest.approx(kept[g].mean() / others.mean() - 1)
+        rest = np.concatenate([kept[h] for h in range(3) if h != g])
+        assert found.trimmed_gaps[0.05] == pytest.approx(kept[g].mean() / rest.mean() - 1)
 
 
 def test_a_weight_of_two_is_a_row_that_stands_there_twice():
     errors, codes = made()
     weights = np.random.default_rng(1).integers(1, 4, len(codes))
     judged = np.array([True, False, True])
-    heavy = robust_figures(errors, codes, weights.astype(float), judged, None)
+    heavy = robust_figures(errors, codes, weights.astype(float), others(3), judged)
     twice = robust_figures(
-        np.repeat(errors, weights), np.repeat(codes, weights), np.ones(weights.sum()), judged, None
+        np.repeat(errors, weights),
+        np.repeat(codes, weights),
+        np.ones(weights.sum()),
+        others(3),
+        judged,
     )
     assert heavy[1] is twice[1] is None
     for one, other in zip(heavy[::2], twice[::2], strict=True):
@@ -50,8 +63,8 @@ def test_a_weight_of_two_is_a_row_that_stands_there_twice():
 
 def test_groups_can_be_compared_with_one_of_them():
     errors, codes = made()
-    judged, weights = np.ones(3, bool), np.ones(len(codes))
-    found = robust_figures(errors, codes, weights, judged, 2)
+    reference = np.tile([False, False, True], (3, 1))
+    found = robust_figures(errors, codes, np.ones(len(codes)), reference, ~reference[0])
     assert found[2] is None
     gap = np.median(errors[codes == 0]) / np.median(errors[codes == 2]) - 1
     assert found[0].median_gap == pytest.approx(gap)
@@ -60,12 +73,12 @@ def test_groups_can_be_compared_with_one_of_them():
 def test_clean_skewed_errors_stay_what_they_are():
     """A gap of gamma errors is no matter of few people, although few rows carry much of it."""
     errors, codes = made((400, 4000))
-    found = robust_figures(errors, codes, np.ones(len(codes)), np.ones(2, bool), None)[1]
+    found = robust_figures(errors, codes, np.ones(len(codes)), others(2), np.ones(2, bool))[1]
     for gap in (found.median_gap, *found.trimmed_gaps.values()):
         assert gap == pytest.approx(1.0, abs=0.25)
     one_row = errors.copy()
     one_row[np.flatnonzero(codes == 0)[0]] = 1e6
-    moved = robust_figures(one_row, codes, np.ones(len(codes)), np.ones(2, bool), None)[1]
+    moved = robust_figures(one_row, codes, np.ones(len(codes)), others(2), np.ones(2, bool))[1]
     assert moved.trimmed_gaps[0.01] == pytest.approx(found.trimmed_gaps[0.01], abs=0.05)
 
 
@@ -78,9 +91,24 @@ def test_share_of_people_better_off():
 
 
 def columns(X, errors, codes=None):
+    """The columns that are named, for two groups that take turns."""
     codes = np.arange(len(X)) % 2 if codes is None else codes
-    names, labels = [f"c{j}" for j in range(X.shape[1])], ["a", "b"]
-    return deciding_columns(X, names, errors, codes, labels, np.ones(2, bool), Thresholds())
+    names, n = [f"c{j}" for j in range(X.shape[1])], len(X)
+    origin = Provenance("", True, "", n, 1, names, [], False, False, 10, None, Thresholds(), 0)
+    rows = RowErrors(np.stack([errors, errors]), errors, codes, np.ones(n), np.arange(n))
+    return deciding_columns(X, names, rows, Setup(["a", "b"], np.bincount(codes), origin, False))
+
+
+def test_a_value_that_stands_for_something_missing_is_named():
+    """Like a logarithm of income that is 0 in 4 % of the rows of the smaller group."""
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(9, 1, size=(5000, 2)), (np.arange(5000) % 5 == 0).astype(int)
+    X[np.flatnonzero(codes)[:44], 1] = 0
+    (found,) = columns(X, np.ones(5000), codes)
+    assert (found.name, found.value, found.n_rows) == ("c1", 0.0, 44)
+    assert 0.25 < found.share_of_variance < 0.5
+    assert not found.decides
+    assert found.next_value == X[X[:, 1] > 0, 1].min()
 
 
 def test_one_value_that_decides_is_named():

@@ -22,7 +22,6 @@ def group(label, gap, change=0.0, *, n=500, share_gap=None, above=-0.2, half=0.0
         label,
         str(label),
         n,
-        0.5,
         judged,
         judged,
         figures,

@@ -129,7 +129,7 @@ def test_interrupt_while_rendering_leaves_nothing(people, tmp_path, number, monk
     def interrupted(*given, **named):
         signal.raise_signal(number)
 
-    monkeypatch.setattr("fairpca.report.rendering.render", interrupted)
+    monkeypatch.setattr("fairpca.report.render", interrupted)
     done = run("report", people / "gap.csv", *DATA, cwd=tmp_path, code=128 + number)
     check_interrupted(number, done.returncode, done.stderr, tmp_path)
 

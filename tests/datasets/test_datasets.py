@@ -179,9 +179,10 @@ def test_two_groups_refuses_sizes(n_samples):
         datasets.make_two_groups(n_samples)
 
 
-def test_two_groups_refuses_one_feature():
-    with pytest.raises(ValueError, match="n_features=1 is below 2"):
-        datasets.make_two_groups(n_features=1)
+@pytest.mark.parametrize("n_features", [1, 2.5])
+def test_two_groups_refuses_numbers_of_features(n_features):
+    with pytest.raises(ValueError, match=f"n_features={n_features}: pass an integer of at least 2"):
+        datasets.make_two_groups(n_features=n_features)
 
 
 def test_lsac_refuses_an_unknown_treatment_of_other():
@@ -244,11 +245,11 @@ def cache(monkeypatch, tmp_path):
 
 @pytest.fixture
 def table(monkeypatch):
-    """Put a made LSAC file into the table; returns the function that does it."""
+    """Expect a made LSAC file at an address; returns the function that does it."""
 
-    def put(url, text=LSAC_TEXT):
-        file = _paper.PaperFile("lsac.csv", hashlib.sha256(text.encode()).hexdigest(), url)
-        monkeypatch.setitem(_paper.FILES, "lsac", file)
+    def put(address, text=LSAC_TEXT):
+        monkeypatch.setattr(_paper, "AUTHORS", address)
+        monkeypatch.setitem(_paper.SHA256, "lsac.csv", hashlib.sha256(text.encode()).hexdigest())
 
     return put
 
@@ -258,7 +259,7 @@ def left_behind(folder):
 
 
 def test_download_then_cache(server, cache, table, capfd):
-    table(server.url + "lsac.csv")
+    table(server.url)
     first = datasets.load_lsac(prepare=False)
     assert first.data.shape == (4, 10)
     assert left_behind(cache) == ["lsac.csv"]
@@ -268,21 +269,21 @@ def test_download_then_cache(server, cache, table, capfd):
 
 
 def test_address_that_holds_nothing_is_named(server, cache, table):
-    table(server.url + "elsewhere.csv")
-    with pytest.raises(FileNotFoundError, match=r"elsewhere\.csv .*404"):
+    table(server.url + "elsewhere/")
+    with pytest.raises(FileNotFoundError, match=r"elsewhere/lsac\.csv .*404"):
         datasets.load_lsac()
     assert left_behind(cache) == []
 
 
 def test_data_home_takes_the_download(server, cache, table, tmp_path):
-    table(server.url + "lsac.csv")
+    table(server.url)
     datasets.load_lsac(prepare=False, data_home=tmp_path / "mine")
     assert left_behind(tmp_path / "mine") == ["lsac.csv"]
     assert left_behind(cache) == []
 
 
 def test_named_folder_comes_first(server, cache, table, tmp_path, monkeypatch):
-    table(server.url + "lsac.csv")
+    table(server.url)
     (tmp_path / "lsac.csv").write_text(LSAC_TEXT)
     monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path))
     datasets.load_lsac(prepare=False)
@@ -290,8 +291,8 @@ def test_named_folder_comes_first(server, cache, table, tmp_path, monkeypatch):
 
 
 def test_download_with_wrong_checksum_is_refused(server, cache, table):
-    table(server.url + "lsac.csv", text="another file")
-    wanted = _paper.FILES["lsac"].sha256
+    table(server.url, text="another file")
+    wanted = _paper.SHA256["lsac.csv"]
     found = hashlib.sha256(LSAC_TEXT.encode()).hexdigest()
     with pytest.raises(FileNotFoundError, match=rf"\({found}\) differs from expected \({wanted}\)"):
         datasets.load_lsac()
@@ -300,28 +301,28 @@ def test_download_with_wrong_checksum_is_refused(server, cache, table):
 
 def test_truncated_download_is_refused(server, cache, table):
     server.truncate = True
-    table(server.url + "lsac.csv")
+    table(server.url)
     with pytest.raises(FileNotFoundError, match=r"lsac\.csv is not at hand"):
         datasets.load_lsac()
     assert left_behind(cache) == []
 
 
 def test_altered_file_is_refused_by_name(cache, table, tmp_path, monkeypatch):
-    table("http://127.0.0.1:9/lsac.csv")
+    table("http://127.0.0.1:9/")
     altered = tmp_path / "lsac.csv"
     altered.write_text(LSAC_TEXT.replace("3.1", "3.2"))
     found = hashlib.sha256(altered.read_bytes()).hexdigest()
     monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path))
     with pytest.raises(ValueError, match="Delete it") as refusal:
         datasets.load_lsac()
-    for part in (str(altered), found, _paper.FILES["lsac"].sha256):
+    for part in (str(altered), found, _paper.SHA256["lsac.csv"]):
         assert part in str(refusal.value)
     assert altered.is_file()
 
 
 def test_offline_message_says_which_file_goes_where(cache, table, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    table("http://127.0.0.1:9/lsac.csv")  # nothing listens on the discard port
+    table("http://127.0.0.1:9/")  # nothing listens on the discard port
     with pytest.raises(FileNotFoundError) as refusal:
         datasets.load_lsac()
     for part in ("lsac.csv", "http://127.0.0.1:9/", str(cache), "FAIRPCA_DATA", "data_home="):
@@ -334,7 +335,7 @@ def test_lfw_has_no_address_and_says_so(cache):
 
 
 def test_downloads_go_to_the_named_folder(server, cache, table, tmp_path, monkeypatch):
-    table(server.url + "lsac.csv")
+    table(server.url)
     monkeypatch.setenv("FAIRPCA_DATA", str(tmp_path / "named"))
     datasets.load_lsac(prepare=False)
     assert left_behind(tmp_path / "named") == ["lsac.csv"]

@@ -157,10 +157,10 @@ def test_each_fold_is_judged_at_the_stop_that_the_other_folds_choose():
         return 1 + int(some.totals.group_errors[1:, 0].argmin())
 
     chosen = [1 + int(errors[other, 1:, 0].argmin()) for other in (1, 0, 3, 2)]
-    judged = held_out.rechosen(choose_best)
+    judged = held_out.judged_at(held_out.choices(choose_best), together=2)
     np.testing.assert_array_equal(judged.errors[:, 1], errors[np.arange(4), chosen])
     np.testing.assert_array_equal(judged.errors[:, 0], errors[:, 0])
-    np.testing.assert_array_equal(held_out.rechosen(lambda _: 0).errors[:, 1], errors[:, 0])
+    np.testing.assert_array_equal(judged.chosen_together.errors, errors[:, [0, 2]])
 
 
 def test_intervals_are_those_of_the_corrected_t_test():
@@ -174,9 +174,9 @@ def test_intervals_are_those_of_the_corrected_t_test():
     np.testing.assert_allclose(interval.high - interval.estimate, t.ppf(0.975, 9) * error)
     both = held_out.interval(lambda totals: totals.changes[1], comparisons=2)
     np.testing.assert_allclose(both.estimate - both.low, t.ppf(0.9875, 9) * error)
-    ratio = held_out.interval(lambda totals: totals.ratios, log=True)
-    others = errors.sum(axis=(0, 2)) - errors.sum(axis=0)[:, 0]
-    np.testing.assert_allclose(ratio.estimate[:, 0], errors.sum(axis=0)[:, 0] / 40 / (others / 80))
+    ratio = held_out.interval(lambda t: t.group_errors[:, 0] / t.group_errors[:, 1], log=True)
+    sums = errors.sum(axis=0)
+    np.testing.assert_allclose(ratio.estimate, sums[:, 0] / sums[:, 1])
     np.testing.assert_allclose(ratio.high / ratio.estimate, ratio.estimate / ratio.low)
     np.testing.assert_allclose(
         held_out.relative().totals.group_errors, held_out.totals.group_errors / 2

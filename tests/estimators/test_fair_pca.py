@@ -15,11 +15,10 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
-from fairpca import FairPCA, GroupMoments, LevellingDownWarning, ParityInfeasibleWarning
+from fairpca import FairPCA, GroupMoments, LevellingDownWarning, ParityInfeasibleWarning, _solvers
 from fairpca._estimators import base
 from fairpca._moments import learn as learning
 from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces import choose as _eigensolver
 from fairpca.exceptions import quietly
 from fairpca.metrics import group_reconstruction_errors
 
@@ -418,7 +417,7 @@ def test_one_feature_of_far_larger_variance_hides_no_other(spread, kind, monkeyp
     X, groups = make_groups((250, 150), d=620)
     X *= np.r_[spread, 10 * 0.9 ** np.arange(619)]
     with monkeypatch.context() as patch:
-        patch.setattr(_eigensolver, "_GROWING_BASIS_FROM", 10**6)
+        patch.setattr(_solvers, "_GROWING_BASIS_FROM", 10**6)
         whole = FairPCA(4).fit(X, sensitive_features=groups)
     if kind != "matrices":
         monkeypatch.setattr(learning, "_GRAMS_UP_TO", 0)

@@ -18,12 +18,12 @@ from fairpca import (
     ParityInfeasibleWarning,
     SubsetFairPCA,
     WelfarePCA,
+    _solvers,
     load_model,
     tradeoff_path,
 )
 from fairpca._moments import learn as learning
 from fairpca._problems.problems import FairProblem
-from fairpca._solvers.eigenspaces import choose as _eigensolver
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
@@ -142,7 +142,7 @@ def real_solvers():
             kept.clear()
             kept[name] = GroupMoments.from_data(data.data, data.sensitive_features)
         moments = kept[name]
-        return moments, _eigensolver.spaces_of(moments.operand(), rank)
+        return moments, _solvers.spaces_of(moments.operand(), rank)
 
     return solver
 
@@ -216,7 +216,7 @@ def test_many_features_as_few(name, monkeypatch):
     """Eigenspaces in growing bases, and products without matrices, against dense matrices."""
     X, groups = several((70, 50, 40), d=70, apart=0.2)
     dense = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(_eigensolver, "_GROWING_BASIS_FROM", 50)
+    monkeypatch.setattr(_solvers, "_GROWING_BASIS_FROM", 50)
     thin = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
     monkeypatch.setattr(learning, "_GRAMS_UP_TO", 50)
     implicit = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)

@@ -52,7 +52,6 @@ def made_group(label, n, gap, change, share_gap=None, judge_from=30, **more):
         label=label,
         name=str(label),
         n=n,
-        weight=n / 5000,
         judged=judged,
         compared=True,
         baseline=before,
@@ -71,7 +70,7 @@ OLD = made_group("75 and older", 480, GAP, CHANGE)
 YOUNG = made_group("younger", 4011, (-0.25, -0.31, -0.17), (0.09, 0.07, 0.10))
 
 
-def made_audit(groups=(OLD, YOUNG), columns=(), thresholds=None, parameters=None, **how):
+def made_audit(groups=(OLD, YOUNG), columns=(), thresholds=None, **how):
     """An audit of these groups; ``how`` goes to the decision."""
     rng, k = np.random.default_rng(0), len(groups)
     thresholds = thresholds or Thresholds()
@@ -99,25 +98,23 @@ def made_audit(groups=(OLD, YOUNG), columns=(), thresholds=None, parameters=None
     )
     verdict = decide(groups, columns, thresholds, **how)
     gaps = [Interval(0.1 * i, 0.1 * i - 0.05, 0.1 * i + 0.05) for i in (3, 2, 1)]
-    ranks = RankCurve(np.array([1, 2, 3]), np.ones((3, k)), np.ones(3), gaps, labels[0])
+    ranks = RankCurve(np.array([1, 2, 3]), np.ones((3, k)), gaps)
     n = sum(group.n for group in groups)
     return Audit(
         verdict=verdict,
         groups=list(groups),
-        overall=Overall(2.1, 2.2, 0.2, 0.21, Interval(0.05, 0.03, 0.06)),
+        overall=Overall(2.1, 2.2, Interval(0.05, 0.03, 0.06)),
         columns=list(columns),
         left_out=[],
         provenance=Provenance(
             "PCA(n_components=2)",
             True,
             "FairPCACV(2, standardize=True)",
-            parameters or {},
             n,
             2,
             COLUMNS,
             ["age_group"],
             True,
-            how.get("by_share", False),
             False,
             10,
             None,
@@ -136,7 +133,7 @@ def made_audit(groups=(OLD, YOUNG), columns=(), thresholds=None, parameters=None
         ranks=ranks,
         path=path,
         rows=SampledRows(
-            np.arange(20), np.arange(20) % 2, rng.normal(size=(20, 2)), rng.normal(size=(20, 2)), {}
+            np.arange(20), np.arange(20) % 2, rng.normal(size=(20, 2)), rng.normal(size=(20, 2))
         ),
     )
 

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
 from fairpca.metrics import probe_groups
-from fairpca.metrics.separation import cross_fitted_auc
+from fairpca.metrics.classifiers import cross_fitted_auc
 
 LOGISTIC = {"logistic": LogisticRegression()}
 

@@ -21,9 +21,16 @@ def test_moments_of_few_features_and_products_of_many(monkeypatch):
 
 @pytest.mark.parametrize("make", [sp.csc_array, np.asarray, pd.DataFrame])
 def test_rows_are_wrapped_once(make, monkeypatch):
-    """So a matrix in another format than CSR is converted once."""
-    wrapped, wrap = [], rows._wrapped
-    monkeypatch.setattr(rows, "_wrapped", lambda X: wrapped.append(X) or wrap(X))
+    """A matrix in another format than CSR is converted once."""
+    wrapped = []
+    for kind in (rows.ArrayRows, rows.FrameRows, rows.SparseRows):
+        wrap = kind.__init__
+
+        def count(self, X, wrap=wrap):
+            wrapped.append(X)
+            wrap(self, X)
+
+        monkeypatch.setattr(kind, "__init__", count)
     X, groups = make_groups(d=4)
     given = make(X)
     if isinstance(given, pd.DataFrame):

@@ -276,6 +276,7 @@ def test_what_knows_no_groups_is_refused_with_the_way_out():
         (lambda d: d.plot(n_features=0), "n_features=0"),
         (lambda d: LoadingsDisplay(d.loadings, ["a"]), "1 feature names for 9 features"),
         (lambda d: ScoresDisplay(X[:, :2], SEX).plot(components=(-1, 0)), "pass two of 0 to 1"),
+        (lambda d: ScoresDisplay(X, SEX).plot(components=(0, 1, 2)), "pass two of 0 to 8"),
     ],
 )
 def test_what_is_not_there_cannot_be_drawn(draw, message):

@@ -129,6 +129,16 @@ def test_slider_keyboard_and_click_move_all_that_is_shown(visit):
 
 
 @pytest.mark.slow
+def test_the_slider_claims_nothing_about_groups_that_were_set_aside(visit):
+    audit = CASES["remedy"]
+    aside = made_group("aside", 300, (0.0, -0.1, 0.1), (0.2, 0.1, 0.3), compared=False)
+    page = visit(render(replace(audit, groups=[*audit.groups, aside]), ORIGIN))
+    page.locator("#position").focus()
+    page.keyboard.press("Home")
+    assert "not known" in readout(page)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1200, 390])
 def test_nothing_is_wider_than_the_screen(visit, width):
     for audit in (CASES["remedy"], hostile_audit()):

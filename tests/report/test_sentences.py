@@ -19,8 +19,8 @@ from helpers.audits import (
 
 from fairpca._audit.record import Budget, DecidingColumn, Interval
 from fairpca._audit.verdict import Case, Reason, Thresholds
-from fairpca.report import as_html, as_text, model_card, render
-from fairpca.report.context import group_rows
+from fairpca.report import Origin, as_html, as_text, model_card, render
+from fairpca.report.context import context, group_rows
 from fairpca.report.sentences import say, what_it_cannot_show
 
 CASES = made_cases()
@@ -47,7 +47,7 @@ def test_a_minus_is_no_hyphen(case):
 
 def test_a_gap_with_a_remedy_says_who_gains_and_who_pays():
     said = say(CASES["remedy"])
-    assert "“75 and older” 33 % worse than “younger”" in said.headline
+    assert "“age_group = 75 and older” 33 % worse than “younger”" in said.headline
     assert "21 % to 44 %" in said.lead
     assert "“75 and older” 19 % better and “younger” 9 % worse" in said.lead
     assert "9 %" in said.to_do
@@ -75,6 +75,31 @@ def test_no_gap_by_one_measure_is_no_all_clear_if_the_other_finds_one():
     assert any("“women”" in notice for notice in said.notices)
 
 
+def test_a_reference_group_that_is_worse_off_is_no_all_clear():
+    audit = made_audit((YOUNG, replace(OLD, baseline=replace(OLD.baseline, gap=None))))
+    said = say(replace(audit, provenance=replace(audit.provenance, reference=OLD.label)))
+    assert audit.verdict.case is Case.NO_GAP
+    assert "describes “age_group = 75 and older”, the reference group, worse" in said.headline
+    assert "“younger” 25 % (17 % to 31 %)" in said.lead
+    assert said.tone == "bad"
+    assert "Nothing needs to be done" not in said.to_do
+
+
+@pytest.mark.parametrize(
+    ("label", "columns", "shown"),
+    [
+        ("men & north", ["sex", "ward"], "sex = men, ward = north"),
+        ("black=0 & hisp=1", ["black", "hisp"], "black = 0, hisp = 1"),
+        ("Black & Asian", ["race"], "race = Black & Asian"),
+        ("women", [], "women"),
+    ],
+)
+def test_a_group_keeps_its_columns(label, columns, shown):
+    audit = made_audit((made_group(label, 400, GAP, CHANGE), YOUNG))
+    audit = replace(audit, provenance=replace(audit.provenance, group_columns=columns))
+    assert f"PCA describes “{shown}” 33 %" in say(audit).headline
+
+
 def test_many_rows_are_needed_to_rule_out_a_gap_that_matters():
     blind = [replace(group, detectable_gap=0.5) for group in CASES["no gap"].groups]
     assert "Nothing needs to be done" not in say(made_audit(blind)).to_do
@@ -85,7 +110,7 @@ def test_without_a_remedy_the_gap_remains():
     assert "95 % worse" in said.headline
     assert "no version" in said.headline
     assert "gap of 95 % remains" in said.to_do
-    assert "Do not use it" in said.to_do
+    assert "Do not use the fair version" in said.to_do
 
 
 def test_a_remedy_that_puts_another_group_last_is_none():
@@ -132,15 +157,15 @@ def test_small_groups_are_listed_but_not_judged():
     assert "Oceania" not in said.headline
     assert any("Oceania" in notice and "2 rows" in notice for notice in said.notices)
     row = next(row for row in group_rows(audit) if row["name"] == "Oceania")
-    assert row["gap_range"] == row["change_range"] == ""
-    assert row["gap_tone"] == row["change_tone"] == "plain"
+    assert row["gap"].ends == row["change"].ends == ""
+    assert row["gap"].tone == row["change"].tone == "plain"
 
 
 def test_all_others_who_are_worse_off_are_named():
     black = made_group("Black", 293, (0.66, 0.5, 0.8), (-0.1, -0.2, -0.05))
     other = made_group("Other", 37, (0.9, 0.1, 2.0), (-0.1, -0.2, -0.05))
     said = say(made_audit((black, other, YOUNG)))
-    assert "“Black” 66 %" in said.headline
+    assert "“age_group = Black” 66 %" in said.headline
     assert "“Other” 90 % (37 people)" in said.lead
 
 
@@ -165,10 +190,24 @@ def test_near_constant_columns_are_named():
 
 def test_a_model_is_judged_as_it_is():
     said = say(made_model_audit(on_rows_fitted_to=True, outside=0.02))
-    assert said.headline.startswith("The model describes “75 and older” 33 % worse")
+    assert said.headline.startswith("The model describes “age_group = 75 and older” 33 % worse")
     assert "Plain PCA" in said.lead
     assert any("looks too good" in notice for notice in said.notices)
     assert any("2 %" in notice and "outside" in notice for notice in said.notices)
+
+
+def test_gains_come_first_and_chance_is_said_once():
+    unsure = [made_group(name, 90, (-0.1, -0.2, 0.1), (0.02, -0.01, 0.05)) for name in "cd"]
+    lead = say(made_audit((YOUNG, OLD, *unsure))).lead
+    assert "“75 and older” 19 % better and “younger” 9 % worse; “c” 2 % worse and “d” 2 %" in lead
+    assert lead.count("chance") == 1
+
+
+@pytest.mark.parametrize("case", ["one value", "nothing compressed"])
+def test_figures_that_mean_nothing_are_not_shown(case):
+    rows = group_rows(CASES[case])
+    assert {str(row[key]) for row in rows for key in ("gap", "share_gap", "change")} == {""}
+    assert not context(CASES[case], Origin())["charts"]["gaps"]["marks"]
 
 
 def test_the_limits_are_said():

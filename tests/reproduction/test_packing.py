@@ -41,7 +41,7 @@ def text_images(tmp_path):
 
 def test_pack_lfw_is_lossless_and_loads(text_images, tmp_path, monkeypatch):
     folder, thrice = text_images
-    expected = _paper.FILES["lfw"].sha256
+    expected = _paper.SHA256["lfw.npz"]
     monkeypatch.setattr(_paper, "digest", lambda path: expected)
     path = pack_lfw(folder, tmp_path / "out")
     assert left_behind(tmp_path / "out") == ["lfw.npz"]

@@ -1,4 +1,4 @@
-"""What is true of every fit, whatever it minimises."""
+"""Checks that every fit passes, whatever it minimises."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check_figures(fair, X, groups, moments, within):
 
 
 def check_pca(fair, moments, within):
-    """What is called PCA is PCA, and the harmed group the one it treats worst."""
+    """The baseline is PCA, and the harmed group the one that PCA treats worst."""
     scale, r = moments.scale, fair.n_components_
     values = np.linalg.eigvalsh(np.tensordot(moments.shares, moments.matrices, 1))
     least = values[: len(values) - r].sum()

@@ -145,7 +145,7 @@ class TwoGroups:
         return low, high
 
     def _rounding(self, cost, limit):
-        """What rounding of the limit's matrix may cost: the more the closer its eigenvalues."""
+        """The cost of rounding in the limit's matrix: the more, the closer its eigenvalues."""
         values = np.linalg.eigvalsh(np.tensordot(limit, self.moments.matrices, 1))[::-1]
         apart = np.abs(values - values[self.rank - 1]) / (np.abs(values).max() or 1.0)
         nearest = apart[apart > _TIES[1]].min(initial=1.0)

@@ -48,7 +48,7 @@ class Judge:
         self._within(what, discrepancy / self.scale, allowed)
 
     def check(self, max_disparity=0.0, max_error=np.inf):
-        """What the status says must be true, as far as the relaxation can tell."""
+        """The status must be true, as far as the relaxation can tell."""
         fair, relaxed = self.fair, self.relaxed
         worst, pareto = float(fair.group_errors_.max()), fair.constraint == "pareto"
         budget = [] if np.isinf(max_error) else [(relaxed.overall, max_error)]

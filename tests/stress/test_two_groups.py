@@ -46,7 +46,7 @@ class Judge:
         return float(weights @ self.fair.group_errors_)
 
     def check(self, max_disparity=0.0, max_error=np.inf):
-        """What the status says must be true, to rounding."""
+        """The status must be true, to rounding."""
         D, cap = self.value(self.disparity), float(self.fair.pca_group_errors_.max())
         match self.fair.status_:
             case "already fair":

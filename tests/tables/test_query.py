@@ -1,12 +1,14 @@
 """A table is a query: one statement that reads, and nothing else."""
 
+import warnings
+
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fairpca import FairPCA, GroupMoments, read_table
+from fairpca import FairPCA, FairPCACV, GroupMoments, read_table
 from fairpca._tables.files import TableError
 
 
@@ -56,6 +58,13 @@ def test_a_join_without_an_order_is_recorded(folder):
     assert read_table(joined, "sex").record.unordered
     assert not read_table(joined + " ORDER BY a.x, b.y", "sex").record.unordered
     assert not read_table(FILTERED, "sex").record.unordered
+    with pytest.warns(UserWarning, match="without ORDER BY.* folds") as caught:
+        FairPCACV(1, cv=3).fit_files(joined, sensitive_features="sex")
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FairPCA(1).fit_files(joined, sensitive_features="sex")  # has no folds
+        FairPCACV(1, cv=3).fit_files(joined + " ORDER BY a.x, b.y", sensitive_features="sex")
 
 
 @pytest.mark.parametrize(

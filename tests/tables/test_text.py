@@ -1,5 +1,7 @@
 """CSV and TSV files: types, encodings, endings."""
 
+import time
+
 import numpy as np
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -7,7 +9,7 @@ import pytest
 from helpers.data import assert_same_moments, make_groups
 from helpers.tables import as_table
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import FairPCA, GroupMoments, read_table
 from fairpca._tables import read
 
 
@@ -100,3 +102,34 @@ def test_lines_longer_than_a_block(tmp_path, monkeypatch):
     (tmp_path / "wide.csv").write_text("\n".join([",".join([*names, "g"]), *rows]))
     moments = GroupMoments.from_files(tmp_path / "wide.csv", sensitive_features="g")
     assert_same_moments(moments, GroupMoments.from_data(X, groups))
+
+
+def test_reading_goes_on_where_a_fast_cast_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(read, "_HEAD_ROWS", 100)
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(70_000, 2)).round(4), rng.choice(["a", "b"], 70_000)
+    rows = [f"{x},{y},{g}" for (x, y), g in zip(X.tolist(), groups, strict=True)]
+    rows[69_000] = f'"1,000.5",{X[69_000, 1]}, NA '  # a thousand, and a group that is missing
+    rows[69_500] = f" NA ,{X[69_500, 1]},a"
+    X[69_000, 0] = 1000.5
+    (tmp_path / "d.csv").write_text("\n".join(["x,y,g", *rows]))
+    moments = GroupMoments.from_files(
+        tmp_path / "d.csv", sensitive_features="g", folds=3, drop_missing=True
+    )
+    assert moments.n_dropped == 2
+    keep = np.ones(len(X), bool)
+    keep[[69_000, 69_500]] = False
+    assert_same_moments(moments, GroupMoments.from_data(X[keep], groups[keep]))
+
+
+def test_wide_text_takes_seconds(tmp_path):
+    X, groups = make_groups((150, 150), d=1200)
+    rows = [
+        ",".join([*map(str, row), g]) for row, g in zip(X.round(3).tolist(), groups, strict=True)
+    ]
+    (tmp_path / "wide.csv").write_text(
+        "\n".join([",".join([*(f"x{j}" for j in range(1200)), "g"]), *rows])
+    )
+    start = time.process_time()
+    assert len(read_table(tmp_path / "wide.csv", "g").feature_names) == 1200
+    assert time.process_time() - start < 15

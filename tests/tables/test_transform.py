@@ -65,6 +65,13 @@ def test_kept_text_stays_unless_it_is_a_feature(data, tmp_path):
     options = {"features": ["x0", "x1", "x2"], "keep": ["zip", "x0"]}
     scores = fair.transform_files(tmp_path / "d.csv", tmp_path / "s.csv", **options)
     assert scores.read_text().splitlines()[1].split(",")[:2] == ['"01234"', "1.5"]
+    (tmp_path / "d.csv").write_text("x0,x1,x2,land\n1.50,2,3,NA\n1,2,3,DE\nNA,2,3,FR\n")
+    scores = fair.transform_files(
+        tmp_path / "d.csv", tmp_path / "s.csv", keep="land", features=list(options["features"]),
+        drop_missing=True,
+    )  # fmt: skip
+    lines = scores.read_text().splitlines()[1:]
+    assert [line.split(",")[0] for line in lines] == ['"NA"', '"DE"']
 
 
 def test_wrong_outputs(data, tmp_path):

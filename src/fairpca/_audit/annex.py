@@ -1,107 +1,145 @@
-"""What an audit shows besides the verdict: other ranks, the frontier, the fit, a few people."""
+"""The parts of an audit besides the verdict: the fit, other ranks, columns, scores, people.
+
+Only groups that are judged take part in figures about scores: the others have too few rows for a
+classifier, and single people of theirs are not shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
-from fairpca._audit.cross_fit import CrossFitted, MomentsByFold, RowsByFold, dense, scores_of
-from fairpca._audit.group_results import Comparison, RowErrors, gap_interval, loses_nothing
-from fairpca._audit.record import Budget, DecidingColumn, Fit, RankCurve, SampledRows
-from fairpca._audit.robust import deciding_columns
-from fairpca._cv.leave_out import left_out_errors
+from fairpca._audit import record
+from fairpca._audit.cross_fit import (
+    CrossFitted,
+    People,
+    Projection,
+    RowErrors,
+    dense,
+    fit_pca,
+    fit_quietly,
+    scores_of,
+)
+from fairpca._audit.group_results import Setup, above_one, loses_something
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
+from fairpca._estimators.fair_pca_cv import FairPCACV
+from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._typing import Array
+from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
+from fairpca.metrics import Outcomes, classifier_outcomes, group_separation, probe_groups
 from fairpca.path import TradeoffPath, tradeoff_path
 
 _MOST_RANKS = 30
 _MANY_FEATURES = 300  # from here on a rank more is worth waiting for
 _MOST_COLUMNS = 2000  # that are looked at one by one
-_LARGEST = 10  # people with the largest errors, of each group
+_FEW_OF_GROUP = 0.05  # more rows of a group than this share are not few
+_MANY_ALIKE = 0.02  # one extreme value in more rows than this share is a property of the column
+_MOST_ROWS = 10_000  # for classifiers
+_FOLDS = 5  # of classifiers
+_FEWEST_FOLDS = 3  # of FairPCACV, where it is fitted to a part of the rows
+_MOST_SCORES = 600  # people in the sample of scores
+
+
+# -- ranks and the fit -----------------------------------------------------------------------------
 
 
 def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -> list[int]:
     """The ranks of the curve; see ``ranks`` of :func:`fairpca.audit`."""
-    d, limit = moments.n_features, int(min(moments.n_features, moments.counts.sum()))
+    limit = int(min(moments.n_features, moments.counts.sum()))
+    if ranks is None and limit <= _MOST_RANKS:
+        return [*range(1, limit + 1)]
     if ranks is None:
-        many = d >= _MANY_FEATURES
+        many = moments.n_features >= _MANY_FEATURES
         highest = min(limit, max(2 * r, 2 if many else _MOST_RANKS))
         grid = np.geomspace(1, highest, 8 if many else _MOST_RANKS).round().astype(int)
-        return sorted({r, *(range(1, limit + 1) if limit <= _MOST_RANKS else grid.tolist())})
+        return sorted({r, *grid.tolist()})
     wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
     if wrong or not len(ranks):
         raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
     return sorted({int(rank) for rank in ranks})
 
 
-def rank_curve(crossed: CrossFitted, comparison: Comparison, group: Any) -> RankCurve:
-    """Errors of PCA by the number of components, and the gap of the group of the verdict."""
-    held_out, labels = crossed.parts, list(comparison.labels)
-    ratios = crossed.pair(held_out).totals.ratios[0]
-    g = int(ratios.argmax()) if group is None else labels.index(group)
-    each = [held_out.projections([i]) for i in range(len(crossed.ranks))]
-    judged = bool(comparison.judged[g]) and g != comparison.reference
-    gaps = [
-        gap_interval(one, comparison, g) if judged and not loses_nothing(one) else None
-        for one in each
-    ]
-    return RankCurve(
-        n_components=np.array(crossed.ranks),
-        pca=held_out.totals.group_errors[: len(each)],
-        pca_overall=held_out.totals.overall[: len(each)],
-        pca_gap=gaps,
-        gap_group=labels[g],
-    )
+def rank_curve(
+    ranks: Sequence[int], crossed: CrossFitted, setup: Setup, group: Any
+) -> record.RankCurve:
+    """Errors of PCA by the number of components, and the gap of the group of the verdict.
+
+    The projections after what is judged and the alternative are PCA at these ranks.
+    """
+    held_out = crossed.parts
+    read = held_out.relative() if setup.by_share else held_out
+    g = int(setup.ratios(read.totals)[0].argmax())
+    if group is not None:
+        g = list(setup.labels).index(group)
+    gaps: list[record.Interval | None] = [None] * len(ranks)
+    if setup.has_gap[g]:
+        level = setup.origin.thresholds.level
+        ends = above_one(read, lambda totals: setup.ratios(totals)[2:, g], level)
+        known = loses_something(held_out)[2:]
+        gaps = [
+            record.Interval(*end) if yes else None for end, yes in zip(ends, known, strict=True)
+        ]
+    return record.RankCurve(np.array(ranks), held_out.totals.group_errors[2:], gaps)
 
 
-def frontier(fair: FairProjection, folds: MomentsByFold, n_points: int | None) -> TradeoffPath:
+def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) -> TradeoffPath:
     """The frontier at the rank of the audit, on held-out rows too where groups are large enough."""
-    large = folds.moments.counts >= max(folds.n_folds, fair.min_group_size)
+    n_folds, limit = moments.n_folds, fair.min_group_size
+    large = limit >= n_folds or moments.counts.min() >= n_folds
+    same = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
     with quietly():
         return tradeoff_path(
-            folds.moments._keep(folds=True),
+            moments,
             n_components=fair.n_components_,
-            n_points=n_points or (41 if len(folds.moments.groups) == 2 else 9),
-            standardize=fair.standardize,
-            normalize=fair.normalize,
-            min_group_size=fair.min_group_size,
-            small_groups=fair.small_groups,
-            max_groups=fair.max_groups,
-            cv=folds.n_folds if large.all() or fair.min_group_size >= folds.n_folds else None,
+            n_points=n_points or (41 if len(moments.groups) == 2 else 9),
+            cv=n_folds if large else None,
+            **{name: getattr(fair, name) for name in same},
         )
 
 
-def fit_figures(pca: FairProjection, fair: FairProjection, moments: GroupMoments) -> Fit:
-    """The projections fitted to all rows."""
-    few = moments.n_features <= _MOST_COLUMNS
-    bases = [model.components_.T for model in (pca, fair)]
-    errors, weights, _ = left_out_errors(moments, bases, fair.mean_, fair.scale_)
-    return Fit(
+def fit_figures(
+    both: Sequence[Projection], fair: FairProjection, moments: GroupMoments
+) -> record.Fit:
+    """PCA and the fair version, fitted to all rows."""
+    before, after = fair.pca_reconstruction_error_, fair.reconstruction_error_
+    reached = {
+        "max_disparity": abs(fair.disparity_),
+        "max_error_increase": after / before - 1 if before > 0 else 0.0,
+    }
+    columns = [column_errors(projection, moments) for projection in both]
+    return record.Fit(
         status=str(fair.status_),
         alpha=float(fair.alpha_),
         duality_gap=float(fair.duality_gap_),
         certified=isinstance(fair, FairPCA) and fair.solver == "exact",
-        budgets=_budgets(fair),
-        pca_loadings=pca.components_ * _signs(pca, fair)[:, None],
-        fair_loadings=fair.components_,
-        pca_errors=errors[0] / weights,
-        fair_errors=errors[1] / weights,
-        pca_column_errors=column_errors(pca, moments) if few else None,
-        fair_column_errors=column_errors(fair, moments) if few else None,
+        budgets=[
+            record.Budget(name, float(most), float(value), bool(value <= most + 1e-6 * (1 + most)))
+            for name, value in reached.items()
+            if (most := getattr(fair, name, None)) is not None
+        ],
+        pca_loadings=both[0].components,
+        fair_loadings=both[1].components,
+        pca_errors=columns[0].sum(axis=1),
+        fair_errors=columns[1].sum(axis=1),
+        pca_column_errors=columns[0],
+        fair_column_errors=columns[1],
     )
 
 
-def column_errors(model: Any, moments: GroupMoments) -> Array:
-    """What each group loses on each column, ``diag((I - P) C_g (I - P))``, of shape (k, d)."""
-    scale = np.broadcast_to(getattr(model, "scale_", 1.0), model.mean_.shape)
-    U, operand = model.components_, moments._keep().operand("group")
-    d = (moments.means - model.mean_) / scale
+def column_errors(projection: Projection, moments: GroupMoments) -> Array:
+    """The error of each group on each column, ``diag((I - P) C_g (I - P))``, of shape (k, d)."""
+    U, mean, scale = projection
+    scale, operand = np.broadcast_to(scale, mean.shape), moments.operand("group")
+    d = (moments.means - mean) / scale
     C_U = operand.products((U / scale).T) / scale[:, None] + np.einsum("kj,kr->kjr", d, d @ U.T)
     once = np.einsum("kjr,rj->kj", C_U, U)
     twice = np.einsum("rj,krs,sj->kj", U, U @ C_U, U)
@@ -109,55 +147,190 @@ def column_errors(model: Any, moments: GroupMoments) -> Array:
     return errors
 
 
-def _signs(pca: FairProjection, fair: FairProjection) -> Array:
-    """What to multiply PCA's components by, so that they point the same way as the fair ones."""
-    return np.where(np.einsum("ij,ij->i", pca.components_, fair.components_) < 0, -1.0, 1.0)
+# -- columns whose scale hangs on few rows ---------------------------------------------------------
 
 
-def _budgets(fair: FairProjection) -> list[Budget]:
-    """The budgets that were asked for, and what was reached."""
-    before, after = fair.pca_reconstruction_error_, fair.reconstruction_error_
-    reached = {
-        "max_disparity": abs(fair.disparity_),
-        "max_error_increase": after / before - 1 if before > 0 else 0.0,
-    }
-    return [
-        Budget(name, float(wanted), float(value), bool(value <= wanted + 1e-6 * (1 + wanted)))
-        for name, value in reached.items()
-        if (wanted := getattr(fair, name, None)) is not None
-    ]
+def deciding_columns(
+    X: Any, names: Sequence[str], rows: RowErrors, setup: Setup
+) -> list[record.DecidingColumn]:
+    """Columns whose scale hangs on few rows, those that decide first.
 
-
-def sampled_rows(
-    folds: RowsByFold,
-    crossed: CrossFitted,
-    models: tuple[FairProjection, FairProjection],
-    n_scores: int,
-    comparison: Comparison,
-    seed: int,
-) -> SampledRows | None:
-    """Scores of a sample of people, about as many of each judged group."""
-    judged, codes = np.flatnonzero(comparison.judged).tolist(), folds.people.codes
-    if not judged or crossed.rows is None:
-        return None
-    rng, errors, at = np.random.default_rng(seed), np.full(len(codes), -1.0), folds.people.positions
-    errors[crossed.judged] = crossed.rows.errors[0]
-    members = {g: np.flatnonzero(codes == g) for g in judged}
-    each = max(n_scores // len(judged), 1)
-    rows = np.concatenate([np.sort(rng.permutation(own)[:each]) for own in members.values()])
-    pca, fair = (scores_of(model, _safe_indexing(folds.values, rows)) for model in models)
-    largest = {
-        comparison.labels[g]: at[own][np.argsort(-errors[own], kind="stable")[:_LARGEST]]
-        for g, own in members.items()
-    }
-    return SampledRows(at[rows], codes[rows], (pca * _signs(*models))[:, :2], fair[:, :2], largest)
-
-
-def look_at_columns(
-    X: Any, names: Sequence[str], rows: RowErrors, comparison: Comparison
-) -> list[DecidingColumn]:
-    """Columns that few rows decide, unless there are very many."""
+    They decide if these rows make up most of the error of a judged group. Nothing is said where
+    there are very many columns.
+    """
     if len(names) > _MOST_COLUMNS:
         return []
-    errors, c = rows.errors[0] * rows.weights, comparison
-    return deciding_columns(dense(X), names, errors, rows.codes, c.labels, c.judged, c.thresholds)
+    X, labels = dense(_safe_indexing(X, rows.rows)), setup.labels
+    thresholds = setup.origin.thresholds
+    few, k, errors = max(int(thresholds.few_rows * len(X)), 1), len(labels), rows.errors[0]
+    sums = np.bincount(rows.codes, errors * rows.weights, minlength=k)
+    sizes = np.bincount(rows.codes, minlength=k)
+    found = []
+    for name, x in zip(names, X.T, strict=True):
+        at = _few_rows(x, few)
+        if not len(at):
+            continue
+        part = np.bincount(rows.codes[at], (errors * rows.weights)[at], minlength=k)
+        few_of_group = np.bincount(rows.codes[at], minlength=k) <= np.maximum(
+            _FEW_OF_GROUP * sizes, 1
+        )
+        deciding = setup.judged & few_of_group & (part > thresholds.decides * sums)
+        values, others, middle = np.unique(x[at]), np.delete(x, at), np.median(x)
+        side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if they lie on both sides
+        next_value = others[(side * others if side else np.abs(others - middle)).argmax()]
+        squares = (x - x.mean()) ** 2
+        found.append(
+            record.DecidingColumn(
+                name=name,
+                n_rows=len(at),
+                value=float(values[0]) if len(values) == 1 else None,
+                next_value=float(next_value),
+                share_of_variance=float(squares[at].sum() / squares.sum()),
+                near_constant=bool(np.ptp(others) == 0),
+                decides=bool(deciding.any()),
+                group=labels[int(deciding.argmax())] if deciding.any() else None,
+            )
+        )
+    return sorted(found, key=lambda column: (not column.decides, column.n_rows))
+
+
+def _few_rows(x: Array, few: int) -> Codes:
+    """The few rows that the scale of a column hangs on, if there are such rows.
+
+    They are all that differ from the others, or make up half of the variance, or share an extreme
+    value that makes up a quarter of it, such as a 0 that stands for something missing.
+    """
+    different = np.flatnonzero(x != np.median(x))
+    if len(different) <= few:
+        return different
+    squares = (x - x.mean()) ** 2
+    largest = np.argpartition(-squares, few)[:few]
+    largest = largest[np.argsort(-squares[largest], kind="stable")]
+    reached = np.cumsum(squares[largest]) > squares.sum() / 2
+    if reached.any():
+        return np.asarray(largest[: int(reached.argmax()) + 1])
+    extreme = x == x[squares.argmax()]
+    shared = extreme.sum() <= _MANY_ALIKE * len(x) and np.ptp(x[~extreme]) > 0
+    enough = shared and squares[extreme].sum() > squares.sum() / 4
+    return np.flatnonzero(extreme & enough)
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+def leakage(
+    people: People,
+    values: Any,
+    both: Sequence[Projection],
+    setup: Setup,
+    probes: bool,
+    refit: Callable[[Codes], Sequence[Projection]] | None = None,
+) -> record.Leakage | None:
+    """How far apart the scores of judged groups are, and how well the group can be guessed.
+
+    With ``refit``, probes guess the groups of one half of the rows by projections fitted to the
+    other half. None unless two groups are judged.
+    """
+    rows, groups = np.flatnonzero(setup.judged[people.codes]), people.labels[people.codes]
+    if setup.judged.sum() < 2:
+        return None
+    apart = []
+    for projection in both:
+        scores = scores_of(projection, _safe_indexing(values, rows))
+        moments = GroupMoments().update(scores, groups[rows], people.weights[rows])
+        as_they_are = SimpleNamespace(components_=np.eye(moments.n_features), mean_=0.0)
+        apart.append(group_separation(as_they_are, moments).largest())
+    if not probes:
+        return record.Leakage(apart[0], apart[1])
+    rows, seed = sampled(people, setup), setup.origin.random_state
+    if refit is not None:
+        halves = train_test_split(rows, test_size=0.5, stratify=groups[rows], random_state=seed)
+        fitted_to, rows = map(np.sort, halves)
+        both = refit(fitted_to)
+    found = [
+        probe_groups(
+            scores_of(projection, _safe_indexing(values, rows)),
+            groups[rows],
+            cv=_FOLDS,
+            confidence=setup.origin.thresholds.level,
+            random_state=seed,
+        )
+        for projection in both
+    ]
+    return record.Leakage(apart[0], apart[1], found[0], found[1], len(rows))
+
+
+def refitted(
+    people: People, values: Any, rows: Codes, estimator: FairProjection, fair: FairProjection
+) -> list[Projection]:
+    """PCA and an estimator, fitted to some of the rows."""
+    moments = people.moments(values, FoldRule(_FEWEST_FOLDS), rows)
+    pca = fit_pca(moments, fair.n_components_, fair.standardize)
+    return [Projection.of(model) for model in (pca, fit_quietly(estimator, moments))]
+
+
+def outcomes(model: Any, X: Any, people: People, setup: Setup) -> list[Outcomes] | None:
+    """Rates by judged group of classifiers on the scores, on PCA's scores and on all features.
+
+    None without y, or with one row of a group and class.
+    """
+    y, rows = people.classes, sampled(people, setup)
+    if y is None or setup.judged.sum() < 2:
+        return None
+    cells = people.codes[rows], np.unique(y[rows], return_inverse=True)[1]
+    n_folds = min(_FOLDS, int(np.unique(cells, axis=1, return_counts=True)[1].min()))
+    if n_folds < 2:
+        return None
+    X = _safe_indexing(X, rows)
+    with quietly():
+        found = classifier_outcomes(
+            model,
+            X.toarray() if hasattr(X, "toarray") else X,
+            y[rows],
+            people.labels[people.codes[rows]],
+            pos_label=people.pos_label,
+            cv=n_folds,
+            confidence=setup.origin.thresholds.level,
+            random_state=setup.origin.random_state,
+        )
+    return [replace(result, data=None) for result in found]  # without predictions for people
+
+
+def sampled(people: People, setup: Setup) -> Codes:
+    """The rows of judged groups; of very many a random sample, the same share of every group."""
+    rows = np.flatnonzero(setup.judged[people.codes])
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    seed = setup.origin.random_state
+    how = {"train_size": _MOST_ROWS, "stratify": people.codes[rows], "random_state": seed}
+    return np.sort(train_test_split(rows, **how)[0])
+
+
+def sampled_scores(
+    people: People, values: Any, both: Sequence[Projection], setup: Setup
+) -> record.SampledRows | None:
+    """Scores of a sample of people, about as many of each judged group."""
+    judged, rng = np.flatnonzero(setup.judged), np.random.default_rng(setup.origin.random_state)
+    if not len(judged):
+        return None
+    each = max(_MOST_SCORES // len(judged), 1)
+    members = [rng.permutation(np.flatnonzero(people.codes == g))[:each] for g in judged]
+    rows = np.concatenate([np.sort(own) for own in members])
+    pca, fair = (scores_of(one, _safe_indexing(values, rows))[:, :2] for one in both)
+    return record.SampledRows(people.positions[rows], people.codes[rows], pca, fair)
+
+
+def for_fewer_rows(estimator: FairProjection, fair: FairProjection, setup: Setup) -> FairProjection:
+    """The same estimator and rank for a part of the rows, with judged groups only.
+
+    A weight that folds chose for two groups is kept: a choice from fewer rows might be PCA, and
+    would be about another projection.
+    """
+    rank = fair.n_components_
+    if isinstance(fair, FairPCACV):
+        how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
+        if setup.judged.sum() == 2 and np.isfinite(fair.alpha_):
+            return FairPCA(rank, alpha=fair.alpha_, **how)
+        return FairPCACV(rank, cv=_FEWEST_FOLDS, constraint=fair.constraint, **how)
+    model: FairProjection = clone(estimator).set_params(n_components=rank)
+    return model.set_params(min_group_size=1) if hasattr(model, "min_group_size") else model

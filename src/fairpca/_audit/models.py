@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,34 +11,25 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
 
-from fairpca._audit.annex import column_errors, look_at_columns
+from fairpca._audit import annex
 from fairpca._audit.cross_fit import (
+    AuditFold,
+    Folds,
     People,
-    RowsByFold,
+    Projection,
+    RowErrors,
+    cross_fit,
     dense,
     fit_pca,
-    row_errors,
-    scores_of,
-    sums_of_parts,
 )
-from fairpca._audit.group_results import (
-    Comparison,
-    RowErrors,
-    group_results,
-    loses_nothing,
-    overall_figures,
-)
-from fairpca._audit.record import Leakage, ModelAudit, Provenance
-from fairpca._audit.scores import probed, rates, separation
+from fairpca._audit.group_results import Setup, group_results, loses_something, overall_figures
+from fairpca._audit.record import ModelAudit, Provenance
 from fairpca._audit.verdict import Thresholds, decide
-from fairpca._cv.held_out import HeldOut
-from fairpca._estimators.base import FairProjection
 from fairpca._input.folds import FoldRule
 from fairpca._typing import Array
-from fairpca.metrics.projection import projection_of, seen_by_projection
+from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_projection
 
 _FOLDS = 10  # of plain PCA, beside the model
-_UNITS = 5 * _FOLDS  # parts of the rows, for the intervals of the model
 _SAME = 1e-8  # of the variance of the scores: other rows differ by more
 _FAR = 10.0  # standard deviations: no row like those fitted to lies further out
 
@@ -98,63 +88,61 @@ def audit_model(
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     projection, seen = seen_by_projection(model, X)
     components, mean = projection_of(projection)
-    names, values = _names(model, projection, seen, len(mean)), dense(seen)
-    if values.shape[1] != len(mean):
+    own, rank = Projection(components, mean), len(components)
+    people = People(seen, sensitive_features, sample_weight, y, pos_label)
+    if people.X.shape[1] != len(mean):
         raise ValueError(
-            f"X has {values.shape[1]} features where the projection has {len(mean)}; pass the same "
-            "columns as for fit."
+            f"X has {people.X.shape[1]} features where the projection has {len(mean)}; pass the "
+            "same columns as for fit."
         )
-    people = People.read(values, sensitive_features, sample_weight, y, pos_label)
-    comparison = Comparison.of(
-        people.labels.tolist(),
-        np.bincount(people.codes, minlength=len(people.labels)),
-        people.group_columns,
-        reference,
-        thresholds,
-        any(getattr(step, "normalize", False) is True for step in _steps(model)),
+    folds = Folds(people, FoldRule(_FOLDS, random_state))
+    names = _names(model, projection, folds)
+    origin = Provenance(
+        judged=" ".join(repr(model).split()),
+        fitted_here=False,
+        alternative=f"PCA(n_components={rank})",
+        n_rows=len(people.codes),
+        n_components=rank,
+        feature_names=names,
+        group_columns=people.group_columns,
+        standardized=any(isinstance(step, StandardScaler) for step in flattened(model)),
+        weighted=sample_weight is not None,
+        n_folds=0,
+        reference=reference,
+        thresholds=thresholds,
+        random_state=random_state,
     )
-    units, paired, rows, pca = _beside_pca(components, mean, people, random_state)
-    groups = group_results(units, comparison, rows, paired)
-    columns = look_at_columns(people.X, names, rows, comparison)
-    own = SimpleNamespace(components_=components, mean_=mean)
+    by_share = any(getattr(step, "normalize", False) is True for step in flattened(model))
+    setup = Setup(people.labels.tolist(), folds.moments.counts, origin, by_share)
+
+    def beside_pca(fold: AuditFold) -> list[Projection]:
+        pca = Projection.of(fit_pca(fold.fit_to, rank))
+        return [own, pca, pca]
+
+    crossed = cross_fit(folds, beside_pca, refit=0.0)  # the model is fixed
+    groups, rows = group_results(crossed, setup), crossed.rows
+    columns = annex.deciding_columns(people.X, names, rows, setup)
+    both = own, Projection.of(fit_pca(folds.moments, rank))
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
-    X = _safe_indexing(X, people.positions)
-    how = comparison, random_state
     return ModelAudit(
         verdict=decide(
             groups,
             columns,
             thresholds,
-            nothing_compressed=loses_nothing(units),
-            by_share=comparison.by_share,
+            nothing_compressed=not loses_something(crossed.folds)[0],
+            by_share=by_share,
             remedy_tried=False,
         ),
         groups=groups,
-        overall=overall_figures(paired, level),
+        overall=overall_figures(crossed.folds, level),
         columns=columns,
         left_out=people.left_out,
-        provenance=Provenance(
-            judged=" ".join(repr(model).split()),
-            fitted_here=False,
-            alternative=f"PCA(n_components={len(components)})",
-            parameters=model.get_params(deep=False) if hasattr(model, "get_params") else {},
-            n_rows=len(people.codes),
-            n_components=len(components),
-            feature_names=names,
-            group_columns=comparison.columns,
-            standardized=any(isinstance(step, StandardScaler) for step in _steps(model)),
-            normalized=comparison.by_share,
-            weighted=sample_weight is not None,
-            n_folds=0,
-            reference=reference,
-            thresholds=thresholds,
-            random_state=random_state,
-        ),
-        leakage=_leakage((own, pca), people, probes or y is not None, *how),
-        outcomes=rates(in_use, X, people, pos_label, *how),
+        provenance=origin,
+        leakage=annex.leakage(people, people.X, both, setup, probes or y is not None),
+        outcomes=annex.outcomes(in_use, _safe_indexing(X, people.positions), people, setup),
         on_rows_fitted_to=sample_weight is None and _fitted_to(projection, rows),
-        outside=_outside(projection, mean, people.X),
-        column_errors=column_errors(own, people.moments(people.X, None)),
+        outside=_outside(projection, mean, dense(people.X)),
+        column_errors=annex.column_errors(own, folds.moments),
         loadings=components,
     )
 
@@ -179,8 +167,8 @@ def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: An
     array([[0.6, 0.8]])
     """
     mean, scale, weights = (np.asarray(values, np.float64) for values in (mean, scale, weights))
-    d = len(names)
-    if mean.shape != (d,) or scale.shape != (d,) or weights.ndim != 2 or len(weights) != d:
+    d, r = len(names), weights.shape[-1]
+    if mean.shape != (d,) or scale.shape != (d,) or weights.shape != (d, r):
         raise ValueError(
             f"a table of loadings has one mean, one scale and the weights of each of its {d} "
             f"columns, got shapes {mean.shape}, {scale.shape} and {weights.shape}."
@@ -188,64 +176,18 @@ def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: An
     if not (np.isfinite(mean).all() and np.isfinite(weights).all() and (scale > 0).all()):
         raise ValueError("means and weights must be finite numbers, and scales must be positive.")
     basis, triangle = np.linalg.qr(weights)
-    sizes = np.abs(np.diag(triangle))
-    if weights.shape[1] > d or sizes.min(initial=np.inf) <= 1e-10 * sizes.max(initial=0.0):
+    sizes = np.diag(triangle)
+    if r > d or np.abs(sizes).min() <= 1e-10 * np.abs(sizes).max():
         raise ValueError(
-            f"the {weights.shape[1]} columns of weights depend on each other; pass one column for "
-            "each component, no two alike."
+            f"the {r} columns of weights depend on each other; pass one column for each component, "
+            "no two alike."
         )
-    scaler, pca = StandardScaler(), PCA(n_components=weights.shape[1])
+    scaler, pca = StandardScaler(), PCA(n_components=r)
     scaler.mean_, scaler.scale_, scaler.var_ = mean, scale, scale**2
     scaler.n_features_in_ = pca.n_features_in_ = d
     scaler.feature_names_in_ = np.asarray(list(map(str, names)), object)
-    pca.components_ = (basis * np.sign(np.diag(triangle))).T
-    pca.mean_, pca.n_components_ = np.zeros(d), weights.shape[1]
+    pca.components_, pca.mean_, pca.n_components_ = (basis * np.sign(sizes)).T, np.zeros(d), r
     return Pipeline([("scale", scaler), ("pca", pca)])
-
-
-def _beside_pca(
-    components: Array, mean: Array, people: People, seed: int
-) -> tuple[HeldOut, HeldOut, RowErrors, FairProjection]:
-    """Errors of the model and of plain PCA.
-
-    The model is fixed, so any parts of the rows are independent: many small ones give its
-    intervals. PCA is fitted in folds, each of which is made of some of these parts. Returns sums by
-    part and by fold, the errors of rows, and PCA fitted to all rows.
-    """
-    k, w, rank = len(people.labels), people.weights, len(components)
-    unit = FoldRule(_UNITS, seed).folds_of(people.codes, np.zeros(k, np.intp))
-    folds, own = RowsByFold(people, unit % _FOLDS), SimpleNamespace(mean_=mean)
-    errors = np.empty((3, len(unit)))
-    errors[[0, 2]] = row_errors(own, [components], people.X)
-    for fold in folds:
-        pca = fit_pca(fold.fit_to, rank)
-        errors[1, fold.rows] = row_errors(pca, [pca.components_], fold.values)[0]
-    rows = RowErrors(errors[:2], errors[2], people.codes, w)
-
-    sums = sums_of_parts(errors, people, np.arange(len(unit)), _UNITS, seed)
-
-    def held_out(sums: Array, odds: float) -> HeldOut:
-        return HeldOut(sums[:, :2], sums[:, 3], sums[:, 2], odds)
-
-    units = held_out(sums, 0.0)
-    paired = held_out(sums.reshape(-1, _FOLDS, 4, k).sum(axis=0), 1 / (_FOLDS - 1))
-    return units, paired, rows, fit_pca(folds.moments, rank)
-
-
-def _leakage(
-    models: tuple[Any, Any], people: People, probes: bool, comparison: Comparison, seed: int
-) -> Leakage | None:
-    """How far apart the groups' scores are under the model and PCA; who guesses the model's."""
-    rows = np.flatnonzero(comparison.judged[people.codes])
-    if comparison.judged.sum() < 2:
-        return None
-    groups, weights = people.labels[people.codes[rows]], people.weights[rows]
-    scores = [scores_of(model, people.X[rows]) for model in models]
-    apart = [separation(values, groups, weights) for values in scores]
-    if not probes:
-        return Leakage(apart[0], apart[1])
-    found = probed(scores[0], groups, comparison.thresholds.level, seed)
-    return Leakage(apart[0], apart[1], found, (), len(rows))
 
 
 def _fitted_to(projection: Any, rows: RowErrors) -> bool:
@@ -270,12 +212,9 @@ def _outside(projection: Any, mean: Array, X: Any) -> float | None:
     return float((np.abs(X - mean) > limit).any(axis=1).mean())
 
 
-def _steps(model: Any) -> list[Any]:
-    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-
-
-def _names(model: Any, projection: Any, X: Any, d: int) -> list[str]:
-    found = [getattr(one, "feature_names_in_", None) for one in (projection, model)]
-    found.append(getattr(X, "columns", None))
-    names = next((one for one in found if one is not None and len(one) == d), None)
-    return [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]
+def _names(model: Any, projection: Any, folds: Folds) -> list[str]:
+    """The columns as the projection or the model knows them, or as they are called in X."""
+    for names in (getattr(one, "feature_names_in_", None) for one in (projection, model)):
+        if names is not None and len(names) == len(folds.feature_names):
+            return [str(name) for name in names]
+    return folds.feature_names

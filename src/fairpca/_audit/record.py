@@ -1,4 +1,4 @@
-"""What an audit finds, as frozen records of figures. Words are made elsewhere.
+"""The figures that an audit finds, as frozen records. Words are made elsewhere.
 
 ========  ==================================================================
 symbol    meaning
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ class Robust:
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """What one projection does to one group.
+    """The figures of one group under one projection.
 
     Intervals of all judged groups hold together. There are none for a group that is not judged, nor
     for the gap of the reference group.
@@ -74,7 +74,7 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """One group: what is judged does to it, and what the alternative changes.
+    """The figures of one group under what is judged, and what the alternative changes.
 
     ``name`` is the label, with its column where the label says little: ``"sex = 1"``.
     """
@@ -82,11 +82,10 @@ class GroupResult:
     label: Any
     name: str
     n: int  # rows
-    weight: float  # share of all rows, by weight
     judged: bool  # whether the group, and all others together, have enough rows
     compared: bool  # False if ``small_groups`` set the group aside in the fit
     baseline: GroupFigures
-    alternative: GroupFigures | None
+    alternative: GroupFigures
     change: Interval | None = None  # R_g(alternative) / R_g(baseline) - 1; of judged groups
     change_estimate: float = float("nan")  # the bare figure, for every group
     above_worst: Interval | None = None  # R_g(alternative) over the worst judged baseline, minus 1
@@ -100,9 +99,7 @@ class Overall:
 
     error: float
     alternative_error: float
-    share: float  # of all variation
-    alternative_share: float
-    change: Interval | None  # the price of the alternative
+    change: Interval  # the price of the alternative
 
 
 @dataclass(frozen=True)
@@ -134,9 +131,7 @@ class RankCurve:
 
     n_components: NDArray[np.int64]  # of shape (m,)
     pca: Array  # group errors, of shape (m, k)
-    pca_overall: Array  # of shape (m,)
-    pca_gap: Sequence[Interval | None]  # of ``gap_group``, at each rank
-    gap_group: Any  # the group of the verdict, or the one with the largest gap
+    pca_gap: Sequence[Interval | None]  # of the verdict's group, or of the one with the largest gap
 
 
 class Budget(NamedTuple):
@@ -161,13 +156,13 @@ class Fit:
     fair_loadings: Array
     pca_errors: Array  # of shape (k,)
     fair_errors: Array
-    pca_column_errors: Array | None  # of shape (k, n_features); None with 2,000 columns or more
-    fair_column_errors: Array | None
+    pca_column_errors: Array  # of shape (k, n_features)
+    fair_column_errors: Array
 
 
 @dataclass(frozen=True)
 class Leakage:
-    """What the scores tell about the group."""
+    """How much the scores tell about the group."""
 
     baseline: Mapping[str, float]  # group_separation of the worst pair of judged groups
     alternative: Mapping[str, float]
@@ -184,7 +179,6 @@ class SampledRows:
     group: Codes  # index into ``Audit.groups``
     pca: Array  # scores on the first two components
     fair: Array
-    largest: Mapping[Any, Codes]  # positions of the ten largest errors of each group under PCA
 
 
 @dataclass(frozen=True)
@@ -194,13 +188,11 @@ class Provenance:
     judged: str  # what was judged, as code
     fitted_here: bool  # False for somebody's model
     alternative: str  # as code
-    parameters: Mapping[str, Any]  # of the alternative; of the model in a ModelAudit
     n_rows: int
     n_components: int
     feature_names: Sequence[str]  # as they enter the projection
     group_columns: Sequence[str]  # empty where groups came without a name
     standardized: bool
-    normalized: bool  # whether the verdict is about shares of each group's own variation
     weighted: bool
     n_folds: int  # 0 for a fitted model
     reference: Any  # the group that all are compared with; None for all others together
@@ -210,7 +202,7 @@ class Provenance:
 
 @dataclass(frozen=True, repr=False)
 class _Result:
-    """What both kinds of audit have."""
+    """The fields and methods that both kinds of audit have."""
 
     verdict: Verdict
     groups: Sequence[GroupResult]
@@ -239,10 +231,10 @@ class _Result:
 
         Row numbers and figures of single people are in it only ``with_rows``.
         """
-        hidden = () if with_rows else ("rows",)
-        shown = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in hidden}
-        plain: dict[str, Any] = plain_json(shown)
-        return plain
+        figures: dict[str, Any] = plain_json(self)
+        if not with_rows:
+            figures.pop("rows", None)
+        return figures
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Write the page of ``fairpca report``; needs ``pip install "fairpca[cli]"``.
@@ -252,7 +244,7 @@ class _Result:
         from fairpca._tables.atomic import replacing
         from fairpca.report import render
 
-        page: str = render(cast(Any, self))
+        page: str = render(self)  # type: ignore[arg-type]  # either of the two kinds below
         if path is None:
             return page
         with replacing(path) as temporary:
@@ -262,19 +254,17 @@ class _Result:
     def __repr__(self) -> str:
         from fairpca.report.notebook import as_text
 
-        text: str = as_text(cast(Any, self))
-        return text
+        return as_text(self)  # type: ignore[arg-type]
 
     def _repr_html_(self) -> str:
         from fairpca.report.notebook import as_html
 
-        text: str = as_html(cast(Any, self))
-        return text
+        return as_html(self)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, repr=False)
 class Audit(_Result):
-    """What plain PCA does to the groups, and what a fair version changes, for people to come.
+    """How plain PCA treats the groups, and what a fair version changes, for people to come.
 
     Every figure is about rows that the projection was not fitted to, unless it is in ``fit``.
 
@@ -306,7 +296,7 @@ class Audit(_Result):
 
 @dataclass(frozen=True, repr=False)
 class ModelAudit(_Result):
-    """What a fitted model does to the groups, beside plain PCA of the same rank.
+    """How a fitted model treats the groups, beside plain PCA of the same rank.
 
     The case of the verdict is ``GAP`` where there is a gap: no remedy is tried.
 
@@ -342,7 +332,7 @@ def with_group_columns(audit: AnyAudit, columns: Sequence[str]) -> AnyAudit:
 
 
 def group_name(label: Any, columns: Sequence[str]) -> str:
-    """The label, with its column where the label alone says little.
+    """The label, with its column where it is a number, a letter, or a yes or no.
 
     Examples
     --------
@@ -352,13 +342,9 @@ def group_name(label: Any, columns: Sequence[str]) -> str:
     text = str(label)
     if len(columns) > 1:
         return ", ".join(part.replace("=", " = ", 1) for part in text.split(" & "))
-    return f"{columns[0]} = {text}" if columns and _says_little(label) else text
-
-
-def _says_little(label: Any) -> bool:
-    """Whether a label is a number, a letter, or a yes or no."""
-    number = r"\s*[-+.\d]*\d[.\d]*\s*|\s*(true|false|yes|no|.)?\s*"
-    return not isinstance(label, str) or re.fullmatch(number, label, re.IGNORECASE) is not None
+    says_little = r"\s*[-+.\d]*\d[.\d]*\s*|\s*(true|false|yes|no|.)?\s*"
+    unclear = not isinstance(label, str) or re.fullmatch(says_little, label, re.IGNORECASE)
+    return f"{columns[0]} = {text}" if columns and unclear else text
 
 
 def plain_json(value: Any) -> Any:
@@ -366,12 +352,13 @@ def plain_json(value: Any) -> Any:
 
     Without the bases of the points of a frontier, which are many numbers and no figures.
     """
-    if isinstance(value, TradeoffPath):
-        return plain_json({k: v for k, v in vars(value).items() if k != "components"})
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
-        return {f.name: plain_json(getattr(value, f.name)) for f in fields(value)}
+        shown = {f.name: getattr(value, f.name) for f in fields(value)}
+        if isinstance(value, TradeoffPath):
+            del shown["components"]
+        return plain_json(shown)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return plain_json(value._asdict())
     if isinstance(value, np.ndarray | np.generic):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Case(Enum):
-    """What can be said about the groups."""
+    """The cases of the verdict."""
 
     NO_GAP = "no gap beyond chance"
     REMEDY = "a gap, and a remedy that reliably helps"
@@ -33,7 +33,7 @@ class Reason(Enum):
 
 
 class Remedy(Enum):
-    """What became of the alternative that was tried."""
+    """The outcome for the alternative that was tried."""
 
     HELPS = "reliably helps"
     IS_PCA = "is PCA itself"
@@ -105,23 +105,36 @@ def decide(
     changes = {}
     if remedy_tried and not nothing_compressed:
         changes = _changes(groups, thresholds)
-    judged = [row for row in groups if row.baseline.gap is not None]
-    reason = None if judged else Reason.TOO_FEW_ROWS
+    gaps, other_gaps = _gaps(groups, by_share), _gaps(groups, not by_share)
+    reason = None if gaps else Reason.TOO_FEW_ROWS
     if any(column.decides for column in columns):
         reason = Reason.ONE_VALUE_DECIDES
     if nothing_compressed:
         reason = Reason.NOTHING_COMPRESSED
     if reason is not None:
         return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share, **changes)
-    gaps = {row.label: _gap(row, by_share) for row in judged}
     worst = max(gaps, key=lambda label: gaps[label].low)
     worse = [label for label, gap in gaps.items() if gap.direction > 0]
-    better = [label for label, gap in gaps.items() if gap.direction < 0]
-    other_group, agree = _other_reading(judged, worst if worse else None, not by_share)
-    remedy = Remedy.IS_PCA if is_pca else _remedy(changes, worst) if changes else Remedy.NOT_TRIED
-    case = Case.NO_GAP if not worse else Case.GAP if not remedy_tried else Case.NO_REMEDY
-    if case is Case.NO_REMEDY and remedy is Remedy.HELPS:
-        case = Case.REMEDY
+    # The readings agree if they name the same group, or if only one of them names a group and the
+    # other finds it worse off too, though not reliably.
+    other = max(other_gaps, key=lambda label: other_gaps[label].low)
+    agree = other == worst
+    if other_gaps[other].direction <= 0:
+        agree, other = not worse or other_gaps[worst].value > 0, None
+    elif not worse:
+        agree = gaps[other].value > 0
+    remedy = Remedy.NOT_TRIED
+    if is_pca:
+        remedy = Remedy.IS_PCA
+    elif changes:
+        remedy = Remedy.HARMS_ANOTHER if changes["harmed"] else Remedy.HELPS
+        if worst not in changes["gainers"]:
+            remedy = Remedy.NOT_RELIABLE
+    case = Case.REMEDY if remedy is Remedy.HELPS else Case.NO_REMEDY
+    if not worse:
+        case = Case.NO_GAP
+    elif not remedy_tried:
+        case = Case.GAP
     return Verdict(
         case,
         group=worst,
@@ -129,11 +142,11 @@ def decide(
         by_share=by_share,
         small=bool(worse) and gaps[worst].value < thresholds.small_gap,
         worse=worse,
-        better=better,
+        better=[label for label, gap in gaps.items() if gap.direction < 0],
         remedy=remedy,
         readings_agree=agree,
-        other_group=other_group,
-        detectable_gap=max((row.detectable_gap or 0.0 for row in judged), default=None),
+        other_group=other,
+        detectable_gap=max(row.detectable_gap or 0.0 for row in groups),
         **changes,
     )
 
@@ -145,50 +158,23 @@ def groups_above(
 
     By the lower end of the interval, so beyond chance; with ``estimate`` by the bare figure.
     """
-    judged = [(row, _gap(row, by_share)) for row in groups if row.baseline.gap is not None]
-    return [row for row, gap in judged if (gap.value if estimate else gap.low) > limit]
+    ends = {g: gap.value if estimate else gap.low for g, gap in _gaps(groups, by_share).items()}
+    return [row for row in groups if ends.get(row.label, limit) > limit]
 
 
-def _gap(row: GroupResult, by_share: bool) -> Interval:
-    gap = row.baseline.share_gap if by_share else row.baseline.gap
-    if gap is None:
-        raise ValueError(f"the group {row.label!r} is judged but has no interval.")
-    return gap
+def _gaps(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
+    """The gap of every group that is judged and compared with others, by one of the readings."""
+    rows = [(row.label, row.baseline.share_gap if by_share else row.baseline.gap) for row in groups]
+    return {label: gap for label, gap in rows if gap is not None}
 
 
 def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
     """Who gains and who pays, as fields of the verdict."""
-    known = {row.label: row.change for row in groups if row.judged and row.change is not None}
-    above = {row.label: row.above_worst for row in groups if row.judged}
+    judged = [row for row in groups if row.judged]
+    others = [row for row in groups if not row.judged]
     return {
-        "gainers": [label for label, change in known.items() if change.direction < 0],
-        "payers": [label for label, change in known.items() if change.direction > 0],
-        "harmed": [label for label, over in above.items() if over and over.direction > 0],
-        "unjudged_payers": [
-            row.label
-            for row in groups
-            if not row.judged and row.change_estimate > thresholds.paying
-        ],
+        "gainers": [row.label for row in judged if row.change and row.change.direction < 0],
+        "payers": [row.label for row in judged if row.change and row.change.direction > 0],
+        "harmed": [r.label for r in judged if r.above_worst and r.above_worst.direction > 0],
+        "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
     }
-
-
-def _remedy(changes: dict[str, Any], worst: Any) -> Remedy:
-    if worst not in changes["gainers"]:
-        return Remedy.NOT_RELIABLE
-    return Remedy.HARMS_ANOTHER if changes["harmed"] else Remedy.HELPS
-
-
-def _other_reading(judged: Sequence[GroupResult], worst: Any, by_share: bool) -> tuple[Any, bool]:
-    """Whom the other reading names as reliably worst off, and whether both readings agree.
-
-    They agree if they name the same group, or if only one of them names a group and the other
-    finds it worse off too, though not reliably.
-    """
-    gaps = {row.label: _gap(row, by_share) for row in judged}
-    other = max(gaps, key=lambda label: gaps[label].low)
-    if gaps[other].low <= 0:
-        return None, worst is None or gaps[worst].value > 0
-    if worst is None:
-        row = next(row for row in judged if row.label == other)
-        return other, _gap(row, not by_share).value > 0
-    return other, other == worst

@@ -25,10 +25,10 @@ of the c_f is not divided by F. The corrected variance of Nadeau and Bengio (200
 and the interval is ``h +- t se`` with F - 1 degrees of freedom; for ratios, on the scale of log h.
 
 **Choices.** Where the projection was chosen by these very sums, its own figures are flattered.
-:meth:`HeldOut.rechosen` makes the choice for each fold again from the other folds' sums and takes
-the fold's errors from that choice. It costs no fit. That estimate leans the other way, because the
-folds do not all choose what they choose together; so an interval reaches over both: from the lower
-of the two low ends to the higher of the two high ends.
+:meth:`HeldOut.choices` makes the choice for each fold again from the other folds' sums, and
+:meth:`HeldOut.judged_at` takes the fold's errors from that choice. It costs no fit. That estimate
+leans the other way, because the folds do not all choose what they choose together; so an interval
+reaches over both: from the lower of the two low ends to the higher of the two high ends.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from scipy.special import stdtrit
 
 from fairpca._typing import Array, Codes, Mask
 
-LEVEL = 0.95
 PCA = 0  # the place of plain PCA among the projections
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -66,16 +65,10 @@ class Intervals(NamedTuple):
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over folds, and the figures that follow from them.
+    """Sums over folds, and the figures that follow from them."""
 
-    Attributes
-    ----------
-    errors : ndarray of shape (n_projections, k)
-    weights : ndarray of shape (k,)
-    """
-
-    errors: Array
-    weights: Array
+    errors: Array  # of shape (n_projections, k)
+    weights: Array  # of shape (k,)
 
     @property
     def group_errors(self) -> Array:
@@ -92,22 +85,6 @@ class Totals:
         """``R_pg - R_0g``: by how much the error is larger than under PCA, (n_projections, k)."""
         return np.asarray(self.group_errors - self.group_errors[PCA])
 
-    @property
-    def relative_changes(self) -> Array:
-        """``R_pg / R_0g - 1``, of shape (n_projections, k)."""
-        return np.asarray(self.errors / np.maximum(self.errors[PCA], _TINY) - 1.0)
-
-    @property
-    def rest_errors(self) -> Array:
-        """For each group the error of all people outside it, of shape (n_projections, k)."""
-        errors = self.errors.sum(axis=1, keepdims=True) - self.errors
-        return np.asarray(errors / np.maximum(self.weights.sum() - self.weights, _TINY))
-
-    @property
-    def ratios(self) -> Array:
-        """``R_g / R_rest``: the error of a group over that of all other people."""
-        return np.asarray(self.group_errors / np.maximum(self.rest_errors, _TINY))
-
 
 #: A smooth function of the sums; any shape.
 Figure = Callable[[Totals], Array]
@@ -115,22 +92,10 @@ Figure = Callable[[Totals], Array]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Sums of held-out errors by fold, projection and group.
+    """Sums of held-out errors by fold, projection and group; folds of all repeats are stacked.
 
-    Attributes
-    ----------
-    errors : ndarray of shape (n_folds, n_projections, k)
-        ``e_fpg``; projection 0 is PCA. Folds of all repeats are stacked.
-    weights : ndarray of shape (n_folds, k)
-        ``w_fg``.
-    variation : ndarray of shape (n_folds, k)
-        ``v_fg``.
-    odds : float
-    repeats : ndarray of int, shape (n_folds,), optional
-        Which repeat of the splitter each fold belongs to; by default there is one.
-    chosen_together : HeldOut, optional
-        The same projections as all folds together choose them, where these sums are those of
-        projections that the other folds choose. Intervals reach over both.
+    ``chosen_together`` has the projections as all folds together choose them, where these sums are
+    those of projections that the other folds choose. Intervals reach over both.
 
     Examples
     --------
@@ -144,11 +109,11 @@ class HeldOut:
     array([-0.5,  0.5])
     """
 
-    errors: Array
-    weights: Array
-    variation: Array
+    errors: Array  # e_fpg, of shape (n_folds, n_projections, k); projection 0 is PCA
+    weights: Array  # w_fg, of shape (n_folds, k)
+    variation: Array  # v_fg
     odds: float
-    repeats: Codes | None = None
+    repeats: Codes | None = None  # which repeat of the splitter each fold belongs to
     chosen_together: HeldOut | None = None
 
     @property
@@ -167,37 +132,21 @@ class HeldOut:
         together = None if together is None else together.relative()
         return replace(self, weights=self.variation, chosen_together=together)
 
-    def take(self, folds: Codes | Mask) -> HeldOut:
-        """Some of the folds."""
-        repeats = None if self.repeats is None else self.repeats[folds]
-        return HeldOut(
-            self.errors[folds], self.weights[folds], self.variation[folds], self.odds, repeats
-        )
-
     def projections(self, which: list[int]) -> HeldOut:
         """Some of the projections, in this order; the first stands for PCA from now on."""
         together = self.chosen_together
         together = None if together is None else together.projections(which)
         return replace(self, errors=self.errors[:, which], chosen_together=together)
 
-    def rechosen(self, choose: Callable[[HeldOut], int]) -> HeldOut:
-        """PCA and the projection that ``choose`` takes, each fold judged by the others' choice."""
-        return self.judged_at(self.choices(choose), choose(self))
-
     def choices(self, choose: Callable[[HeldOut], int]) -> Codes:
-        """The projection that the other folds of the same repeat choose, for each fold.
-
-        If all folds together choose PCA, then PCA it is: nothing is left to chance.
-        """
-        n = self.n_folds
-        repeats = np.zeros(n, np.intp) if self.repeats is None else self.repeats
-        chosen = np.full(n, PCA)
-        if choose(self) != PCA:
-            for fold in range(n):
-                others = repeats == repeats[fold]
-                others[fold] = False
-                chosen[fold] = choose(self.take(others))
-        return chosen
+        """The projection that the other folds of the same repeat choose, for each fold."""
+        repeats = np.zeros(self.n_folds) if self.repeats is None else self.repeats
+        chosen = []
+        for fold, repeat in enumerate(repeats):
+            other = (repeats == repeat) & (np.arange(self.n_folds) != fold)
+            sums = self.errors[other], self.weights[other], self.variation[other]
+            chosen.append(choose(HeldOut(*sums, self.odds)))
+        return np.array(chosen)
 
     def judged_at(self, chosen: Codes, together: int) -> HeldOut:
         """PCA, and in each fold the projection chosen for it; all folds choose ``together``."""
@@ -208,34 +157,22 @@ class HeldOut:
     # -- intervals ---------------------------------------------------------------------------------
 
     def interval(
-        self, figure: Figure, *, level: float = LEVEL, comparisons: int = 1, log: bool = False
+        self, figure: Figure, *, level: float = 0.95, comparisons: int = 1, log: bool = False
     ) -> Intervals:
-        """The interval of a figure.
+        """The interval of a figure; with ``log`` on that scale, for ratios.
 
-        Parameters
-        ----------
-        figure : callable
-            From :class:`Totals` to an array of any shape.
-        level : float
-        comparisons : int
-            How many intervals are to hold together at this level (Bonferroni).
-        log : bool
-            Work on the scale of logarithms: for ratios, which must be positive.
+        ``comparisons`` is how many intervals are to hold together at this level (Bonferroni).
         """
         if log:
-            return Intervals(
-                *map(
-                    np.exp,
-                    self.interval(
-                        lambda totals: np.log(np.maximum(figure(totals), _TINY)),
-                        level=level,
-                        comparisons=comparisons,
-                    ),
-                )
+            ends = self.interval(
+                lambda totals: np.log(np.maximum(figure(totals), _TINY)),
+                level=level,
+                comparisons=comparisons,
             )
-        estimate, contributions = self._contributions(figure)
+            return Intervals(*map(np.exp, ends))
+        estimate = np.asarray(figure(self.totals), np.float64)
         quantile = stdtrit(self.n_folds - 1, 1 - (1 - level) / (2 * comparisons))
-        margin = quantile * np.sqrt(self._variance(contributions) * (1 / self.n_folds + self.odds))
+        margin = quantile * self.standard_error(figure)
         low, high = estimate - margin, estimate + margin
         if self.chosen_together is not None:
             _, lower, higher = self.chosen_together.interval(
@@ -246,12 +183,17 @@ class HeldOut:
 
     def standard_error(self, figure: Figure, *, corrected: bool = True) -> Array:
         """The standard error of a figure; the usual one takes the folds for independent."""
-        overlap = 1 / self.n_folds + self.odds if corrected else self.odds / (1 + self.odds)
-        return np.sqrt(self._variance(self._contributions(figure)[1]) * overlap)
+        totals, n = self.totals, self.n_folds
+        without = [
+            figure(Totals(totals.errors - errors, totals.weights - weights))
+            for errors, weights in zip(self.errors, self.weights, strict=True)
+        ]
+        contributions = (n - 1) * (figure(totals) - np.array(without))
+        variance = (contributions**2).sum(axis=0) / max(n - 1, 1)
+        overlap = 1 / n + self.odds if corrected else self.odds / (1 + self.odds)
+        return np.asarray(np.sqrt(variance * overlap))
 
-    def spread_interval(
-        self, projection: int, compared: Mask, *, level: float = LEVEL
-    ) -> Intervals:
+    def spread_interval(self, projection: int, compared: Mask) -> Intervals:
         """The largest minus the smallest error of the groups compared.
 
         All differences between two groups get intervals that hold together. The spread, the
@@ -263,23 +205,9 @@ class HeldOut:
             errors = totals.group_errors[projection, compared]
             return np.asarray(errors[first] - errors[second])
 
-        pairs = self.interval(differences, level=level, comparisons=len(first))
+        pairs = self.interval(differences, comparisons=len(first))
         return Intervals(
             np.abs(pairs.estimate).max(),
             np.maximum(np.maximum(pairs.low, -pairs.high).max(), 0.0),
             np.maximum(pairs.high, -pairs.low).max(),
         )
-
-    def _contributions(self, figure: Figure) -> tuple[Array, Array]:
-        """The figure, and ``c_f`` of each fold, of shape (n_folds, ...)."""
-        totals = self.totals
-        estimate = np.asarray(figure(totals), np.float64)
-        without = [
-            figure(Totals(totals.errors - errors, totals.weights - weights))
-            for errors, weights in zip(self.errors, self.weights, strict=True)
-        ]
-        return estimate, np.asarray((self.n_folds - 1) * (estimate - np.array(without)))
-
-    def _variance(self, contributions: Array) -> Array:
-        """``s^2``."""
-        return np.asarray((contributions**2).sum(axis=0) / max(self.n_folds - 1, 1))

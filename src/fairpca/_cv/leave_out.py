@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,103 +20,36 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import TINY, Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import Sums, scale_of
-from fairpca._typing import Array, Codes, Mask
+from fairpca._typing import Array, Mask
 
 _KEPT_BYTES = 1 << 28  # of the matrices of all folds; more are computed again when needed
 _WORK_WORTH_A_THREAD = 10_000_000  # folds times cubes of features
 
 
-def left_out_errors(
-    judge: GroupMoments, bases: Sequence[Array], mean: Array, scale: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """Sums over the rows of each group: errors under projections, weights, squared distances.
-
-    Parameters
-    ----------
-    judge : GroupMoments
-        The rows left out, in raw units.
-    bases : sequence of ndarray of shape (d, r)
-        Orthonormal columns, for columns divided by ``scale``.
-    mean : ndarray of shape (d,)
-        The point that the projections go through, in raw units.
-    scale : ndarray of shape (d,), optional
-
-    Returns
-    -------
-    errors : ndarray of shape (n_bases, k)
-    weights, variation : ndarray of shape (k,)
-    """
-    sums = judge._group_sums()
-    if scale is not None:
-        sums, mean = sums.divided(scale), mean / scale
-    errors, variation = sums.errors(bases, mean)
-    return errors, sums.weights, variation
-
-
 @dataclass(frozen=True)
 class Fold:
-    """What a search needs of the rows fitted to, and the sums of the rows left out.
+    """The second moments of the rows fitted to, for a search, and the sums of the rows left out."""
 
-    Attributes
-    ----------
-    operand : Operand
-        Second moments of the rows fitted to, standardised if that was asked for.
-    mean, scale : ndarray of shape (d,)
-        Of the rows fitted to, in raw units.
-    left_out : Sums or FewRows
-        Of the rows left out, by group, divided by ``scale``.
-    """
-
-    operand: Operand
-    mean: Array
+    operand: Operand  # second moments of the rows fitted to, standardised if that was asked for
+    mean: Array  # of the rows fitted to, in raw units
     scale: Array | None
-    left_out: Sums | FewRows
+    left_out: Sums | FewRows  # by group, divided by the scale
 
     def errors(self, bases: Sequence[Array]) -> tuple[Array, Array, Array]:
-        """As :func:`left_out_errors`."""
+        """Sums over the rows left out, by group: errors, weights, squared distances from the mean.
+
+        The bases, of shape (d, r), have orthonormal columns; errors have shape (n_bases, k).
+        """
         mean = self.mean if self.scale is None else self.mean / self.scale
         errors, variation = self.left_out.errors(bases, mean)
         return errors, self.left_out.weights, variation
 
 
-class Folds(Protocol):
-    """Pairs of rows fitted to and rows left out, wherever they come from."""
-
-    @property
-    def n_threads(self) -> int:
-        """How many threads are worth their while."""
-
-    @property
-    def repeats(self) -> Codes:
-        """Which repeat each fold belongs to."""
-
-    @property
-    def odds(self) -> float:
-        """How many rows are left out for each row that is fitted to, on average over the folds."""
-
-    def __iter__(self) -> Iterator[Fold]: ...
-
-
-@dataclass(frozen=True)
-class GivenFolds:
-    """Folds that were made elsewhere: by a pipeline, in which each has a space of its own."""
-
-    folds: Sequence[Fold]
-    odds: float
-    repeats: Codes
-    n_threads: int = 1
-
-    def __iter__(self) -> Iterator[Fold]:
-        return iter(self.folds)
-
-
 class LeaveOut:
     """The folds of a fit, those of all repeats, for the groups as the fit sees them.
 
-    Parameters
-    ----------
-    settled : SettledGroups
-        With cells that are kept by fold.
+    ``repeats`` says which repeat each fold belongs to, ``odds`` how many rows are left out for each
+    row that is fitted to, and ``n_threads`` how many threads are worth their while.
     """
 
     def __init__(self, settled: SettledGroups) -> None:
@@ -128,6 +61,10 @@ class LeaveOut:
         self._standardize, self._compared = settled.scale is not None, settled.compared
         self._members = [(r, fold) for r, m in enumerate(self._repeats) for fold in m._folds()]
         self._check()
+        self.repeats = np.array([repeat for repeat, _ in self._members], np.intp)
+        total = float(self._repeats[0].weights.sum())
+        parts = [float(self._repeats[r]._fold_weights(f).sum()) for r, f in self._members]
+        self.odds = float(np.mean([part / (total - part) for part in parts]))
         k, d = settled.moments.means.shape
         few = isinstance(self._repeats[0]._sums, FewRows)
         width = int(settled.moments.counts.sum()) if few else k * d
@@ -140,18 +77,6 @@ class LeaveOut:
 
     def __iter__(self) -> Iterator[Fold]:
         return self._pairs() if self._kept is None else iter(self._kept)
-
-    @property
-    def repeats(self) -> Codes:
-        """Which repeat each fold belongs to."""
-        return np.array([repeat for repeat, _ in self._members], np.intp)
-
-    @property
-    def odds(self) -> float:
-        """How many rows are left out for each row that is fitted to, on average over the folds."""
-        total = float(self._repeats[0].weights.sum())
-        parts = [float(self._repeats[r]._fold_weights(f).sum()) for r, f in self._members]
-        return float(np.mean([part / (total - part) for part in parts]))
 
     def _pairs(self) -> Iterator[Fold]:
         for repeat, fold in self._members:
@@ -180,7 +105,7 @@ class LeaveOut:
 
 def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardize: bool) -> Fold:
     """The fold of a pair of moments, which have the same groups."""
-    sums = _without_empty_groups(fit_to._group_sums())
+    sums = _filled_up(fit_to._group_sums())
     scale, mean, left_out = None, sums.mean, judge._group_sums()
     if standardize:
         scale = scale_of(np.add(*sums.variances()), mean)
@@ -188,7 +113,7 @@ def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardi
     return Fold(sums.operand("overall", compared), mean, scale, left_out)
 
 
-def _without_empty_groups(sums: Sums | FewRows) -> Sums | FewRows:
+def _filled_up(sums: Sums | FewRows) -> Sums | FewRows:
     """Sums in which a group without rows weighs next to nothing, and its averages are zero."""
     empty = sums.rows == 0
     if not empty.any():
@@ -199,6 +124,32 @@ def _without_empty_groups(sums: Sums | FewRows) -> Sums | FewRows:
         weights=np.where(empty, TINY, sums.weights),
         shifts=np.where(empty[:, None], mean, sums.shifts),
     )
+
+
+def split_by_fold(moments: GroupMoments) -> Iterator[tuple[GroupMoments, GroupMoments]]:
+    """For each fold the moments of all rows outside it, and of its own; both have all groups."""
+    return (moments._split(fold) for fold in moments._folds())
+
+
+def without_empty_groups(moments: GroupMoments) -> GroupMoments:
+    """The same moments; a group of which no row is left becomes a part of the largest one."""
+    labels, counts = moments.groups.tolist(), moments.counts
+    largest = labels[int(counts.argmax())]
+    return moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
+
+
+def left_out_errors(
+    judge: GroupMoments, bases: Sequence[Array], mean: Array, scale: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """As :meth:`Fold.errors`, for rows in raw units and projections through ``mean``.
+
+    The bases are for columns divided by ``scale``.
+    """
+    sums = judge._group_sums()
+    if scale is not None:
+        sums, mean = sums.divided(scale), mean / scale
+    errors, variation = sums.errors(bases, mean)
+    return errors, sums.weights, variation
 
 
 def check_folds_of(settled: SettledGroups, cv: Any) -> None:

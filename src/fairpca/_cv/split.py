@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Number
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -21,26 +22,21 @@ from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
 from fairpca._moments.learn import check_grams
 from fairpca._typing import Codes
 
-_MOST_SHOWN = 100  # characters of what was passed
-
 
 def learn_repeats(
     X: Any, groups: Any, sample_weight: Any, cv: Any, random_state: Any
 ) -> list[GroupMoments]:
-    """The moments of each repeat, with folds kept apart: so many, or those of a splitter."""
-    if isinstance(cv, Number | str):
-        rule = fold_rule(cv, random_state)
-        if is_dask(X):
-            return [GroupMoments().update(X, groups, sample_weight, folds=rule)]
-        rows = as_rows(X)
-        check_grams(rows)
-        return [moments_of_rows(rows, groups, sample_weight, folds=rule)]
+    """The moments of each repeat, by fold: of a number of folds, or of those of a splitter."""
+    rule = fold_rule(cv, random_state) if isinstance(cv, Number | str) else None
     if is_dask(X):
-        raise needs_all_rows(cv)
+        if rule is None:
+            raise needs_all_rows(cv)
+        return [GroupMoments().update(X, groups, sample_weight, folds=rule)]
     rows = as_rows(X)
     check_grams(rows)
-    codes, _ = encode_groups(groups, rows.n_rows)
-    repeats = fold_numbers(cv, codes)
+    if rule is not None:
+        return [moments_of_rows(rows, groups, sample_weight, folds=rule)]
+    repeats = fold_numbers(cv, encode_groups(groups, rows.n_rows)[0])
     return [moments_of_rows(rows, groups, sample_weight, folds=folds) for folds in repeats]
 
 
@@ -85,7 +81,14 @@ def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
 
 def _train_and_test(cv: Any, codes: Codes) -> list[tuple[Codes, Codes]]:
     """The rows fitted to and left out, as a splitter or an iterable gives them."""
-    splitter, n = _splitter(cv), len(codes)
+    n = len(codes)
+    try:
+        splitter = check_cv(cv)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv={_brief(cv)}: pass a number of folds such as 10, a splitter of scikit-learn, or a "
+            "list of (train, test) pairs of row positions."
+        ) from error
     try:
         pairs = list(splitter.split(np.zeros((n, 1)), codes))
     except (TypeError, ValueError) as error:
@@ -100,16 +103,6 @@ def _train_and_test(cv: Any, codes: Codes) -> list[tuple[Codes, Codes]]:
             "before); pass a list: cv=list(splitter.split(X, groups))."
         )
     return [_positions(cv, pair, n) for pair in pairs]
-
-
-def _splitter(cv: Any) -> Any:
-    try:
-        return check_cv(cv)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"cv={_brief(cv)}: pass a number of folds such as 10, a splitter of scikit-learn, or a "
-            "list of (train, test) pairs of row positions."
-        ) from error
 
 
 def _positions(cv: Any, pair: Any, n: int) -> tuple[Codes, Codes]:
@@ -133,6 +126,5 @@ def _positions(cv: Any, pair: Any, n: int) -> tuple[Codes, Codes]:
 
 
 def _brief(cv: Any) -> str:
-    """Splits may hold every row."""
-    text = " ".join(repr(cv).split())
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."
+    """The argument as text, cut off: splits may hold every row."""
+    return shorten(repr(cv), 100, placeholder=" ...")

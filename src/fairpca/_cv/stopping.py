@@ -15,21 +15,20 @@ where a limit or a target is passed, that place is found by bisection, and the p
 groups change sides by interpolation.
 
 The held-out figures of the stop that is chosen are flattered, because it was chosen by them. What
-is published is :meth:`~fairpca._cv.held_out.HeldOut.rechosen`: each fold is judged at the stop that
-the other folds choose.
+is published is :attr:`Stop.honest`: each fold is judged at the stop that the other folds choose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 import numpy as np
 
 from fairpca._blas import parallel_map
-from fairpca._cv.held_out import LEVEL, PCA, HeldOut, Intervals, Totals
-from fairpca._cv.leave_out import Fold, Folds
+from fairpca._cv.held_out import PCA, HeldOut, Intervals, Totals
+from fairpca._cv.leave_out import Fold, LeaveOut
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution, disparity
@@ -49,16 +48,10 @@ _GATE = 1.5  # corrected standard errors that a gain must exceed
 class CrossFit:
     """The held-out errors at stops, computed where they are asked for.
 
-    Parameters
-    ----------
-    folds : Folds
-    walk : Walk
-    rank : int
-    normalize : bool
-        Whether errors are shares of the variance.
+    With ``normalize``, errors are shares of each group's own variation.
     """
 
-    def __init__(self, folds: Folds, walk: Walk, rank: int, normalize: bool) -> None:
+    def __init__(self, folds: LeaveOut, walk: Walk, rank: int, normalize: bool) -> None:
         self._folds, self.walk, self._rank, self._normalize = folds, walk, rank, normalize
         self._errors: dict[float, Array] = {}
         self._weights: Array
@@ -67,37 +60,26 @@ class CrossFit:
 
     def at(self, stops: Iterable[float]) -> Curve:
         """Held-out errors at PCA, at these stops, and at those asked for before."""
-        new = sorted({0.0, *map(float, stops)} - self._errors.keys())
+        folds, new = self._folds, sorted({0.0, *map(float, stops)} - self._errors.keys())
+
+        def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
+            operand = fold.operand.relative() if self._normalize else fold.operand
+            bases, n_eigensolves = self.walk.bases(operand, self._rank, new)
+            return *fold.errors(bases), n_eigensolves
+
         if new:
-            errors, self._weights, self._variation = self._measure(new)
-            self._errors |= {stop: errors[:, i] for i, stop in enumerate(new)}
-        known, folds = sorted(self._errors), self._folds
+            found = list(parallel_map(measure, folds, folds.n_threads))
+            of_folds, weights, variation, counts = zip(*found, strict=True)
+            self._weights, self._variation = np.array(weights), np.array(variation)
+            self._errors |= dict(zip(new, np.array(of_folds).swapaxes(0, 1), strict=True))
+            self.n_eigensolves += sum(counts)
+        known = sorted(self._errors)
         errors = np.stack([self._errors[stop] for stop in known], axis=1)
         held_out = HeldOut(errors, self._weights, self._variation, folds.odds, folds.repeats)
         if self._normalize:
             held_out = held_out.relative()
-        return Curve(np.array(known), held_out, Sides.of(self.walk))
-
-    def _measure(self, stops: Sequence[float]) -> tuple[Array, Array, Array]:
-        """Errors of the rows left out, (n_folds, n_stops, k), their weights and variation."""
-
-        def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
-            bases, n_eigensolves = self._bases(fold, stops)
-            return *fold.errors(bases), n_eigensolves
-
-        found = list(parallel_map(measure, self._folds, self._folds.n_threads))
-        errors, weights, variation, counts = zip(*found, strict=True)
-        self.n_eigensolves += sum(counts)
-        return np.array(errors), np.array(weights), np.array(variation)
-
-    def _bases(self, fold: Fold, stops: Sequence[float]) -> tuple[list[Array], int]:
-        operand = fold.operand.relative() if self._normalize else fold.operand
-        return self.walk.bases(operand, self._rank, stops)
-
-    def projections(self, stop: Stop) -> Iterator[tuple[Fold, list[Array]]]:
-        """Each fold with its PCA and the projection at the stop that the other folds choose."""
-        for fold, chosen in zip(self._folds, stop.of_folds.tolist(), strict=True):
-            yield fold, self._bases(fold, [0.0, float(stop.curve.stops[chosen])])[0]
+        sides = Sides(self.walk.compared, self.walk.pca.harmed, self.walk.pca.privileged)
+        return Curve(np.array(known), held_out, sides)
 
 
 @dataclass(frozen=True)
@@ -108,24 +90,17 @@ class Sides:
     harmed: int
     privileged: int
 
-    @classmethod
-    def of(cls, walk: Walk) -> Sides:
-        """The sides of a way from PCA."""
-        return cls(walk.compared, walk.pca.harmed, walk.pca.privileged)
-
     def disparity(self, totals: Totals) -> Array:
         """The disparity under each projection."""
         errors = totals.group_errors
         return np.asarray(disparity(errors, self.compared, self.harmed, self.privileged))
 
 
-def disparity_interval(
-    held_out: HeldOut, projection: int, sides: Sides, level: float = LEVEL
-) -> Intervals:
+def disparity_interval(held_out: HeldOut, projection: int, sides: Sides) -> Intervals:
     """The disparity under one of the projections."""
     if np.count_nonzero(sides.compared) > 2:
-        return held_out.spread_interval(projection, sides.compared, level=level)
-    return held_out.interval(lambda totals: sides.disparity(totals)[projection], level=level)
+        return held_out.spread_interval(projection, sides.compared)
+    return held_out.interval(lambda totals: sides.disparity(totals)[projection])
 
 
 @dataclass(frozen=True)
@@ -146,37 +121,14 @@ class Curve:
         """Between the groups compared, of shape (n_stops,)."""
         return self.sides.disparity(self.totals)
 
-    def take(self, held_out: HeldOut) -> Curve:
-        """The same stops as some of the folds see them."""
-        return replace(self, held_out=held_out)
-
 
 @dataclass(frozen=True)
 class Stop:
-    """The stop that was chosen.
-
-    Attributes
-    ----------
-    curve : Curve
-    chosen : int
-        Which of its stops.
-    of_folds : ndarray of int, shape (n_folds,)
-        Which stop the other folds choose, for each fold.
-    """
+    """The stop that was chosen."""
 
     curve: Curve
-    chosen: int
-    of_folds: Codes
-
-    @classmethod
-    def of(cls, curve: Curve, problem: FairProblem) -> Stop:
-        """The best stop of a curve; whether PCA is left is not decided again by the folds."""
-        chosen = choose(curve, problem)
-
-        def choose_again(held_out: HeldOut) -> int:
-            return choose(curve.take(held_out), problem, gate=False) if chosen != PCA else PCA
-
-        return cls(curve, chosen, curve.held_out.choices(choose_again))
+    chosen: int  # which of its stops
+    of_folds: Codes  # which stop the other folds choose, for each fold
 
     @property
     def stop(self) -> float:
@@ -190,7 +142,7 @@ class Stop:
 
 
 def solve_by_folds(
-    problem: FairProblem, folds: Folds, operand: Operand, rank: int, normalize: bool, tol: float
+    problem: FairProblem, folds: LeaveOut, operand: Operand, rank: int, normalize: bool, tol: float
 ) -> tuple[Solution, Stop]:
     """The projection for all rows, at the stop that is best for rows not fitted to.
 
@@ -199,7 +151,13 @@ def solve_by_folds(
     pca = solve(PLAIN_PCA, operand, rank, tol)
     walk = Walk(problem, pca, operand.shares, operand.compared, tol)
     cross_fit = CrossFit(folds, walk, rank, normalize)
-    stop = Stop.of(search_stop(cross_fit, problem), problem)
+    curve = search_stop(cross_fit, problem)
+    chosen, of_folds = choose(curve, problem), np.full(curve.held_out.n_folds, PCA)
+    if chosen != PCA:  # whether PCA is left is not decided again by the folds
+        of_folds = curve.held_out.choices(
+            lambda others: choose(replace(curve, held_out=others), problem, gate=False)
+        )
+    stop = Stop(curve, chosen, of_folds)
     solution = solve(walk.at(stop.stop), operand, rank, tol, pca)
     solution = replace(
         solution,
@@ -221,7 +179,9 @@ def search_stop(cross_fit: CrossFit, problem: FairProblem) -> Curve:
     curve = _locate(cross_fit, curve, lambda c: fair(c) | _exceeds(c, problem))
     if (fair(curve) & _allowed(curve, problem)).any():
         return curve
-    return cross_fit.at(_midpoints(curve.stops, choose(curve, problem)))
+    best = choose(curve, problem)
+    near = curve.stops[max(best - 1, 0) : best + 2]
+    return cross_fit.at((near[1:] + near[:-1]) / 2)
 
 
 def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
@@ -305,12 +265,6 @@ def _up_to_parity(cross_fit: CrossFit) -> Curve:
         part = D[first - 1] / (D[first - 1] - D[first])
         curve = cross_fit.at([stops[first - 1] + part * (stops[first] - stops[first - 1])])
     return curve
-
-
-def _midpoints(stops: Array, i: int) -> Array:
-    """Between a stop and its neighbours."""
-    near = stops[max(i - 1, 0) : i + 2]
-    return np.asarray((near[1:] + near[:-1]) / 2)
 
 
 def _locate(cross_fit: CrossFit, curve: Curve, passed: Callable[[Curve], Mask]) -> Curve:

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from fairpca._cv.held_out import PCA
-from fairpca._cv.leave_out import GivenFolds, LeaveOut, check_folds_of, fold_of
+from fairpca._cv.leave_out import LeaveOut, check_folds_of, fold_of
 from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
-from fairpca._cv.stopping import CrossFit, Stop, disparity_interval, solve_by_folds
+from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.base import Learnt
 from fairpca._estimators.fair_pca import FairPCA
@@ -192,14 +192,15 @@ class FairPCACV(FairPCA):
 
     def fold_components(
         self, moments: GroupMoments, pairs: Sequence[tuple[GroupMoments, GroupMoments]] = ()
-    ) -> Iterator[Array]:
-        """Yield the components of each fold, at the stop that the other folds choose.
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield the components of each fold at the stop that the other folds choose.
 
-        ``moments`` are those that this estimator was fitted to, by fold; ``pairs`` are the moments
-        of the rows fitted to and left out, where every fold has a space of its own.
+        The second array has them at the stop that all folds choose together. ``moments`` are those
+        that this estimator was fitted to, by fold; ``pairs`` are the moments of the rows fitted to
+        and left out, where every fold has a space of its own.
         """
         settled, rank = self._settle(moments), self.n_components_
-        operand, folds = settled.measured(self.normalize), LeaveOut(settled)
+        operand, stops = settled.measured(self.normalize), self._stop.curve.stops
         parts = iter(settled.with_repeats([part for pair in pairs for part in pair]).repeats)
         own_spaces = [
             fold_of(fit_to, judge, settled.compared, self.standardize)
@@ -207,6 +208,9 @@ class FairPCACV(FairPCA):
         ]
         pca = solve(PLAIN_PCA, operand, rank, self.tol)
         walk = Walk(self._problem(), pca, operand.shares, operand.compared, self.tol)
-        given = GivenFolds(own_spaces, folds.odds, folds.repeats) if pairs else folds
-        for _, bases in CrossFit(given, walk, rank, self.normalize).projections(self._stop):
-            yield bases[1].T
+        folds = own_spaces or LeaveOut(settled)
+        for fold, chosen in zip(folds, self._stop.of_folds.tolist(), strict=True):
+            own = fold.operand.relative() if self.normalize else fold.operand
+            at = sorted({float(stops[chosen]), self._stop.stop})
+            bases = walk.bases(own, rank, at)[0]
+            yield bases[at.index(stops[chosen])].T, bases[at.index(self._stop.stop)].T

@@ -179,13 +179,15 @@ class FairPLS(TargetedProjection):
                 f"{self!r} needs a target; pass the name of the column of y, for example "
                 "fit_files(path, sensitive_features='sex', target='income')."
             )
-        from fairpca._tables.prepare import features_of
+        from fairpca._tables.prepare import roles_by_head
         from fairpca._tables.read import open_table
 
         reading = {key: options.pop(key, None) for key in ("query", "file_format", "encoding")}
         table = open_table(data, **reading)
         if self._are_numbers(partial(table.holds_fractions, target)):
-            options["features"] = [*features_of(table, target=target, **options), target]
+            names = ("sensitive_features", "features", "sample_weight")
+            roles = roles_by_head(table, target=target, **{n: options.get(n) for n in names})
+            options["features"] = [*roles.features, target]
             self.fit_moments(GroupMoments.from_files(table, **options), target)
         else:
             super()._fit_files(table, options | {"target": target})

@@ -1,1 +1,1 @@
-"""What a user may pass: labels, weights and rows, of every library."""
+"""Labels, weights and rows that a user may pass, of every library."""

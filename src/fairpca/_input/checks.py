@@ -6,7 +6,7 @@ Every message says what was passed, what is allowed, and the call that fixes it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +18,6 @@ from fairpca._typing import Array, Labels
 
 _MOST_GROUPS = 50  # that are compared unless somebody asks for more
 _FEW_ROWS = 50  # up to here labels that stand alone are no sign of a continuous column
-_LARGEST_VARIANCE = 1e120  # with its inverse: squares, and those of rounding errors, are in range
 
 
 def forgotten_groups(
@@ -32,23 +31,22 @@ def forgotten_groups(
             f"{problem}Pass pipeline.fit({rows}, {step}__sensitive_features=groups), or enable "
             "metadata routing with sklearn.set_config(enable_metadata_routing=True)."
         )
-    as_y = ""
+    call = f"Pass {name}(...).{method}({rows}, sensitive_features=groups)."
     if y is not None and not needs_y:
-        as_y = f" If the labels passed as y are the groups, pass sensitive_features=y; {name} "
-        as_y += "does not use y."
-    call = f"{name}(...).{method}({rows}, sensitive_features=groups)"
-    return TypeError(f"{problem}Pass {call}.{as_y}")
+        call += " If the labels passed as y are the groups, pass sensitive_features=y; "
+        call += f"{name} does not use y."
+    return TypeError(problem + call)
 
 
 def _step_of(estimator: object) -> str | None:
-    """What the pipeline that is fitting this estimator calls it, if there is one."""
-    frame = sys._getframe()
-    while frame.f_back is not None:
-        frame = frame.f_back
+    """The name that the pipeline which is fitting this estimator has for it, if there is one."""
+    frame = sys._getframe().f_back
+    while frame is not None:
         pipeline = frame.f_locals.get("self")
         if isinstance(pipeline, Pipeline):
             names = [name for name, step in pipeline.steps if type(step) is type(estimator)]
             return str(names[0]) if names else None
+        frame = frame.f_back
     return None
 
 
@@ -65,11 +63,10 @@ def check_same_order(X: Any, **columns: Any) -> None:
     if library_of(X) != "pandas":
         return
     for name, values in columns.items():
-        if library_of(values) != "pandas" or not hasattr(values, "index"):
+        index = getattr(values, "index", None) if library_of(values) == "pandas" else None
+        if index is None or len(index) != len(X) or X.index.equals(index):
             continue
-        if X.index.equals(values.index) or len(X) != len(values):
-            continue
-        if X.index.sort_values().equals(values.index.sort_values()):
+        if X.index.sort_values().equals(index.sort_values()):
             raise ValueError(
                 f"{name} has the index of X in another order, and rows are matched by position; "
                 f"pass {name}={name}.loc[X.index] to match them by index, or "
@@ -105,21 +102,6 @@ def check_group_labels(
     )
 
 
-def name_of(column: int, feature_names: Sequence[str] | None) -> str:
-    """What an error message calls a column: its name, if there is one."""
-    return f"column {column}" if feature_names is None else f"column {feature_names[column]!r}"
-
-
-def refuse_unusable_columns(source: str, types: Mapping[str, Any]) -> NoReturn:
-    """Name columns, with their types, that hold neither numbers nor booleans."""
-    named = [f"{name!r} ({kind})" for name, kind in types.items()]
-    raise TypeError(
-        f"{source} has columns that are not numbers: {', '.join(named[:5])}"
-        f"{' and others' if len(named) > 5 else ''}; drop them or encode them, for "
-        "example with sklearn.preprocessing.OneHotEncoder."
-    )
-
-
 def check_integer(name: str, value: Any, least: int) -> None:
     """Refuse what is not an integer, or less than the least allowed; booleans are not integers."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
@@ -139,15 +121,6 @@ def check_classifier(role: str, classifier: Any) -> None:
         raise TypeError(
             f"{role}={name} has no predict_proba; pass one that has, for example "
             f"sklearn.calibration.CalibratedClassifierCV({name}())."
-        )
-
-
-def check_variance(variance: float) -> None:
-    """Refuse data so large or so small that squares of their variance leave float64."""
-    if variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
-        raise ValueError(
-            f"X has a total variance of {variance:.3g}, too {'large' if variance > 1 else 'small'} "
-            "to compute with; rescale it, for example with sklearn.preprocessing.StandardScaler."
         )
 
 
@@ -193,7 +166,7 @@ def check_sample_weight(
 
 
 def check_group_weights(labels: Labels, weights: NDArray[Any]) -> None:
-    """Averages over a group need rows that weigh something."""
+    """Refuse groups without weight, over which there is no average."""
     weightless = labels[~(weights > 0)].tolist()
     if weightless:
         raise ValueError(
@@ -205,15 +178,14 @@ def check_group_weights(labels: Labels, weights: NDArray[Any]) -> None:
 def check_feature_names(
     known: Sequence[str] | None, given: Sequence[str] | None, method: str
 ) -> None:
-    """Blocks that belong together must have the same columns in the same order."""
+    """Refuse a block whose columns have other names, or another order, than those before."""
     if known is None or given is None or list(known) == list(given):
         return
     unseen = [name for name in given if name not in known]
     lacking = [name for name in known if name not in given]
+    detail = "the same names in another order"
     if unseen or lacking:
         detail = f"unexpected: {unseen[:5]}, missing: {lacking[:5]}"
-    else:
-        detail = "the same names in another order"
     raise ValueError(
         f"{method} got columns that differ from those seen before ({detail}); "
         f"pass the columns {list(known)[:5]}{'...' if len(known) > 5 else ''} in this order."
@@ -221,7 +193,7 @@ def check_feature_names(
 
 
 def check_n_features(known: int, given: int, method: str) -> None:
-    """Blocks that belong together must have the same number of columns."""
+    """Refuse a block with another number of columns than those before."""
     if known != given:
         raise ValueError(
             f"{method} got X with {given} features, but the rows before had {known}; "
@@ -234,7 +206,7 @@ def check_several_groups(
     n_samples: int,
     otherwise: str = ", or use sklearn.decomposition.PCA",
 ) -> None:
-    """With one group there is nothing to be fair about."""
+    """Refuse a single group: there is nothing to compare it with."""
     if len(labels) < 2:
         held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
         raise ValueError(
@@ -244,7 +216,7 @@ def check_several_groups(
 
 
 def check_two_groups(labels: Sequence[Any], what: str) -> None:
-    """Some methods compare two groups and no more."""
+    """Refuse more than two groups, for methods that compare two."""
     if len(labels) > 2:
         raise ValueError(
             f"{what} compares two groups, but sensitive_features holds {len(labels)}: "

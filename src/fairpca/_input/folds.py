@@ -37,6 +37,9 @@ class FoldRule:
     n_folds: int
     salt: int = 0
 
+    def __str__(self) -> str:
+        return f"folds={self.n_folds} with fold_seed={self.salt}"
+
     def folds_of(self, codes: Codes, seen: Codes) -> Codes:
         """The fold of each row, given its group and how many rows of each group came before."""
         counts = np.bincount(codes, minlength=len(seen))
@@ -45,18 +48,16 @@ class FoldRule:
         ranks[np.argsort(codes, kind="stable")] = np.arange(len(codes)) - np.repeat(starts, counts)
         blocks, places = np.divmod(ranks, self.n_folds)
         numbers, which = np.unique(blocks, return_inverse=True)
-        return np.asarray(self._orders(numbers)[which, places])
+        rows = numbers.astype(np.uint64)[:, None] * np.uint64(self.n_folds)
+        salt = _mixed(np.array([self.salt % 2**64], np.uint64))
+        keys = _mixed(rows + np.arange(self.n_folds, dtype=np.uint64) ^ salt)
+        orders = np.argsort(keys, axis=1)  # a permutation of the folds for each block
+        return np.asarray(orders[which, places])
 
     def within(self, part: int) -> FoldRule:
         """The rule for one partition of a cluster, where rows are counted from zero again."""
         salt = _mixed(np.array([self.salt], np.uint64) + _mixed(np.array([part + 1], np.uint64)))
         return FoldRule(self.n_folds, int(salt[0]))
-
-    def _orders(self, blocks: Codes) -> Codes:
-        """For each block a permutation of the folds, of shape (n_blocks, n_folds)."""
-        rows = blocks.astype(np.uint64)[:, None] * np.uint64(self.n_folds)
-        salt = _mixed(np.array([self.salt % 2**64], np.uint64))
-        return np.argsort(_mixed(rows + np.arange(self.n_folds, dtype=np.uint64) ^ salt), axis=1)
 
 
 def _mixed(numbers: Any) -> Any:

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._input.checks import check_group_labels
-from fairpca._input.device import on_host
+from fairpca._input.device import is_dask, on_host
 from fairpca._typing import Codes, Labels, Mask
 
 Coded = tuple[NDArray[np.integer[Any]], Sequence[Any] | NDArray[Any]]
 
-_FIRST_ROWS = 10_000
+_FIRST_ROWS = 10_000  # of y, in which too many classes are looked for
 _MOST_NUMBERED = 20  # classes that whole numbers may stand for, unless somebody says that they do
 _GROUPS = "sensitive_features"  # what messages call the labels, unless these are outcomes
 
@@ -33,81 +33,30 @@ class CodedLabels(NamedTuple):
     labels: Sequence[Any]
 
 
-def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
-    """Codes and sorted labels of the classes in y, a column; numbers with fractions are refused."""
-    if isinstance(outcomes, CodedLabels):
-        return encode_groups(outcomes, n_rows)
-    columns, _ = _label_columns(outcomes)
-    values = _label_array(columns[0] if len(columns) == 1 else outcomes, "y")
-    if values.dtype.kind == "f":
-        broken = values[values != np.round(values)]
-        if len(broken) and not np.isnan(broken).any():
-            _refuse_fractions(broken[0])
-    return _encode_column(values, n_rows, "y")
-
-
-def holds_fractions(y: Any) -> bool:
-    """Whether y is to be taken for numbers: it has fractions, or several columns."""
-    if hasattr(y, "dask"):  # not computed for this
-        return str(getattr(y, "dtype", "")).startswith("float")
-    columns, _ = _label_columns(y)
-    values = _label_array(columns[0], "y")
-    fractions = values.dtype.kind == "f" and bool((values != np.round(values)).any())
-    return len(columns) > 1 or fractions
-
-
-def first_outcomes(y: Any) -> set[Any]:
-    """The different labels in the first rows of y."""
-    if hasattr(y, "dask") or isinstance(y, CodedLabels):
-        return set()
-    columns, _ = _label_columns(y)
-    if len(columns) > 1:
-        return set()
-    labels = _label_array(columns[0], "y")[:_FIRST_ROWS].tolist()
-    return {label for label in labels if not _is_missing(label)}
-
-
-def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
-    """Refuse many different numbers: whole ones may be numbers just as well as classes.
-
-    The labels of files may be texts of numbers.
-    """
-    try:
-        numbers = sorted(map(float, outcomes)) if len(outcomes) > _MOST_NUMBERED else []
-    except (TypeError, ValueError):
-        return
-    if not numbers:
-        return
-    for number in numbers:
-        if not number.is_integer():
-            _refuse_fractions(number)
-    shown = ", ".join(f"{number:g}" for number in numbers[:4])
-    raise ValueError(
-        f"y holds many different whole numbers ({shown}, ...), at least {len(numbers)}, which are "
-        f"not taken for classes unasked; {cure}."
-    )
-
-
-def _refuse_fractions(number: float) -> NoReturn:
-    raise ValueError(
-        f"y holds numbers that are not classes, such as {number:g}, but outcomes are compared "
-        "class by class; pass classes, for example y > threshold."
-    )
-
-
 def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Turn labels of any kind into codes 0..k-1 and the sorted array of distinct labels.
 
     Several columns are crossed: each combination that occurs is a group.
     """
-    if isinstance(groups, CodedLabels):
-        _check_one_per_row(groups.codes, n_rows)
-        return _sort_codes(groups)
-    columns, names = _label_columns(groups)
-    if len(columns) == 1:
-        return _encode_column(columns[0], n_rows)
-    codes, cells = cross_cells([_encode_column(column, n_rows) for column in columns])
-    return _sort_codes(CodedLabels(codes, name_cells(cells, names)))
+    if not isinstance(groups, CodedLabels):
+        columns, names = _label_columns(groups)
+        if len(columns) == 1:
+            return _encode_column(columns[0], n_rows)
+        codes, cells = cross_cells([_encode_column(column, n_rows) for column in columns])
+        groups = CodedLabels(codes, [cell_text(cell, names) for cell in cells])
+        twice = [text for text, times in Counter(groups.labels).items() if times > 1]
+        if twice:
+            raise ValueError(
+                f"two intersections of the columns of sensitive_features would both be called "
+                f"{twice[0]!r}; rename labels so that they do not contain ' & '."
+            )
+    _check_one_per_row(groups.codes, n_rows)
+    # There may be more labels than occur, and the same one twice.
+    present = np.bincount(groups.codes, minlength=len(groups.labels)) > 0
+    ordered = sort_labels(list({v for v, here in zip(groups.labels, present, strict=True) if here}))
+    position = {label: code for code, label in enumerate(ordered)}
+    codes = np.array([position.get(label, 0) for label in groups.labels], np.intp)
+    return codes[groups.codes], label_vector(ordered)
 
 
 def encode_few_groups(
@@ -119,12 +68,31 @@ def encode_few_groups(
     return CodedLabels(codes, labels.tolist())
 
 
-def _encode_column(column: Any, n_rows: int, name: str = _GROUPS) -> tuple[Codes, Labels]:
-    values = _label_array(column, name)
+def _encode_column(values: Labels, n_rows: int, name: str = _GROUPS) -> tuple[Codes, Labels]:
+    """Codes and sorted labels of a column; by a dictionary, ten times as fast as sorting texts."""
     _check_one_per_row(values, n_rows, name)
     if values.dtype.kind in "biu":
-        return encode_integers(values)
-    return _encode_hashables(values, name)
+        return _encode_integers(values)
+    items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
+    seen = list(dict.fromkeys(items))
+    if any(map(_is_missing, seen)):
+        _refuse_missing_labels(np.fromiter(map(_is_missing, items), bool, len(items)), name)
+    ordered = sort_labels(seen)
+    position = {label: code for code, label in enumerate(ordered)}
+    codes = np.fromiter(map(position.__getitem__, items), np.intp, len(items))
+    return codes, label_vector(ordered)
+
+
+def _encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
+    """Codes and distinct values; by counting, not sorting, if they lie in a small range."""
+    lowest, highest = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if highest - lowest > max(1024, len(values)) or highest > maxsize:
+        labels, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.intp), labels
+    offsets = values.astype(np.intp) - lowest
+    present = np.bincount(offsets) > 0
+    labels = (np.flatnonzero(present) + lowest).astype(values.dtype)
+    return offsets if present.all() else (np.cumsum(present) - 1)[offsets], labels
 
 
 def _check_one_per_row(values: NDArray[Any], n_rows: int, name: str = _GROUPS) -> None:
@@ -135,59 +103,45 @@ def _check_one_per_row(values: NDArray[Any], n_rows: int, name: str = _GROUPS) -
         )
 
 
-def _sort_codes(groups: CodedLabels) -> tuple[Codes, Labels]:
-    """Codes of the sorted labels that occur; there may be more labels, and the same one twice."""
-    present = np.bincount(groups.codes, minlength=len(groups.labels)) > 0
-    ordered = sort_labels(list({v for v, here in zip(groups.labels, present, strict=True) if here}))
-    position = {label: code for code, label in enumerate(ordered)}
-    codes = np.array([position.get(label, 0) for label in groups.labels], np.intp)
-    return codes[groups.codes], label_vector(ordered)
-
-
-def _label_columns(groups: Any) -> tuple[list[Any], list[str] | None]:
-    """The columns of a data frame or 2-D array, with their names; anything else is one column."""
-    columns: list[Any]
-    names: list[str] | None
-    native = groups
-    if not isinstance(groups, (np.ndarray, list)):
-        groups = on_host(groups)
-        native = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(native, nw.DataFrame):
-        columns, names = [native.get_column(name) for name in native.columns], list(native.columns)
-    else:
-        if isinstance(groups, (list, tuple)) and groups and isinstance(groups[0], (list, tuple)):
-            groups = np.asarray(groups)
-        if not isinstance(groups, np.ndarray) or groups.ndim != 2:
-            return [groups], None
-        columns, names = list(groups.T), None
+def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Labels], list[str] | None]:
+    """The columns of a data frame, with their names, or of an array; anything else is one."""
+    names = None
+    if isinstance(groups, (list, tuple)) and groups and isinstance(groups[0], (list, tuple)):
+        groups = np.asarray(groups)
+    elif not isinstance(groups, (np.ndarray, list)):
+        groups = nw.from_native(
+            on_host(groups), eager_only=True, allow_series=True, pass_through=True
+        )
+    columns: list[Any] = [groups]
+    if isinstance(groups, nw.DataFrame):
+        columns, names = [groups.get_column(column) for column in groups.columns], groups.columns
+    elif isinstance(groups, np.ndarray) and groups.ndim == 2:
+        columns = list(groups.T)
     if not columns:
         raise ValueError(
             "sensitive_features is a table without columns; pass one column of group labels, or "
             "several to compare their intersections."
         )
-    return columns, names
+    return [_label_array(column, name) for column in columns], names
 
 
-def _label_array(groups: Any, name: str) -> Labels:
+def _label_array(column: Any, name: str) -> Labels:
     """Labels as a 1-D array; missing ones are refused."""
-    native = groups
-    if np.ma.is_masked(groups):
-        _refuse_missing_labels(np.ma.getmaskarray(groups), name)
-    if not isinstance(groups, (np.ndarray, list)):
-        native = nw.from_native(groups, series_only=True, pass_through=True)
-    if isinstance(native, nw.Series):
-        if native.is_null().any():
-            _refuse_missing_labels(native.is_null().to_numpy(), name)
-        values = native.to_numpy()
+    if np.ma.is_masked(column):
+        _refuse_missing_labels(np.ma.getmaskarray(column), name)
+    if isinstance(column, nw.Series):
+        if column.is_null().any():
+            _refuse_missing_labels(column.is_null().to_numpy(), name)
+        values = column.to_numpy()
     else:
-        values = np.asarray(groups)
-        if isinstance(groups, (list, tuple)) and values.ndim == 1:
-            values = label_vector(groups)  # numpy would turn 1 and "one" into two strings
+        values = np.asarray(column)
+        if isinstance(column, (list, tuple)) and values.ndim == 1:
+            values = label_vector(column)  # numpy would turn 1 and "one" into two strings
     if values.ndim == 0:
-        column = "sex" if name == _GROUPS else "outcome"
+        example = "sex" if name == _GROUPS else "outcome"
         raise TypeError(
-            f"{name}={groups!r} is not a column of labels; pass one label per row, for "
-            f"example {name}=frame[{column!r}]."
+            f"{name}={column!r} is not a column of labels; pass one label per row, for "
+            f"example {name}=frame[{example!r}]."
         )
     if values.ndim != 1:
         crossed = name == _GROUPS
@@ -217,18 +171,6 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
-def _encode_hashables(values: NDArray[Any], name: str) -> tuple[Codes, Labels]:
-    """By a dictionary: for a million strings ten times as fast as sorting."""
-    items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
-    seen = list(dict.fromkeys(items))
-    if any(map(_is_missing, seen)):
-        _refuse_missing_labels(np.fromiter(map(_is_missing, items), bool, len(items)), name)
-    ordered = sort_labels(seen)
-    position = {label: code for code, label in enumerate(ordered)}
-    codes = np.fromiter(map(position.__getitem__, items), np.intp, len(items))
-    return codes, label_vector(ordered)
-
-
 def sort_labels(labels: Sequence[Any]) -> list[Any]:
     """Sorted where the labels can be compared, else by type and text; the order never varies."""
     try:
@@ -238,7 +180,7 @@ def sort_labels(labels: Sequence[Any]) -> list[Any]:
 
 
 def refuse_twin_labels(labels: Sequence[Any]) -> None:
-    """Labels that differ by their type only, such as 1 and '1', are meant to be one group."""
+    """Refuse labels that differ by their type only, such as 1 and '1', and mean one group."""
     seen: dict[str, Any] = {}
     for label in labels:
         twin = seen.setdefault(str(label), label)
@@ -283,31 +225,13 @@ def cross_cells(columns: Sequence[Coded]) -> tuple[Codes, list[tuple[Any, ...]]]
     array([1, 0, 2, 1])
     """
     shape = tuple(len(labels) for _, labels in columns)
-    cells = np.ravel_multi_index(tuple(codes for codes, _ in columns), shape)
-    codes, found = encode_integers(cells)
-    plain = [np.asarray(labels, object).tolist() for _, labels in columns]
-    parts = zip(*(part.tolist() for part in np.unravel_index(found, shape)), strict=True)
-    named = [tuple(label[i] for label, i in zip(plain, cell, strict=True)) for cell in parts]
-    return codes, named
-
-
-def encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
-    """Codes of integers, and the distinct ones, sorted.
-
-    By counting, not sorting, where they lie in a small range, as they mostly do.
-    """
-    if len(values) == 0:
-        return np.empty(0, np.intp), values
-    lowest, highest = int(values.min()), int(values.max())
-    if highest - lowest > max(1024, len(values)) or highest > maxsize:
-        labels, codes = np.unique(values, return_inverse=True)
-        return codes.astype(np.intp), labels
-    offsets = values.astype(np.intp) - lowest
-    present = np.bincount(offsets, minlength=highest - lowest + 1).nonzero()[0]
-    labels = (present + lowest).astype(values.dtype)
-    if len(present) == highest - lowest + 1:
-        return offsets, labels
-    return np.searchsorted(present, offsets), labels
+    numbers = np.ravel_multi_index(tuple(codes for codes, _ in columns), shape)
+    codes, present = _encode_integers(numbers)
+    parts = []
+    for (_, labels), places in zip(columns, np.unravel_index(present, shape), strict=True):
+        plain = np.asarray(labels, object).tolist()
+        parts.append([plain[i] for i in places.tolist()])
+    return codes, list(zip(*parts, strict=True))
 
 
 def cell_text(cell: Any, names: Sequence[str] | None = None) -> str:
@@ -328,13 +252,69 @@ def cell_text(cell: Any, names: Sequence[str] | None = None) -> str:
     )
 
 
-def name_cells(cells: Sequence[Any], names: Sequence[str] | None) -> list[str]:
-    """The text of each cell; refuses two cells with the same text."""
-    texts = [cell_text(cell, names) for cell in cells]
-    twice = next((text for text, times in Counter(texts).items() if times > 1), None)
-    if twice is not None:
-        raise ValueError(
-            f"two intersections of the columns of sensitive_features would both be called "
-            f"{twice!r}; rename labels so that they do not contain ' & '."
-        )
-    return texts
+# -- outcomes: classes, unless they are numbers ----------------------------------------------------
+
+
+def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
+    """Codes and sorted labels of the classes in y, a column; numbers with fractions are refused."""
+    if isinstance(outcomes, CodedLabels):
+        return encode_groups(outcomes, n_rows)
+    columns, _ = _label_columns(outcomes, "y")
+    if len(columns) > 1:
+        shape = len(columns[0]), len(columns)
+        raise ValueError(f"y has shape {shape}; pass a 1-D array with one label per row.")
+    broken = _fractions(columns[0])
+    if len(broken) and not np.isnan(broken).any():
+        _refuse_fractions(broken[0])
+    return _encode_column(columns[0], n_rows, "y")
+
+
+def holds_fractions(y: Any) -> bool:
+    """Whether y is to be taken for numbers: it has fractions, or several columns."""
+    if is_dask(y):  # not computed for this
+        return str(getattr(y, "dtype", "")).startswith("float")
+    columns, _ = _label_columns(y, "y")
+    return len(columns) > 1 or len(_fractions(columns[0])) > 0
+
+
+def first_outcomes(y: Any) -> set[Any]:
+    """The different labels in the first rows of y."""
+    if is_dask(y) or isinstance(y, CodedLabels):
+        return set()
+    columns, _ = _label_columns(y, "y")
+    if len(columns) > 1:
+        return set()
+    return {label for label in columns[0][:_FIRST_ROWS].tolist() if not _is_missing(label)}
+
+
+def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
+    """Refuse many different numbers: whole ones may be numbers just as well as classes.
+
+    The labels of files may be texts of numbers.
+    """
+    try:
+        numbers = sorted(map(float, outcomes)) if len(outcomes) > _MOST_NUMBERED else []
+    except (TypeError, ValueError):
+        return
+    if not numbers:
+        return
+    for number in numbers:
+        if not number.is_integer():
+            _refuse_fractions(number)
+    shown = ", ".join(f"{number:g}" for number in numbers[:4])
+    raise ValueError(
+        f"y holds many different whole numbers ({shown}, ...), at least {len(numbers)}, which are "
+        f"not taken for classes unasked; {cure}."
+    )
+
+
+def _fractions(values: Labels) -> Labels:
+    """The numbers that are not whole, or missing."""
+    return values[values != np.round(values)] if values.dtype.kind == "f" else values[:0]
+
+
+def _refuse_fractions(number: float) -> NoReturn:
+    raise ValueError(
+        f"y holds numbers that are not classes, such as {number:g}, but outcomes are compared "
+        "class by class; pass classes, for example y > threshold."
+    )

@@ -6,21 +6,19 @@ integers, float32, memory maps and data frames cost one block of extra memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fairpca._input.checks import name_of, refuse_unusable_columns
 from fairpca._input.device import DeviceRows, is_device_array, on_host
 from fairpca._typing import Array
 
-_ENTRIES_AT_A_TIME = 1 << 20
-_FIRST_ROWS = 1000  # columns that differ from the groups within these need no full comparison
+_ENTRIES_AT_A_TIME = 1 << 20  # of blocks that are not multiplied
 
 
 class DenseRows:
@@ -30,25 +28,17 @@ class DenseRows:
     n_features: int
     feature_names: list[str] | None = None
     n_targets: int = 0  # how many of the last columns are targets, not features
-    memory_order: Literal["C", "F"] = "C"  # that :meth:`gather` fills fastest
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
         """Rows ``start`` to ``stop`` as floats; may be a view."""
         raise NotImplementedError
-
-    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: Array) -> None:
-        """Put the rows from ``start`` to ``stop``, in this order, into ``out``."""
-        block = self.block(start, stop)
-        if block.dtype == out.dtype:
-            block.take(order, axis=0, out=out, mode="clip")
-        else:
-            out[:] = block[order]
 
 
 class ArrayRows(DenseRows):
     """A numpy array or memory map of any real type."""
 
     def __init__(self, X: NDArray[Any]) -> None:
+        _check_type(X.dtype)
         self._X = X
         self.n_rows, self.n_features = X.shape
 
@@ -66,17 +56,34 @@ class ArrayRows(DenseRows):
             ) from error
 
 
+def _check_type(dtype: np.dtype[Any]) -> None:
+    if dtype.kind == "c":
+        raise ValueError(
+            "Complex data not supported: X must hold real numbers; "
+            "pass X.real, or real and imaginary parts as separate columns."
+        )
+    if dtype.kind not in "biufO":
+        raise TypeError(
+            f"X holds {dtype} values but must hold numbers; convert it with "
+            "X.astype(float), or encode text with sklearn.preprocessing.OneHotEncoder."
+        )
+
+
 class FrameRows(DenseRows):
     """A pandas, polars or pyarrow table, or any other that narwhals knows."""
 
     def __init__(self, frame: nw.DataFrame[Any]) -> None:
-        unusable = {
-            name: dtype
+        unusable = [
+            f"{name!r} ({dtype})"
             for name, dtype in frame.schema.items()
             if not (dtype.is_numeric() or dtype == nw.Boolean)
-        }
+        ]
         if unusable:
-            refuse_unusable_columns("X", unusable)
+            raise TypeError(
+                f"X has columns that are not numbers: {', '.join(unusable[:5])}"
+                f"{' and others' if len(unusable) > 5 else ''}; drop them or encode them, for "
+                "example with sklearn.preprocessing.OneHotEncoder."
+            )
         self._frame = frame
         self.n_rows, self.n_features = frame.shape
         self.feature_names = [str(name) for name in frame.columns]
@@ -89,9 +96,6 @@ class FrameRows(DenseRows):
 
 class ColumnRows(DenseRows):
     """Numpy columns of equal length, joined into rows when a block is asked for."""
-
-    # Columns are gathered as columns: copying them across into rows takes longer than BLAS.
-    memory_order = "F"
 
     def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
         self.columns = columns
@@ -108,14 +112,6 @@ class ColumnRows(DenseRows):
             block[:, j] = column[start:stop]
         return block
 
-    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: Array) -> None:
-        """Put the rows from ``start`` to ``stop``, in this order, into ``out``."""
-        for j, column in enumerate(self.columns):
-            if column.dtype == out.dtype:
-                np.take(column[start:stop], order, out=out[:, j], mode="clip")
-            else:
-                out[:, j] = column[start:stop][order]
-
 
 class SparseRows:
     """A scipy sparse matrix or array; other formats than CSR are converted once."""
@@ -124,6 +120,7 @@ class SparseRows:
     n_targets: int = 0
 
     def __init__(self, X: Any) -> None:
+        _check_type(X.dtype)
         self._X = X.tocsr()
         if not self._X.has_canonical_format:
             self._X = self._X.copy()  # the caller's matrix stays as it is
@@ -136,16 +133,17 @@ class SparseRows:
         return block if block.dtype == np.float64 else block.astype(np.float64)
 
 
-class DensifiedRows(DenseRows):
-    """Sparse rows as arrays, a block at a time: for columns that are far from zero."""
+class MadeRows(DenseRows):
+    """Rows that a function makes out of others when a block is asked for."""
 
-    def __init__(self, rows: SparseRows) -> None:
-        self._rows = rows
-        self.n_rows, self.n_features = rows.n_rows, rows.n_features
+    def __init__(
+        self, n_rows: int, n_features: int, make: Callable[[int, int], NDArray[Any]]
+    ) -> None:
+        self.n_rows, self.n_features, self._make = n_rows, n_features, make
 
-    def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` with their zeros."""
-        return np.asarray(self._rows.block(start, stop).toarray())
+    def block(self, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop``."""
+        return self._make(start, stop)
 
 
 Rows = DenseRows | SparseRows | DeviceRows
@@ -165,34 +163,27 @@ def as_rows(X: Any) -> Rows:
     """
     if isinstance(X, Rows):
         return X
-    rows = _wrapped(X)
-    if rows.n_rows == 0:
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape=({rows.n_rows}, {rows.n_features})) while a "
-            "minimum of 1 is required; pass an X with at least one row."
-        )
-    if rows.n_features == 0:
-        raise ValueError(
-            f"Found array with 0 feature(s) (shape=({rows.n_rows}, 0)) while a minimum of 1 is "
-            "required; pass an X with at least one column."
-        )
+    rows: Rows
+    if isinstance(X, np.ndarray):
+        rows = ArrayRows(_array_of(X))
+    elif sp.issparse(X):
+        rows = SparseRows(X)
+    elif is_device_array(X):
+        rows = DeviceRows(X)
+    else:
+        table = nw.from_native(X, eager_only=True, pass_through=True)
+        rows = FrameRows(table) if isinstance(table, nw.DataFrame) else ArrayRows(_array_of(X))
+    for what, n in (("sample", rows.n_rows), ("feature", rows.n_features)):
+        if n == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape=({rows.n_rows}, {rows.n_features})) while a "
+                f"minimum of 1 is required; pass an X with at least one {what}."
+            )
     return rows
 
 
-def _wrapped(X: Any) -> Rows:
-    if isinstance(X, np.ndarray):
-        return ArrayRows(_two_dimensional(X))
-    if sp.issparse(X):
-        return SparseRows(_real(X))
-    if is_device_array(X):
-        return DeviceRows(X)
-    table = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(table, nw.DataFrame):
-        return FrameRows(table)
-    return ArrayRows(_two_dimensional(X))
-
-
-def _two_dimensional(X: Any) -> NDArray[Any]:
+def _array_of(X: Any) -> NDArray[Any]:
+    """X as a two-dimensional array."""
     if isinstance(X, str | PathLike):
         raise TypeError(
             f"X={str(X)!r} is a text, not a table of numbers. To read a file, write table = "
@@ -203,33 +194,18 @@ def _two_dimensional(X: Any) -> NDArray[Any]:
         raise TypeError(
             f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect() instead."
         )
-    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+    if np.ma.is_masked(X):
         raise ValueError(
             "X is a masked array with masked entries; fill them, for example with X.filled(0), or "
             "drop their rows."
         )
-    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {array.ndim}D array instead. Reshape your data either using "
             "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is one row."
         )
-    return np.asarray(_real(array))
-
-
-def _real(X: Any) -> Any:
-    dtype = X.dtype
-    if np.issubdtype(dtype, np.complexfloating):
-        raise ValueError(
-            "Complex data not supported: X must hold real numbers; "
-            "pass X.real, or real and imaginary parts as separate columns."
-        )
-    if dtype.kind not in "biufO":
-        raise TypeError(
-            f"X holds {dtype} values but must hold numbers; convert it with "
-            "X.astype(float), or encode text with sklearn.preprocessing.OneHotEncoder."
-        )
-    return X
+    return array
 
 
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -247,18 +223,13 @@ def group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -> list[s
     if names is None or k < 2 or np.bincount(codes, minlength=k).min() < 2:
         return []
     first = np.unique(codes, return_index=True)[1]  # a row of each group
-    n_first = min(rows.n_rows, _FIRST_ROWS)
-    start: Any = rows.block(0, n_first)
-    own = codes[:n_first]
-    like = np.unique(own, return_index=True)[1][np.unique(own, return_inverse=True)[1]]
-    candidates = np.flatnonzero((start == start[like]).all(axis=0))
-    if not len(candidates):
-        return []
-    columns = np.concatenate([block[:, candidates] for _, block in dense_blocks(rows)])
-    values = columns[first]
-    told = (columns == values[codes]).all(axis=0)
-    told &= [len(set(column.tolist())) == k for column in values.T]
-    return [names[j] for j in candidates[told].tolist()]
+    values = np.vstack([rows.block(i, i + 1) for i in first.tolist()])
+    told = np.array([len(set(column)) == k for column in values.T.tolist()])
+    for place, block in dense_blocks(rows):
+        told &= (block == values[codes[place]]).all(axis=0)
+        if not told.any():
+            break
+    return [names[j] for j in np.flatnonzero(told).tolist()]
 
 
 def refuse_non_finite(rows: Rows) -> None:
@@ -267,12 +238,12 @@ def refuse_non_finite(rows: Rows) -> None:
         bad = np.argwhere(~np.isfinite(block))
         if len(bad):
             i, j = bad[0].tolist()
+            column = j if rows.feature_names is None else repr(rows.feature_names[j])
             nan = np.isnan(block[i, j])
             remedy = "fill them with sklearn.impute.SimpleImputer" if nan else "correct the values"
             raise ValueError(
-                f"Input X contains {'NaN' if nan else 'infinity'} in "
-                f"{name_of(j, rows.feature_names)}, first in row {place.start + i} (counting from "
-                f"0); drop such rows, or {remedy}."
+                f"Input X contains {'NaN' if nan else 'infinity'} in column {column}, first in "
+                f"row {place.start + i} (counting from 0); drop such rows, or {remedy}."
             )
 
 
@@ -294,41 +265,25 @@ class NumericTarget(NamedTuple):
     values: Any
 
 
-class JointRows(DenseRows):
-    """Dense rows and their targets side by side, joined when a block is asked for."""
-
-    def __init__(self, rows: DenseRows | DeviceRows, Y: Array) -> None:
-        self._rows, self._Y = rows, Y
-        self.n_targets = Y.shape[1]
-        self.n_rows, self.n_features = rows.n_rows, rows.n_features + self.n_targets
-        if rows.feature_names is not None:
-            self.feature_names = rows.feature_names + [f"target {j}" for j in range(Y.shape[1])]
-
-    def block(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop``, the targets last."""
-        block = np.empty((stop - start, self.n_features))
-        block[:, : self._rows.n_features] = self._rows.block(start, stop)
-        block[:, self._rows.n_features :] = self._Y[start:stop]
-        return block
-
-    def gather(self, start: int, stop: int, order: NDArray[np.intp], out: Array) -> None:
-        """Put the rows from ``start`` to ``stop``, in this order, into ``out``."""
-        out[:, : self._rows.n_features] = self._rows.block(start, stop)[order]
-        out[:, self._rows.n_features :] = self._Y[start:stop][order]
-
-
-def join_targets(X: Any, Y: Array) -> Rows:
-    """X with the numbers Y, of shape (n_samples, n_targets), as last columns."""
-    rows = as_rows(X)
-    if len(Y) != rows.n_rows:
-        raise ValueError(
-            f"y has {len(Y)} rows but X has {rows.n_rows}; pass exactly one y per row of X."
-        )
+def join_targets(rows: Rows, target: NumericTarget) -> Rows:
+    """The rows with their targets as last columns."""
+    Y, n, d = as_targets(target.values), rows.n_rows, rows.n_features
+    if len(Y) != n:
+        raise ValueError(f"y has {len(Y)} rows but X has {n}; pass exactly one y per row of X.")
+    joint: SparseRows | MadeRows
     if isinstance(rows, SparseRows):
-        joint = SparseRows(sp.hstack([rows.block(0, rows.n_rows), sp.csr_array(Y)], format="csr"))
-        joint.n_targets = Y.shape[1]
-        return joint
-    return JointRows(rows, Y)
+        joint = SparseRows(sp.hstack([rows.block(0, n), sp.csr_array(Y)], format="csr"))
+    else:
+        dense = rows
+
+        def side_by_side(start: int, stop: int) -> Array:
+            return np.hstack([dense.block(start, stop), Y[start:stop]])
+
+        joint = MadeRows(n, d + Y.shape[1], side_by_side)
+    joint.n_targets = Y.shape[1]
+    if rows.feature_names is not None:
+        joint.feature_names = rows.feature_names + [f"target {j}" for j in range(Y.shape[1])]
+    return joint
 
 
 def as_targets(y: Any) -> Array:

@@ -6,57 +6,73 @@ each thread with a single-threaded BLAS.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fairpca._blas import blas_threads, parallel_map, single_threaded_blas
+from fairpca._blas import blas_threads, parallel_map
 from fairpca._input.device import DeviceRows
 from fairpca._input.rows import (
     DenseRows,
-    DensifiedRows,
+    MadeRows,
     Rows,
     SparseRows,
     refuse_unusable_numbers,
 )
-from fairpca._moments.memory import refuse_large_matrices
+from fairpca._moments.operand import refuse_large_matrices
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Codes
 
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 4096  # a block stays in cache, for up to some hundred columns
 _GROUPS_A_BLOCK = 4  # blocks grow with more groups, so that each group has rows to multiply
 _BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
 _MANY_COLUMNS = 2000  # above this, free memory is checked first
-_ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT = 64, 1 << 14
-SAFE_TO_SQUARE = 1e150
+_ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT = 64, 1 << 14  # shifts are means of the first rows
+SAFE_TO_SQUARE = 1e150  # squares of larger numbers, summed up, may overflow
 _WORK_WORTH_A_THREAD = 1e7  # multiplications; fewer take no longer than waking a thread
 
 
-def accumulate(
-    rows: Rows, codes: Codes, k: int, weights: Array | None = None, shifts: Array | None = None
-) -> Sums:
-    """Sums of k groups of rows, about these shifts or, by default, the means of a few rows."""
-    d = rows.n_features
+def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -> Sums:
+    """Sums of k groups of rows, about the means of a few rows of each.
+
+    Each thread adds up a contiguous range of rows, so that results repeat.
+    """
+    n, d = rows.n_rows, rows.n_features
     if d > _MANY_COLUMNS:
         refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
-    n_threads = min(blas_threads(), rows.n_rows, int(rows.n_rows * d * d // _WORK_WORTH_A_THREAD))
-    with single_threaded_blas():
-        if isinstance(rows, SparseRows):
-            shifts = np.zeros((k, d))  # so that zeros stay zeros
-        elif shifts is None:
-            shifts = _provisional_shifts(rows, codes, k, weights)
-        sums, grams = _add_up(rows, codes, weights, shifts, n_threads)
+    if isinstance(rows, SparseRows):
+        shifts = np.zeros((k, d))  # so that zeros stay zeros
+    else:
+        shifts = _provisional_shifts(rows, codes, k, weights)
+
+    def part(bounds: tuple[int, int]) -> tuple[Array, Array]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(rows, DeviceRows):
+                return rows.sums_and_grams(codes, weights, shifts)
+            if isinstance(rows, SparseRows):
+                return _sparse_sums(rows, codes, weights, k, *bounds)
+            return _dense_sums(rows, codes, weights, shifts, *bounds)
+
+    n_threads = min(blas_threads(), n, int(n * d * d // _WORK_WORTH_A_THREAD))
+    n_threads = 1 if isinstance(rows, DeviceRows) else max(n_threads, 1)
+    edges = [n * i // n_threads for i in range(n_threads + 1)]
+    (sums, grams), *others = parallel_map(part, pairwise(edges), n_threads)
+    for more_sums, more_grams in others:
+        sums += more_sums
+        grams += more_grams
     squares = np.diagonal(grams, axis1=1, axis2=2)  # no entry overflows where these do not
     finite = np.isfinite(sums).all() and np.isfinite(squares).all()
     if not finite or np.abs(shifts).max() > SAFE_TO_SQUARE:
         refuse_unusable_numbers(rows)
     n_rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
-    n = np.bincount(codes, weights, minlength=k).astype(np.float64)
-    total = Sums(n_rows, n, shifts, sums, grams)
+    totals = np.bincount(codes, weights, minlength=k).astype(np.float64)
+    total = Sums(n_rows, totals, shifts, sums, grams)
     if isinstance(rows, SparseRows) and _lost_digits(total):
-        return accumulate(DensifiedRows(rows), codes, k, weights)
+        dense = MadeRows(n, d, lambda start, stop: rows.block(start, stop).toarray())
+        return accumulate(dense, codes, k, weights)
     return total
 
 
@@ -98,89 +114,51 @@ def _provisional_shifts(
     return np.where(needed, shifts, 0.0)
 
 
-def _add_up(
-    rows: Rows, codes: Codes, weights: Array | None, shifts: Array, n_threads: int
-) -> tuple[Array, Array]:
-    """Sums and Gram matrices of each group about its shift.
-
-    Each thread adds up a contiguous range of rows, so that results repeat.
-    """
-
-    def part(bounds: tuple[int, int]) -> tuple[Array, Array]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(rows, DeviceRows):
-                return rows.sums_and_grams(codes, weights, shifts)
-            if isinstance(rows, SparseRows):
-                return _sparse_sums(rows, codes, weights, shifts, *bounds)
-            return _dense_sums(rows, codes, weights, shifts, *bounds)
-
-    n = rows.n_rows
-    if isinstance(rows, DeviceRows) or n_threads < 2:
-        return part((0, n))
-    edges = [n * i // n_threads for i in range(n_threads + 1)]
-    (sums, grams), *others = parallel_map(part, pairwise(edges), n_threads)
-    for more_sums, more_grams in others:
-        sums += more_sums
-        grams += more_grams
-    return sums, grams
-
-
 def _dense_sums(
     rows: DenseRows, codes: Codes, weights: Array | None, shifts: Array, start: int, stop: int
 ) -> tuple[Array, Array]:
+    """Sums and Gram matrices of each group about its shift, over a range of rows."""
     k, d = shifts.shape
-    sums, grams = np.zeros((k, d)), np.empty((k, d, d))
-    shifted: list[bool] = [bool(shift.any()) for shift in shifts]
-    begun = [False] * k  # the first product of a group is written, the others are added
+    sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
     most = _BLOCK_ROWS * max(k // _GROUPS_A_BLOCK, 1)
     size = min(most, max(64, _BLOCK_ENTRIES // d), stop - start)
-    buffer = np.empty((size, d), order=rows.memory_order)
+    buffer, w = np.empty((size, d)), np.ones(size)
     for low in range(start, stop, size):
         high = min(low + size, stop)
-        order, edges = by_group(codes[low:high], k)
-        Z = buffer[: high - low]
-        rows.gather(low, high, order, Z)
-        w = np.ones(high - low) if weights is None else weights[low:high][order]
-        for g, (a, b) in enumerate(pairwise(edges)):
-            if a == b:
-                continue
-            Z_g, w_g = Z[a:b], w[a:b]
-            if shifted[g]:
+        block = np.asarray(rows.block(low, high), np.float64)
+        for g, members in by_group(codes[low:high], k):
+            Z_g, w_g = buffer[: len(members)], w[: len(members)]
+            block.take(members, axis=0, out=Z_g, mode="clip")
+            if shifts[g].any():
                 Z_g -= shifts[g]
-            sums[g] += w_g @ Z_g
             if weights is not None:
-                Z_g *= np.sqrt(w_g)[:, None]
-            if begun[g]:
-                grams[g] += Z_g.T @ Z_g
-            else:
-                np.matmul(Z_g.T, Z_g, out=grams[g])
-                begun[g] = True
-    grams[np.logical_not(begun)] = 0.0
+                w_g = np.sqrt(weights[low:high][members])
+                Z_g *= w_g[:, None]
+            sums[g] += w_g @ Z_g
+            grams[g] += Z_g.T @ Z_g
     return sums, grams
 
 
 def _sparse_sums(
-    rows: SparseRows, codes: Codes, weights: Array | None, shifts: Array, start: int, stop: int
+    rows: SparseRows, codes: Codes, weights: Array | None, k: int, start: int, stop: int
 ) -> tuple[Array, Array]:
-    """Like :func:`_dense_sums`, for sparse rows, whose shifts are zero."""
-    k, d = shifts.shape
-    sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
-    size = 4 * _BLOCK_ROWS
-    for low in range(start, stop, size):
-        high = min(low + size, stop)
+    """Like :func:`_dense_sums`, about zero."""
+    sums, grams = np.zeros((k, rows.n_features)), np.zeros((k, rows.n_features, rows.n_features))
+    for low in range(start, stop, 4 * _BLOCK_ROWS):
+        high = min(low + 4 * _BLOCK_ROWS, stop)
         block = rows.block(low, high)
-        order, edges = by_group(codes[low:high], k)
-        w = np.ones(high - low) if weights is None else weights[low:high][order]
-        for g, (a, b) in enumerate(pairwise(edges)):
-            if a < b:
-                Z_g, w_g = block[order[a:b]], w[a:b]
-                sums[g] += Z_g.T @ w_g
-                grams[g] += (Z_g.T @ sp.diags_array(w_g) @ Z_g).toarray()
+        w = np.ones(high - low) if weights is None else weights[low:high]
+        for g, members in by_group(codes[low:high], k):
+            Z_g, w_g = block[members], w[members]
+            sums[g] += Z_g.T @ w_g
+            grams[g] += (Z_g.T @ sp.diags_array(w_g) @ Z_g).toarray()
     return sums, grams
 
 
-def by_group(codes: Codes, k: int) -> tuple[NDArray[np.intp], list[int]]:
-    """The order that puts the rows of a block group by group, and where each group starts."""
+def by_group(codes: Codes, k: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """The groups in a block, and the rows of each."""
+    order = np.argsort(codes.astype(np.uint8) if k <= 256 else codes, kind="stable")  # radix sort
     edges = [0, *np.cumsum(np.bincount(codes, minlength=k)).tolist()]
-    small = codes.astype(np.uint8) if k <= 256 else codes  # radix sort
-    return np.argsort(small, kind="stable"), edges
+    for g, (a, b) in enumerate(pairwise(edges)):
+        if a < b:
+            yield g, order[a:b]

@@ -19,8 +19,7 @@ exactly, with small matrices ``M_g`` (q x q). Memory is of order n d, time of or
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,10 +27,15 @@ from scipy.linalg import qr
 
 from fairpca._blas import single_threaded_blas
 from fairpca._input.rows import Rows, SparseRows, refuse_unusable_numbers
-from fairpca._moments.accumulate import SAFE_TO_SQUARE, accumulate
-from fairpca._moments.memory import refuse_beyond_memory, refuse_large_matrices
-from fairpca._moments.operand import TINY, Operand, RowSpaceOperand
+from fairpca._moments.accumulate import SAFE_TO_SQUARE
+from fairpca._moments.operand import (
+    Operand,
+    RowSpaceOperand,
+    refuse_beyond_memory,
+    refuse_large_matrices,
+)
 from fairpca._moments.sums import GroupSums, Sums, means_from
+from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Center, Codes, Mask
 
 _MANY_COLUMNS = 160  # with fewer, matrices cost nothing
@@ -44,15 +48,10 @@ def are_few(n_rows: int, n_columns: int) -> bool:
 
 @dataclass(frozen=True)
 class FewRows(GroupSums):
-    """Counts and sums of k groups, and their centred rows.
+    """Counts and sums of k groups, and their centred rows."""
 
-    Attributes
-    ----------
-    blocks : tuple of (ndarray of shape (n, d), ndarray of shape (n,))
-        Rows ``F``, and the group of each.
-    """
-
-    blocks: tuple[tuple[Array, Codes], ...]
+    factor: Array  # F, (n, d)
+    codes: Codes  # the group of each row of F, (n,)
 
     @classmethod
     def of(cls, rows: Rows, codes: Codes, k: int, weights: Array | None) -> FewRows:
@@ -72,40 +71,24 @@ class FewRows(GroupSums):
                 total.sums[g] = n @ X
                 X -= total.sums[g] / total.weights[g]
                 F[members] = np.sqrt(n)[:, None] * X
-        counted = w > 0
-        return cls(**vars(total), blocks=((F[counted], codes[counted]),))
+        return cls(**vars(total), factor=F[w > 0], codes=codes[w > 0])
 
     @classmethod
     def combined(cls, k: int, d: int, parts: Iterable[tuple[FewRows, Sequence[int]]]) -> FewRows:
         """Rows of k groups; group g of a part is called ``places[g]``."""
-        total, blocks = GroupSums.of_nothing(k, d), []
+        total, factors, codes = GroupSums.of_nothing(k, d), [np.zeros((0, d))], [np.zeros(0, int)]
         for part, places in parts:
-            at, apart, where = np.array(places, np.intp), [], []
+            factors.append(part.factor)
+            codes.append(np.array(places, np.intp)[part.codes])
             for there, here in enumerate(places):
                 n, m = total.weights[here], part.weights[there]
                 if n > 0 and m > 0:
-                    origin = part.shifts[there]
-                    between = total.mean_of(here, origin) - part.mean_of(there, origin)
-                    apart.append(np.sqrt(n * m / (n + m)) * between)
-                    where.append(here)
+                    apart = total.shifts[here] - part.shifts[there]
+                    apart += total.sums[here] / n - part.sums[there] / m
+                    factors.append(np.sqrt(n * m / (n + m)) * apart[None])
+                    codes.append(np.array([here]))
                 total.add_group(here, part, there)
-            blocks += [(F, at[codes]) for F, codes in part.blocks]
-            if apart:
-                blocks.append((np.array(apart), np.array(where, np.intp)))
-        return cls(**vars(total), blocks=tuple(blocks))
-
-    @property
-    def n_kept(self) -> int:
-        """How many rows ``F`` has."""
-        return sum(len(codes) for _, codes in self.blocks)
-
-    @cached_property
-    def factor(self) -> tuple[Array, Codes]:
-        """``F``, and the group of each of its rows."""
-        if len(self.blocks) == 1:
-            return self.blocks[0]
-        F, codes = (np.concatenate(part) for part in zip(*self.blocks, strict=True))
-        return F, codes
+        return cls(**vars(total), factor=np.concatenate(factors), codes=np.concatenate(codes))
 
     def second_moments(self, center: Center) -> Array:
         """``C_g`` of every group, of shape (k, d, d)."""
@@ -113,50 +96,39 @@ class FewRows(GroupSums):
 
     def operand(self, center: Center, compared: Mask | None) -> Operand:
         """The second moments in the space that the rows span."""
-        (F, codes), (Q, R) = self.factor, self.space()
-        M = np.zeros((len(self.rows), len(R), len(R)))
-        means = means_from(center, R[:, len(F) :].T, compared)
-        for g, (M_g, n) in enumerate(zip(M, self.weights, strict=True)):
-            own = R[:, : len(F)][:, codes == g]
-            M_g += own @ own.T / n + np.outer(means[g], means[g])
-        return RowSpaceOperand(Operand(M, self.shares, compared), Q)
-
-    def space(self) -> tuple[Array, Array]:
-        """``Q``, and the coordinates of the rows and of the group means about the mean."""
-        F, d = self.factor[0], self.sums.shape[1]
-        what = f"{len(F)} rows of {d} columns"
-        refuse_beyond_memory(3.0 * 8 * d * (len(F) + len(self.rows)), what, "pass fewer columns.")
-        spanning = np.vstack([F, self.from_mean]).T
+        n, d = self.factor.shape
+        what = f"{n} rows of {d} columns"
+        refuse_beyond_memory(3.0 * 8 * d * (n + len(self.rows)), what, "pass fewer columns.")
         with single_threaded_blas():
-            Q, R = qr(spanning, overwrite_a=True, mode="economic", check_finite=False)
-        return np.asarray(Q), np.asarray(R)
+            spanning = np.vstack([self.factor, self.from_mean]).T
+            basis = qr(spanning, overwrite_a=True, mode="economic", check_finite=False)
+        Q, R = (np.asarray(part, np.float64) for part in basis)
+        M = np.zeros((len(self.rows), len(R), len(R)))
+        means = means_from(center, R[:, n:].T, compared)
+        for g, M_g in enumerate(M):
+            own = R[:, :n][:, self.codes == g]
+            M_g += own @ own.T / self.weights[g] + np.outer(means[g], means[g])
+        return RowSpaceOperand(Operand(M, self.shares, compared), Q)
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
-        within = np.einsum("ij,ij->j", self.factor[0], self.factor[0]) / self.weights.sum()
+        within = np.einsum("ij,ij->j", self.factor, self.factor) / self.weights.sum()
         return np.asarray(within), np.asarray(self.shares @ self.from_mean**2)
 
     def take(self, groups: Sequence[int]) -> FewRows:
         """Sums of some of the groups."""
-        chosen, place = list(groups), np.full(len(self.rows), -1)
-        place[chosen] = range(len(chosen))
-        F, codes = self.factor
-        of_chosen = place[codes] >= 0
-        return FewRows(
-            self.rows[chosen],
-            self.weights[chosen],
-            self.shifts[chosen],
-            self.sums[chosen],
-            ((F[of_chosen], place[codes][of_chosen]),),
-        )
+        g, place = list(groups), np.full(len(self.rows), -1)
+        place[g] = range(len(g))
+        codes = place[self.codes]
+        sums = self.rows[g], self.weights[g], self.shifts[g], self.sums[g]
+        return FewRows(*sums, self.factor[codes >= 0], codes[codes >= 0])
 
     def errors(self, bases: Sequence[Array], origin: Array) -> tuple[Array, Array]:
         """Squared errors of projections through a point, as :meth:`Sums.errors`."""
-        (F, codes), k = self.factor, len(self.rows)
-        n = np.maximum(self.weights, TINY)[:, None]
+        k, n = len(self.rows), np.maximum(self.weights, TINY)[:, None]
         means = np.sqrt(n) * (self.shifts - origin + self.sums / n)
-        rows = np.vstack([F, np.where(self.weights[:, None] > 0, means, 0.0)])
-        groups = np.append(codes, np.arange(k))
+        rows = np.vstack([self.factor, np.where(self.weights[:, None] > 0, means, 0.0)])
+        groups = np.append(self.codes, np.arange(k))
 
         def squares(rows: Array) -> Array:
             lengths = np.einsum("ij,ij->i", rows, rows)
@@ -167,42 +139,35 @@ class FewRows(GroupSums):
 
     def select(self, columns: list[int]) -> FewRows:
         """Sums of some of the columns, in this order."""
-        F, codes = self.factor
         shifts, sums = self.shifts[:, columns], self.sums[:, columns]
-        return FewRows(self.rows, self.weights, shifts, sums, ((F[:, columns], codes),))
+        return replace(self, shifts=shifts, sums=sums, factor=self.factor[:, columns])
 
     def divided(self, scale: Array) -> FewRows:
         """Sums of the rows with each column divided by its scale."""
-        F, codes = self.factor
         shifts, sums = self.shifts / scale, self.sums / scale
-        return FewRows(self.rows, self.weights, shifts, sums, ((F / scale, codes),))
+        return replace(self, shifts=shifts, sums=sums, factor=self.factor / scale)
 
     def mixed(self) -> FewRows:
         """The same sums from other rows, none of which is a row of the data."""
-        (F, codes), k = self.factor, len(self.rows)
+        groups = range(len(self.rows))
         with single_threaded_blas():
-            mixed = [qr(F[codes == g], mode="r", check_finite=False)[0] for g in range(k)]
-        groups = np.repeat(np.arange(k), [len(F_g) for F_g in mixed])
-        sums = self.rows, self.weights, self.shifts, self.sums
-        return FewRows(*sums, ((np.concatenate(mixed), groups),))
+            mixed = [
+                qr(self.factor[self.codes == g], mode="r", check_finite=False)[0] for g in groups
+            ]
+        codes = np.repeat(groups, [len(F_g) for F_g in mixed])
+        return replace(self, factor=np.concatenate(mixed), codes=codes)
 
     def multiplied(self) -> Sums:
         """The same sums with Gram matrices."""
-        (F, codes), (k, d) = self.factor, self.sums.shape
+        k, d = self.sums.shape
         refuse_large_matrices(k, d)
         grams = np.zeros((k, d, d))
         for g, s in enumerate(self.sums):
-            F_g = F[codes == g]
+            F_g = self.factor[self.codes == g]
             np.matmul(F_g.T, F_g, out=grams[g])
             if self.weights[g] > 0:
                 grams[g] += np.outer(s, s / self.weights[g])
         return Sums(self.rows, self.weights, self.shifts, self.sums, grams)
-
-
-def sum_up(rows: Rows, codes: Codes, k: int, weights: Array | None) -> Sums | FewRows:
-    """Sums of k groups of rows."""
-    kept = are_few(rows.n_rows, rows.n_features)
-    return (FewRows.of if kept else accumulate)(rows, codes, k, weights)
 
 
 def combined(
@@ -216,9 +181,9 @@ def combined(
             few.append((part, places))
         else:
             sums.append((part, places))
-    kept = FewRows.combined(k, d, few)
-    if few and not sums and are_few(kept.n_kept, d):
-        return kept
     if few:
+        kept = FewRows.combined(k, d, few)
+        if not sums and are_few(len(kept.factor), d):
+            return kept
         sums.append((kept.multiplied(), range(k)))
     return Sums.combined(k, d, sums)

@@ -1,4 +1,4 @@
-"""What tells groups apart: their means and covariances, among all rows or among those of a class.
+"""Differences between groups: of means and covariances, among all rows or those of a class.
 
 A *stratum* is a set of rows within which groups are to look alike. Demographic parity has one, all
 rows; equal opportunity has one, the rows of the positive class; equalised odds has one for each
@@ -38,17 +38,10 @@ _NEGLIGIBLE = 1e-12  # share of the standard deviation: smaller differences of m
 
 @dataclass(frozen=True)
 class Stratum:
-    """Groups compared within some rows.
-
-    Attributes
-    ----------
-    moments : GroupMoments or ImplicitMoments
-        Whose groups ``members`` are the ones compared.
-    members : ndarray of int, shape (k,)
-    """
+    """Groups compared within some rows."""
 
     moments: GroupMoments | ImplicitMoments
-    members: Codes
+    members: Codes  # which groups of the moments are compared
 
     @property
     def shares(self) -> Array:
@@ -80,16 +73,7 @@ def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Any]:
 
 
 def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
-    """The strata of a notion.
-
-    Parameters
-    ----------
-    settled : SettledGroups
-        With outcomes, unless the notion is demographic parity.
-    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-    pos_label : label, optional
-        The class of equal opportunity; by default the larger of two.
-    """
+    """The strata of a notion; ``pos_label`` is the class of equal opportunity."""
     if notion == "demographic_parity":
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
     if settled.cells is None or settled.cells.outcomes is None:
@@ -99,12 +83,13 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
             "for example GroupMoments.from_data(X, groups, target=y)."
         )
     classes = classes_of(settled.cells)
-    cells, members = settled.cells._by_outcome(), np.flatnonzero(settled.compared)
+    cells, outcomes, groups = settled.cells._by_outcome()
+    members = np.flatnonzero(settled.compared)
     wanted = classes if notion == "equalized_odds" else [positive_class(classes, pos_label)]
     strata = []
     for outcome in wanted:
-        own = np.flatnonzero(cells.outcomes == classes.index(outcome))
-        place = dict(zip(cells.groups[own].tolist(), own.tolist(), strict=True))
+        own = np.flatnonzero(outcomes == classes.index(outcome))
+        place = dict(zip(groups[own].tolist(), own.tolist(), strict=True))
         lacking = settled.moments.groups[[g for g in members.tolist() if g not in place]].tolist()
         if lacking:
             raise ValueError(
@@ -113,28 +98,18 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
                 "mean to compare; leave such groups out, merge them with min_group_size and "
                 "small_groups='merge', or pass notion='demographic_parity'."
             )
-        strata.append(Stratum(cells.moments, np.array([place[g] for g in members.tolist()])))
+        strata.append(Stratum(cells, np.array([place[g] for g in members.tolist()])))
     return strata
 
 
 def positive_class(classes: list[Any], pos_label: Any) -> Any:
-    """The class that counts as positive; labels that came from text files are text."""
+    """The class that counts as positive: the larger of two, or the one that is meant.
+
+    Labels that came from text files are text, so a class may have the same text or be the same
+    number; not if several are, such as "1" and "01".
+    """
     if pos_label is None and len(classes) == 2:
         return classes[1]
-    found = label_meant(classes, pos_label)
-    if pos_label is None or found is None:
-        raise ValueError(
-            f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which "
-            f"of them is the positive one; pass pos_label={classes[-1]!r}, for example."
-        )
-    return found
-
-
-def label_meant(labels: list[Any], given: Any) -> Any:
-    """The label that is the same, has the same text, or is the same number; None if none is.
-
-    None too if several are the same number, such as "1" and "01".
-    """
 
     def number(label: Any) -> float:
         try:
@@ -143,10 +118,15 @@ def label_meant(labels: list[Any], given: Any) -> Any:
             return nan
 
     for view in (lambda label: label, str, number):
-        found = [label for label in labels if view(label) == view(given)]
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
+        alike = [label for label in classes if view(label) == view(pos_label)]
+        if len(alike) == 1 and pos_label is not None:
+            return alike[0]
+        if alike:
+            break
+    raise ValueError(
+        f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which "
+        f"of them is the positive one; pass pos_label={classes[-1]!r}, for example."
+    )
 
 
 def mean_differences(strata: list[Stratum]) -> Array:
@@ -168,15 +148,7 @@ def spanned(differences: Array, variance: float) -> Array:
 
 
 class MeanGapOperand(Operand):
-    """C and B in the place of two groups, with C all that counts in the overall error.
-
-    Parameters
-    ----------
-    operand : Operand
-        Of the groups; ``C`` is their weighted sum.
-    differences : ndarray of shape (m, d)
-        ``D``, with ``D'D = B``.
-    """
+    """C and ``B = D'D`` in the place of two groups, with C all that counts in the overall error."""
 
     def __init__(self, operand: Operand, differences: Array) -> None:
         self._operand, self._differences = operand, differences
@@ -205,22 +177,11 @@ class MeanGapOperand(Operand):
 
 @dataclass(frozen=True)
 class Target:
-    """Second moments of the targets.
+    """Second moments of the targets: indicators of classes, or numbers in units of deviations."""
 
-    Attributes
-    ----------
-    covariance : ndarray of shape (d, m)
-        ``S_xy``: of the features with the indicator of each class, or with each number in units
-        of its standard deviation.
-    variance : float
-        ``tr S_yy``.
-    classes : list or None
-        None for numbers.
-    """
-
-    covariance: Array
-    variance: float
-    classes: list[Any] | None
+    covariance: Array  # S_xy, with the features, (d, m)
+    variance: float  # tr S_yy
+    classes: list[Any] | None  # None for numbers
 
     def explained(self, basis: Array, C: Array, total: float) -> float:
         """The share of the targets' variance that a linear model of the scores explains.
@@ -239,11 +200,11 @@ def target_of(moments: GroupMoments | ImplicitMoments) -> Target:
     """The target of moments that know outcomes, or have targets as last columns."""
     if isinstance(moments, GroupMoments) and moments.n_targets:
         return _of_numbers(moments)
-    classes, cells = classes_of(moments), moments._by_outcome()
-    shares = cells.moments.weights / cells.moments.weights.sum()
-    members = cells.outcomes == np.arange(len(classes))[:, None]
+    classes, (cells, outcomes, _) = classes_of(moments), moments._by_outcome()
+    shares = cells.weights / cells.weights.sum()
+    members = outcomes == np.arange(len(classes))[:, None]
     p = members @ shares
-    covariance = (members * shares) @ cells.moments.from_mean
+    covariance = (members * shares) @ cells.from_mean
     return Target(covariance.T, float(np.sum(p * (1 - p))), classes)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from fairpca._input.checks import (
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule, check_folds
 from fairpca._input.labels import (
+    cross_cells,
     encode_few_groups,
     encode_groups,
     encode_outcomes,
@@ -31,16 +32,15 @@ from fairpca._input.labels import (
     refuse_twin_labels,
     sort_labels,
 )
-from fairpca._input.rows import NumericTarget, Rows, as_rows, as_targets, join_targets
-from fairpca._moments.few_rows import FewRows, combined, sum_up
+from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
+from fairpca._moments.accumulate import accumulate
+from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
-from fairpca._moments.sums import Sums, scale_of
+from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Center, Codes, Labels, Mask
 
 if TYPE_CHECKING:
     from fairpca._tables.files import FileFormat
-
-Kept = TypeVar("Kept")  # moments of either kind
 
 NEVER = -1  # the fold of rows that are never left out
 _FOLD, _OUTCOME, _GROUP = range(3)  # the rows of a table of cells
@@ -136,21 +136,19 @@ class GroupMoments:
         max_groups : int, optional
             Take up to this many groups. By default more than 50, or numbers that look continuous,
             are refused; :meth:`update` takes any.
-
-        Returns
-        -------
-        GroupMoments
         """
-        columns = {"sample_weight": sample_weight, "target": target}
-        check_same_order(X, sensitive_features=sensitive_features, **columns)
-        groups, computed = sensitive_features, not (is_dask(X) or is_dask(sensitive_features))
-        if computed:
-            X = as_rows(X)
-            groups = encode_few_groups(groups, X.n_rows, max_groups)
-        moments = cls().update(X, groups, sample_weight, target, folds=folds, fold_seed=fold_seed)
-        if not computed:
+        if is_dask(X) or is_dask(sensitive_features):
+            moments = cls().update(
+                X, sensitive_features, sample_weight, target, folds=folds, fold_seed=fold_seed
+            )
             check_group_labels(moments.groups, moments.counts, max_groups)
-        return moments
+            return moments
+        check_same_order(
+            X, sensitive_features=sensitive_features, sample_weight=sample_weight, target=target
+        )
+        rows, rule = as_rows(X), check_folds(folds, fold_seed)
+        groups = encode_few_groups(sensitive_features, rows.n_rows, max_groups)
+        return moments_of_rows(rows, groups, sample_weight, target, rule)
 
     @classmethod
     def from_files(
@@ -185,10 +183,8 @@ class GroupMoments:
         features : list of str, optional
             The features, numbers or booleans; by default all such columns but those with another
             role, and, with a warning, row numbers and columns called ``id`` or the like.
-        sample_weight : str, optional
-            A column of non-negative weights.
-        target : str, optional
-            A column of outcomes, which are classes; see :meth:`from_data`.
+        sample_weight, target : str, optional
+            Columns of non-negative weights, and of outcomes, which are classes.
         drop_missing : bool, default=False
             Leave out rows with missing values and count them in ``n_dropped``. By default they are
             an error that names the columns and the first such row.
@@ -203,10 +199,6 @@ class GroupMoments:
         folds, fold_seed : int, optional
             As for :meth:`from_data`.
 
-        Returns
-        -------
-        GroupMoments
-
         Examples
         --------
         >>> from pathlib import Path
@@ -215,11 +207,8 @@ class GroupMoments:
         >>> with TemporaryDirectory() as folder:
         ...     file = Path(folder, "people.csv")
         ...     _ = file.write_text("height,weight,sex\n1.7,65,f\n1.8,80,m\n1.6,55,f\n")
-        ...     moments = GroupMoments.from_files(file, sensitive_features="sex")
-        >>> moments
+        ...     GroupMoments.from_files(file, sensitive_features="sex")
         GroupMoments({'f': 2, 'm': 1}, n_features=2)
-        >>> moments.feature_names
-        ['height', 'weight']
         """
         from fairpca._tables.prepare import moments_of_table
 
@@ -262,10 +251,6 @@ class GroupMoments:
             As for :meth:`from_files`.
         folds, fold_seed : int, optional
             As for :meth:`from_files`; rows are counted in each partition.
-
-        Returns
-        -------
-        GroupMoments
         """
         from fairpca._tables.spark import moments_of_spark
 
@@ -302,17 +287,9 @@ class GroupMoments:
 
             part = moments_of_dask(X, sensitive_features, sample_weight, target, rule)
         else:
-            rows = as_rows(X)
-            if self.n_features:
-                n_targets = 0
-                if isinstance(target, NumericTarget):
-                    n_targets = as_targets(target.values).shape[1]
-                check_n_features(
-                    self.n_features, rows.n_features + n_targets, "GroupMoments.update"
-                )
-            may_be_zero = self.n_features > 0
+            begun = self.n_features > 0  # then a block may weigh nothing
             part = moments_of_rows(
-                rows, sensitive_features, sample_weight, target, rule, self._seen, may_be_zero
+                as_rows(X), sensitive_features, sample_weight, target, rule, self._seen, begun
             )
         vars(self).update(vars(self.merge(part)))  # one step that an interrupt cannot divide
         return self
@@ -331,16 +308,16 @@ class GroupMoments:
             merged.groups = _union(self.groups, other.groups)
             if self.outcomes is not None and other.outcomes is not None:
                 merged.outcomes = _union(self.outcomes, other.outcomes)
-            merged._set_cells([(m._sums, m._cells_among(merged)) for m in (self, other)])
+            merged._add_up([(m._sums, m._cells_among(merged)) for m in (self, other)])
             labels = {**self._seen, **other._seen}
             merged._seen = {v: self._seen.get(v, 0) + other._seen.get(v, 0) for v in labels}
         merged.n_dropped = self.n_dropped + other.n_dropped
         return merged
 
     def _check_alike(self, other: GroupMoments) -> None:
-        """Refuse to merge what has other columns, targets, folds or outcomes."""
-        check_n_features(self.n_features, other.n_features, "GroupMoments.merge")
-        check_feature_names(self.feature_names, other.feature_names, "GroupMoments.merge")
+        """Refuse to merge moments of other columns, targets, folds or outcomes."""
+        check_n_features(self.n_features, other.n_features, "GroupMoments")
+        check_feature_names(self.feature_names, other.feature_names, "GroupMoments")
         if self.n_targets != other.n_targets:
             raise ValueError(
                 f"merge needs moments with the same number of targets, got {self.n_targets} "
@@ -352,16 +329,13 @@ class GroupMoments:
                 "every block or with none."
             )
         if (self.n_folds == 0) != (other.n_folds == 0) or self._rule != other._rule:
-            kinds = " and ".join(m._describe_folds() for m in (self, other))
+            kinds = [
+                str(m._rule or ("numbered folds" if m.n_folds else "none")) for m in (self, other)
+            ]
             raise ValueError(
-                f"merge needs moments with the same folds, got {kinds}; pass the same folds and "
-                "fold_seed with every block, or none with any."
+                f"merge needs moments with the same folds, got {' and '.join(kinds)}; pass the "
+                "same folds and fold_seed with every block, or none with any."
             )
-
-    def _describe_folds(self) -> str:
-        if self._rule is not None:
-            return f"folds={self._rule.n_folds} with fold_seed={self._rule.salt}"
-        return "numbered folds" if self.n_folds else "none"
 
     @property
     def n_folds(self) -> int:
@@ -392,15 +366,14 @@ class GroupMoments:
                     "or how many folds there are."
                 )
             numbers = folds
-        shape = int(numbers.max()) + 2, int(outcomes.max()) + 1, len(self.groups)
-        keys = np.ravel_multi_index((numbers - NEVER, outcomes, codes), shape)
-        present = np.bincount(keys, minlength=int(np.prod(shape))) > 0
-        self._cells = np.array(np.unravel_index(np.flatnonzero(present), shape))
-        self._cells[_FOLD] += NEVER
-        return np.asarray(np.cumsum(present) - 1)[keys]
+        axes = [(numbers - NEVER, NEVER), (outcomes, 0), (codes, 0)]
+        columns = [(axis, range(first, first + int(axis.max()) + 1)) for axis, first in axes]
+        cell_of, cells = cross_cells(columns)
+        self._cells = np.array(cells).T
+        return cell_of
 
-    def _set_cells(self, parts: Sequence[tuple[Sums | FewRows, Codes]]) -> None:
-        """Add up parts; each comes with the fold, outcome and group of its cells."""
+    def _add_up(self, parts: Sequence[tuple[Sums | FewRows, Codes]]) -> None:
+        """Set the sums to those of parts, each with the fold, outcome and group of its cells."""
         cells = np.concatenate([cells for _, cells in parts], axis=1)
         self._cells, places = np.unique(cells, axis=1, return_inverse=True)
         ends = np.cumsum([cells.shape[1] for _, cells in parts])[:-1]
@@ -425,39 +398,31 @@ class GroupMoments:
             cells[_FOLD], kept._rule, kept._seen = NEVER, None, {}
         if not outcomes:
             cells[_OUTCOME], kept.outcomes = 0, None
-        kept._set_cells([(self._sums, cells)])
+        kept._add_up([(self._sums, cells)])
         return kept
 
-    def _by_outcome(self) -> OutcomeCells[GroupMoments]:
-        """The moments of each outcome and group that occur together."""
+    def _take(self, cells: Mask) -> GroupMoments:
+        """Moments of some of the cells; all groups stay, with no rows if need be."""
+        taken, at = copy(self), np.flatnonzero(cells).tolist()
+        taken._sums, taken._cells = self._sums.take(at), self._cells[:, at]
+        return taken
+
+    def _by_outcome(self) -> tuple[GroupMoments, Codes, Codes]:
+        """Moments of each pair of an outcome and a group, and which outcome and group that is."""
         kept = self._keep(outcomes=True)
-        weighted = np.flatnonzero(kept._sums.weights > 0)
-        cells = kept._cells[:, weighted]
-        labels = kept.groups.tolist(), [None] if kept.outcomes is None else kept.outcomes.tolist()
-        pairs = [(labels[0][g], labels[1][o]) for _, o, g in cells.T.tolist()]
-        flat = kept._keep()
+        flat = kept._take(kept._sums.weights > 0)
+        _, outcomes, groups = flat._cells
         if kept.outcomes is not None:
-            flat = copy(kept)
-            flat.groups, flat.outcomes = label_vector(pairs), None
-            flat._sums = kept._sums.take(weighted.tolist())
-            flat._cells = _plain_cells(len(pairs))
-        return OutcomeCells(flat, cells[_OUTCOME], cells[_GROUP])
+            pairs = zip(kept.groups[groups].tolist(), kept.outcomes[outcomes].tolist(), strict=True)
+            flat.groups, flat.outcomes = label_vector(list(pairs)), None
+            flat._cells = _plain_cells(len(groups))
+        return flat, outcomes, groups
 
     def _split(self, fold: int) -> tuple[GroupMoments, GroupMoments]:
-        """The moments of all rows that are not in a fold, and of those that are.
-
-        Folds are summed away; outcomes are kept. All groups stay, with no rows if need be.
-        """
+        """The moments of all rows that are not in a fold, and of those that are, by outcome."""
         inside = self._cells[_FOLD] == fold
-        pair = []
-        for members in (~inside, inside):
-            part = copy(self)
-            cells = self._cells.copy()
-            cells[_FOLD], part._rule, part._seen = NEVER, None, {}
-            at = np.flatnonzero(members).tolist()
-            part._set_cells([(self._sums.take(at), cells[:, at])])
-            pair.append(part)
-        return pair[0], pair[1]
+        rest, left_out = self._take(~inside), self._take(inside)
+        return rest._keep(outcomes=True), left_out._keep(outcomes=True)
 
     def _folds(self) -> list[int]:
         """The folds that hold rows, but for rows that are never left out."""
@@ -481,6 +446,8 @@ class GroupMoments:
     def _group_sums(self) -> Sums | FewRows:
         """The sums of all groups; zeros for a group without rows."""
         places = self._cells[_GROUP].tolist()
+        if places == list(range(len(self.groups))):
+            return self._sums
         return combined(len(self.groups), self.n_features, [(self._sums, places)])
 
     def _renamed(self, names: Mapping[Any, Any]) -> GroupMoments:
@@ -493,23 +460,13 @@ class GroupMoments:
         for label, n in self._seen.items():
             name = names.get(label, label)
             renamed._seen[name] = renamed._seen.get(name, 0) + n
-        renamed._set_cells([(self._sums, cells)])
+        renamed._add_up([(self._sums, cells)])
         return renamed
 
     # -- columns -----------------------------------------------------------------------------------
 
     def select(self, columns: Sequence[int], n_targets: int = 0) -> GroupMoments:
-        """Moments of some of the columns, in this order, as a new object.
-
-        Parameters
-        ----------
-        columns : sequence of int
-        n_targets : int
-            How many of the last ones are targets.
-
-        Returns
-        -------
-        GroupMoments
+        """Moments of some of the columns, in this order; the last ``n_targets`` are targets.
 
         Examples
         --------
@@ -568,14 +525,8 @@ class GroupMoments:
         center : {"overall", "group", "balanced"}
             About the overall mean (the paper's choice), about each group's own mean, or about the
             mean of the group means, in which each group counts once.
-
-        Returns
-        -------
-        ndarray of shape (k, n_features, n_features)
         """
-        total = self._with_center(center)
-        self._refuse_single_rows(total, center)
-        return total.second_moments(center)
+        return self._comparable(center).second_moments(center)
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
         """The second moments as a solver wants them, and which groups it is to compare.
@@ -584,45 +535,37 @@ class GroupMoments:
         is right for a sum that adds the distance of the mean, so it is refused only if groups are
         ``compared``.
         """
-        total = self._with_center(center)
-        if compared is not None:
-            self._refuse_single_rows(total, center)
+        total = self._weighted() if compared is None else self._comparable(center)
         return total.operand(center, compared)
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
         return self._weighted().variances()
 
-    def _scale(self) -> Array:
-        """What standardising divides each column by: its deviation over all rows, or 1."""
-        total = self._weighted()
-        return scale_of(np.add(*total.variances()), total.mean)
-
     def _per_group(self, of_cells: NDArray[Any]) -> Array:
         sums = np.bincount(self._cells[_GROUP], of_cells, minlength=len(self.groups))
         return np.asarray(sums, np.float64)
 
-    def _with_center(self, center: Center) -> Sums | FewRows:
-        """The sums of the groups, once this is known to be a centre."""
+    def _comparable(self, center: Center) -> Sums | FewRows:
+        """The sums of the groups; refuses groups that do not vary about this centre."""
         if center not in get_args(Center):
             raise ValueError(f"center={center!r}: pass 'overall', 'group' or 'balanced'.")
-        return self._weighted()
-
-    def _refuse_single_rows(self, total: Sums | FewRows, center: Center) -> None:
-        """Refuse groups that have no variance about their own mean, where that is asked for."""
+        total = self._weighted()
         alone = total.rows == 1
         if center == "group" and alone.any():
             raise ValueError(
                 f"groups {self.groups[alone].tolist()} have a single row, hence no variance about "
                 "their own mean; use center='overall', or merge these groups with others."
             )
+        return total
 
     def _weighted(self) -> Sums | FewRows:
         """The sums of the groups, once every group is known to weigh something."""
         if not self.n_features:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
-        check_group_weights(self.groups, self.weights)
-        return self._keep()._sums
+        total = self._group_sums()
+        check_group_weights(self.groups, total.weights)
+        return total
 
     def __copy__(self) -> GroupMoments:
         """Another object with the same sums, which are never changed in place."""
@@ -631,7 +574,7 @@ class GroupMoments:
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: sums, but no rows."""
+        """The state to pickle: sums, but no rows."""
         total = self._sums
         return vars(self) | {"_sums": total.mixed() if isinstance(total, FewRows) else total}
 
@@ -641,14 +584,6 @@ class GroupMoments:
             for label, count in zip(self.groups.tolist(), self.counts.tolist(), strict=True)
         )
         return f"GroupMoments({{{sizes}}}, n_features={self.n_features})"
-
-
-class OutcomeCells(NamedTuple, Generic[Kept]):
-    """Moments of the pairs of an outcome and a group that occur, with both of each."""
-
-    moments: Kept
-    outcomes: Codes
-    groups: Codes
 
 
 def moments_of_rows(
@@ -662,7 +597,7 @@ def moments_of_rows(
 ) -> GroupMoments:
     """Moments of all rows in one pass; ``seen`` counts the rows of each group before these."""
     if isinstance(target, NumericTarget):
-        rows, target = join_targets(rows, as_targets(target.values)), None
+        rows, target = join_targets(rows, target), None
     weights = check_sample_weight(sample_weight, rows.n_rows, may_all_be_zero=may_all_be_zero)
     codes, labels = encode_groups(groups, rows.n_rows)
     moments = GroupMoments()
@@ -671,6 +606,7 @@ def moments_of_rows(
     moments._cells = _plain_cells(len(labels))
     if target is not None or folds is not None:
         codes = moments._add_axes(codes, target, folds, seen or {})
+    sum_up = FewRows.of if are_few(rows.n_rows, rows.n_features) else accumulate
     moments._sums = sum_up(rows, codes, moments._cells.shape[1], weights)
     return moments
 

@@ -12,13 +12,15 @@ R_g(U)    ``tr C_g - tr U' C_g U``, the error of group g
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
+from math import inf
+from pathlib import Path
 from typing import Self
 
 import numpy as np
 from scipy.linalg import polar
 
-from fairpca._moments.memory import refuse_large_matrices
 from fairpca._moments.tolerances import TINY as TINY
 from fairpca._moments.tolerances import varying_groups
 from fairpca._typing import Array, Mask
@@ -27,33 +29,15 @@ from fairpca._typing import Array, Mask
 class Operand:
     """Second moments of k groups, as matrices.
 
-    A subclass for very many features offers products with thin matrices only: its ``matrices`` are
-    None.
-
-    Parameters
-    ----------
-    matrices : ndarray of shape (k, d, d)
-        ``C_g``.
-    shares : ndarray of shape (k,)
-        ``p_g``.
-    compared : ndarray of bool, shape (k,), optional
-        The groups that are to be treated alike, by default all. The others count in ``C`` only.
-
-    Attributes
-    ----------
-    traces : ndarray of shape (k,)
-        ``tr C_g``, the total variance of each group.
-    n_features : int
-    frame : ndarray of shape (d, m) or None
-        Orthonormal columns, the coordinates of :attr:`compact`, if these are not the features.
+    A subclass for very many features offers products with thin matrices only.
     """
 
-    matrices: Array | None
-    shares: Array
-    traces: Array
-    compared: Mask
+    matrices: Array | None  # C_g, (k, d, d); None if there are only products with them
+    shares: Array  # p_g, (k,)
+    traces: Array  # tr C_g, the total variance of each group, (k,)
+    compared: Mask  # the groups to be treated alike; others count in C only
     n_features: int
-    frame: Array | None = None
+    frame: Array | None = None  # orthonormal columns: the coordinates of ``compact``, if not I
 
     def __init__(self, matrices: Array, shares: Array, compared: Mask | None = None) -> None:
         self.matrices = matrices
@@ -102,14 +86,9 @@ class Operand:
 
 
 class RowSpaceOperand(Operand):
-    """Second moments of fewer rows than features, in an orthonormal basis of the rows' span.
+    """Second moments ``C_g = Q M_g Q'`` of fewer rows than features.
 
-    Parameters
-    ----------
-    compact : Operand
-        Matrices ``M_g`` of shape (m, m).
-    frame : ndarray of shape (d, m)
-        Orthonormal columns ``Q``: ``C_g = Q M_g Q'``.
+    The frame ``Q`` is an orthonormal basis of the rows' span; ``compact`` holds the ``M_g``.
     """
 
     frame: Array
@@ -127,16 +106,14 @@ class RowSpaceOperand(Operand):
     @cached_property
     def matrices(self) -> Array:  # type: ignore[override]
         """``C_g``, formed when they are asked for."""
-        k, d = len(self.shares), self.n_features
-        refuse_large_matrices(k, d)
+        refuse_large_matrices(len(self.shares), self.n_features)
         return np.asarray(self.frame @ self._compact.dense_matrices @ self.frame.T)
 
     @property
     def diagonals(self) -> Array:
         """The variance of each feature in each group, of shape (k, d)."""
-        return np.asarray(
-            np.einsum("kij,ij->ki", self.frame @ self._compact.dense_matrices, self.frame)
-        )
+        products = self.frame @ self._compact.dense_matrices
+        return np.asarray(np.einsum("kij,ij->ki", products, self.frame))
 
     def relative(self) -> Self:
         """The same groups, with each error a share of the group's own total variance."""
@@ -162,11 +139,6 @@ class Complement:
         H = I - Y (I + P)^-1 Y',
 
     and neither H nor N is ever formed: both products cost O(d m) for each column.
-
-    Parameters
-    ----------
-    directions : ndarray of shape (d, m)
-        Orthonormal columns Q.
 
     Examples
     --------
@@ -228,13 +200,12 @@ class _ReducedOperand(Operand):
 
     def products(self, V: Array) -> Array:
         """``N' C_g N V`` for every group."""
-        return np.array(
-            [self._complement.reduce(W) for W in self._operand.products(self._complement.lift(V))]
-        )
+        products = self._operand.products(self._complement.lift(V))
+        return np.array([self._complement.reduce(W) for W in products])
 
 
 def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
-    """What to divide the groups' matrices by so that errors become shares, and their new weights.
+    """Divisors of the groups' matrices that turn errors into shares, and the groups' new weights.
 
     ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add up to
     ``C / tr C``. So plain PCA stays the best overall, and the overall error becomes the share of
@@ -251,3 +222,38 @@ def group_errors(traces: Array, matrices: Array, basis: Array) -> Array:
     What U keeps is a sum over the entries of ``C_g`` and ``U U'``, which is quicker than ``C_g U``.
     """
     return np.asarray(traces - matrices.reshape(len(traces), -1) @ (basis @ basis.T).ravel())
+
+
+# -- memory: matrices that cannot fit are refused before they are begun ---------------------------
+
+
+def free_memory() -> float:
+    """Bytes that this process can still use; infinite where the system does not say."""
+    free = inf
+    with suppress(OSError, ValueError, IndexError):
+        available = Path("/proc/meminfo").read_text().split("MemAvailable:")[1]
+        free = 1024.0 * int(available.split()[0])
+    with suppress(OSError, ValueError):  # "max" is no number, and no limit
+        limit, used = (Path(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
+        free = min(free, float(int(limit.read_text()) - int(used.read_text())))
+    return max(free, 0.0)
+
+
+def refuse_beyond_memory(n_bytes: float, what: str, remedy: str) -> None:
+    """Raise an error that says how much memory this takes, if there is less."""
+    free = free_memory()
+    if n_bytes > free:
+        raise MemoryError(
+            f"{what} need {n_bytes / 1e9:.2g} GB of memory, and {free / 1e9:.2g} GB are free; "
+            f"{remedy}"
+        )
+
+
+def refuse_large_matrices(k: int, d: int, copies: int = 2) -> None:
+    """Refuse second moments of k groups of d columns for which there is no memory."""
+    refuse_beyond_memory(
+        8.0 * copies * k * d * d,
+        f"the {d} x {d} matrices of {k} groups",
+        "pass fewer columns, or call fit(X, sensitive_features=groups) with all of X at once (a "
+        "sparse matrix or memory map, say), which forms none.",
+    )

@@ -9,50 +9,43 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from fairpca._input.checks import check_group_weights, check_integer, check_variance
+from fairpca._input.checks import check_group_weights, check_integer
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
+from fairpca._moments.sums import scale_of
 from fairpca._typing import Array, Mask
 
 SmallGroups = Literal["error", "merge", "ignore"]
 Known = TypeVar("Known", GroupMoments, ImplicitMoments, GroupMoments | ImplicitMoments)
 
 REST = "rest"
+_LARGEST_VARIANCE = 1e120  # with its inverse: squares, and those of rounding errors, are in range
 
 
 @dataclass(frozen=True)
 class SettledGroups:
-    """The groups as a fit sees them.
-
-    Attributes
-    ----------
-    moments : GroupMoments or ImplicitMoments
-    compared : ndarray of bool, shape (k,)
-        False for groups that count in the overall error only.
-    small : list
-        Labels of the groups that were merged or left out.
-    cells : GroupMoments or ImplicitMoments, optional
-        The same rows and groups by fold and outcome, or with targets as last columns, where the
-        moments know them.
-    scale : ndarray of shape (d,), optional
-        What the columns of all these moments were divided by, where they are standardised.
-    repeats : tuple of GroupMoments
-        The cells of further repeats of a splitter, with the same groups.
-    """
+    """The groups as a fit sees them."""
 
     moments: GroupMoments | ImplicitMoments
-    compared: Mask
-    small: list[Any]
+    compared: Mask  # false for groups that count in the overall error only
+    small: list[Any]  # labels of the groups that were merged or left out
+    # The same by fold and outcome, or with targets as last columns, where the moments know them.
     cells: GroupMoments | ImplicitMoments | None = None
-    scale: Array | None = None
-    repeats: tuple[GroupMoments, ...] = ()
+    scale: Array | None = None  # by which the columns of all these moments were divided
+    repeats: tuple[GroupMoments, ...] = ()  # the cells of further repeats of a splitter
 
     @cached_property
     def operand(self) -> Operand:
         """The second moments about the overall mean, as a solver wants them."""
         operand = self.moments.operand(compared=self.compared)
-        check_variance(float(operand.shares @ operand.traces))
+        variance = float(operand.shares @ operand.traces)
+        if variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
+            size = "large" if variance > 1 else "small"
+            raise ValueError(
+                f"X has a total variance of {variance:.3g}, too {size} to compute with; rescale "
+                "it, for example with sklearn.preprocessing.StandardScaler."
+            )
         return operand
 
     def measured(self, normalize: bool) -> Operand:
@@ -67,10 +60,11 @@ class SettledGroups:
 
     def standardized(self) -> SettledGroups:
         """The same groups with each column divided by its deviation over all rows."""
-        scale, cells = self.moments._scale(), self.cells
+        moments, cells = self.moments, self.cells
+        scale = scale_of(np.add(*moments.variances()), moments.mean)
         if cells is not None:
             cells = cells._divided(np.append(scale, np.ones(cells.n_targets)))
-        return replace(self, moments=self.moments._divided(scale), cells=cells, scale=scale)
+        return replace(self, moments=moments._divided(scale), cells=cells, scale=scale)
 
 
 def settle_small_groups(
@@ -85,40 +79,33 @@ def settle_small_groups(
     check_integer("min_group_size", min_group_size, 1)
     check_group_weights(moments.groups, moments.weights)
     is_small = moments.counts < min_group_size
-    if small_groups == "ignore" or not is_small.any():
-        return _settled(moments, ~is_small, moments.groups[is_small].tolist())
-    small = dict(
-        zip(moments.groups[is_small].tolist(), moments.counts[is_small].tolist(), strict=True)
-    )
-    listed = ", ".join(f"{label!r} ({size} rows)" for label, size in list(small.items())[:10])
-    listed += f" and {len(small) - 10} more" if len(small) > 10 else ""
-    problem = f"groups with fewer rows than min_group_size={min_group_size}: {listed}."
-    if small_groups == "error":
-        raise ValueError(
-            f"{problem} Pass small_groups='merge' to make them one group "
-            f"called {REST!r}, small_groups='ignore' to leave them out of "
-            "the comparison but not of the overall error, or a smaller min_group_size."
+    small, compared = moments.groups[is_small].tolist(), ~is_small
+    if small and small_groups != "ignore":
+        sizes = moments.counts[is_small].tolist()
+        listed = [f"{label!r} ({size} rows)" for label, size in zip(small, sizes, strict=True)]
+        listed[10:] = [f"{len(listed) - 10} more"] if len(listed) > 10 else []
+        problem = (
+            f"groups with fewer rows than min_group_size={min_group_size}: {', '.join(listed)}."
         )
-    together = sum(small.values())
-    if together < min_group_size:
-        raise ValueError(
-            f"{problem} Merged, they have {together} rows, which is still too few; pass "
-            "small_groups='ignore', or a smaller min_group_size."
-        )
-    if REST in moments.groups.tolist() and REST not in small:
-        raise ValueError(
-            f"small_groups='merge' calls the merged group {REST!r}, but there is a group of that "
-            "name already; give it another label."
-        )
-    merged = moments._renamed(dict.fromkeys(small, REST))
-    return _settled(merged, np.ones(len(merged.groups), dtype=bool), list(small))
-
-
-def _settled(
-    moments: GroupMoments | ImplicitMoments, compared: Mask, small: list[Any]
-) -> SettledGroups:
-    """The groups with what a fit does not need put aside: folds, outcomes and targets."""
-    features = features_by_group(moments)
+        if small_groups == "error":
+            raise ValueError(
+                f"{problem} Pass small_groups='merge' to make them one group called {REST!r}, "
+                "small_groups='ignore' to leave them out of the comparison but not of the overall "
+                "error, or a smaller min_group_size."
+            )
+        if sum(sizes) < min_group_size:
+            raise ValueError(
+                f"{problem} Merged, they have {sum(sizes)} rows, which is still too few; pass "
+                "small_groups='ignore', or a smaller min_group_size."
+            )
+        if REST in moments.groups[compared].tolist():
+            raise ValueError(
+                f"small_groups='merge' calls the merged group {REST!r}, but there is a group of "
+                "that name already; give it another label."
+            )
+        moments = moments._renamed(dict.fromkeys(small, REST))
+        compared = np.ones(len(moments.groups), dtype=bool)
+    features = features_by_group(moments)  # without folds, outcomes and targets
     return SettledGroups(features, compared, small, None if features is moments else moments)
 
 

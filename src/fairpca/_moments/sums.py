@@ -21,7 +21,7 @@ keep their digits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -82,10 +82,6 @@ class GroupSums:
             self.sums[here] += n * e
         return np.asarray(e)
 
-    def mean_of(self, g: int, origin: Array) -> Array:
-        """The mean of group g as seen from a point near to it."""
-        return np.asarray(self.shifts[g] - origin + self.sums[g] / self.weights[g])
-
     @cached_property
     def shares(self) -> Array:
         """The share of each group in the total weight."""
@@ -98,18 +94,14 @@ class GroupSums:
 
     @cached_property
     def from_mean(self) -> Array:
-        """Group means seen from the overall mean."""
-        from_first = self._from_first_shift()
-        return from_first - self.shares @ from_first
+        """Group means seen from the overall mean, where a large offset cannot round them."""
+        from_first = self.shifts - self.shifts[0] + self.from_shifts
+        return np.asarray(from_first - self.shares @ from_first)
 
     @property
     def mean(self) -> Array:
         """The overall mean."""
-        return np.asarray(self.shifts[0] + self.shares @ self._from_first_shift())
-
-    def _from_first_shift(self) -> Array:
-        """Group means seen from one shift, where a large offset cannot round them."""
-        return np.asarray(self.shifts - self.shifts[0] + self.from_shifts)
+        return np.asarray(self.shifts[0] + (self.from_shifts[0] - self.from_mean[0]))
 
 
 @dataclass(frozen=True)
@@ -132,10 +124,6 @@ class Sums(GroupSums):
                     grams[here] += cross.T
         return cls(total.rows, total.weights, total.shifts, total.sums, grams)
 
-    def multiplied(self) -> Sums:
-        """With Gram matrices, as these sums are."""
-        return self
-
     def take(self, groups: Sequence[int]) -> Sums:
         """Sums of some of the groups."""
         g = list(groups)
@@ -152,10 +140,10 @@ class Sums(GroupSums):
             gram += cross
             gram += cross.T
         shifts = np.tile(origin, (len(e), 1))
-        return Sums(self.rows, self.weights, shifts, self.sums + n * e, grams)
+        return replace(self, shifts=shifts, sums=self.sums + n * e, grams=grams)
 
     def errors(self, bases: Sequence[Array], origin: Array) -> tuple[Array, Array]:
-        """What projections through a point lose of the rows of each group, summed up.
+        """Losses of projections through a point, summed over the rows of each group.
 
         Returns the squared errors under each of the bases, of shape (n_bases, k), and the squared
         distances from the point, of shape (k,).
@@ -165,11 +153,8 @@ class Sums(GroupSums):
         kept = [np.einsum("kij,ij->k", grams @ U, U) for U in bases]
         return np.asarray(distances - np.array(kept)), np.asarray(distances)
 
-    def second_moments(self, center: Center) -> Array:
+    def second_moments(self, center: Center, compared: Mask | None = None) -> Array:
         """``C_g`` of every group, of shape (k, d, d)."""
-        return self._second_moments(center, None)
-
-    def _second_moments(self, center: Center, compared: Mask | None) -> Array:
         C = self.grams / self.weights[:, None, None]
         from_center = means_from(center, self.from_mean, compared)
         for C_g, m, e in zip(C, self.from_shifts, from_center, strict=True):
@@ -180,7 +165,7 @@ class Sums(GroupSums):
 
     def operand(self, center: Center, compared: Mask | None) -> Operand:
         """The second moments as a solver wants them."""
-        return Operand(self._second_moments(center, compared), self.shares, compared)
+        return Operand(self.second_moments(center, compared), self.shares, compared)
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
@@ -190,20 +175,10 @@ class Sums(GroupSums):
 
     def select(self, columns: list[int]) -> Sums:
         """Sums of some of the columns, in this order."""
-        return Sums(
-            self.rows,
-            self.weights,
-            self.shifts[:, columns],
-            self.sums[:, columns],
-            self.grams[:, columns][:, :, columns],
-        )
+        shifts, sums = self.shifts[:, columns], self.sums[:, columns]
+        return replace(self, shifts=shifts, sums=sums, grams=self.grams[:, columns][:, :, columns])
 
     def divided(self, scale: Array) -> Sums:
         """Sums of the rows with each column divided by its scale."""
-        return Sums(
-            self.rows,
-            self.weights,
-            self.shifts / scale,
-            self.sums / scale,
-            self.grams / np.outer(scale, scale),
-        )
+        shifts, sums = self.shifts / scale, self.sums / scale
+        return replace(self, shifts=shifts, sums=sums, grams=self.grams / np.outer(scale, scale))

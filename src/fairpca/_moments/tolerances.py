@@ -1,4 +1,4 @@
-"""What counts as zero. Every tolerance follows from three numbers.
+"""Tolerances: figures that count as zero. All of them follow from three numbers.
 
 =====================  =====================================================================
 number                 meaning

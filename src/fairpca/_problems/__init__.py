@@ -1,1 +1,1 @@
-"""What is minimised, as data, and the one form in which all solutions come."""
+"""The problems, as data, and the one form in which all solutions come."""

@@ -1,4 +1,4 @@
-"""What is minimised when there are more than two groups, as data.
+"""The problems of more than two groups, as data: linear programs in the group errors.
 
 Every criterion for k groups is a linear program in the vector of group errors::
 
@@ -39,32 +39,19 @@ class LinearProblem:
 
     A level must have at least one row in which it appears alone, and with the same sign in all of
     them: ``-1`` makes it an upper envelope of the errors, ``+1`` a lower one.
-
-    Attributes
-    ----------
-    cost : ndarray of shape (k,)
-    rows : ndarray of shape (n, k)
-    levels : ndarray of shape (n, l)
-    limits : ndarray of shape (n,)
-    level_cost : ndarray of shape (l,)
-    equal : ndarray of bool, shape (n,)
-        Rows that hold with equality; their price may have either sign.
-    start : ndarray of shape (n,)
-        Prices with ``levels.T @ start == -level_cost``, positive on the inequalities.
     """
 
-    cost: Array
-    rows: Array
-    levels: Array
-    limits: Array
-    level_cost: Array
-    equal: Mask
-    start: Array
+    cost: Array  # shape (k,)
+    rows: Array  # (n, k)
+    levels: Array  # (n, l)
+    limits: Array  # (n,)
+    level_cost: Array  # (l,)
+    equal: Mask  # (n,): rows that hold with equality; their price may have either sign
+    start: Array  # (n,): prices with ``B'y = -q``, positive on the inequalities
 
     def weights(self, prices: Array) -> Array:
         """Weight of each group's error, ``w = c + A'y``."""
-        weights: Array = self.cost + self.rows.T @ prices
-        return weights
+        return np.asarray(self.cost + self.rows.T @ prices)
 
     @cached_property
     def _envelopes(self) -> list[tuple[Mask, float]]:
@@ -115,43 +102,27 @@ def _build(cost: Array, level_cost: list[float], *blocks: _Rows) -> LinearProble
 
 
 def least_maximum(
-    offsets: Array, compared: Mask, *, shares: Array | None = None, max_error: float | None = None
+    offsets: Array, compared: Mask, *, shares: Array | None = None, max_error: float = inf
 ) -> LinearProblem:
     """Minimise ``max_g (R_g - offsets_g)`` over the groups compared.
 
-    Parameters
-    ----------
-    offsets : ndarray of shape (k,)
-        Zeros for errors, ``min_V R_g(V)`` for the losses of Samadi et al.
-    compared : ndarray of bool, shape (k,)
-        The groups that count.
-    shares : ndarray of shape (k,), optional
-    max_error : float, optional
-        Largest overall error ``p'R`` allowed.
+    The offsets are zeros for errors, ``min_V R_g(V)`` for the losses of Samadi et al. With
+    ``shares`` the overall error ``p'R`` may be at most ``max_error``.
     """
     errors, n = _errors_of(compared)
     blocks: list[_Rows] = [(errors, [-1.0], offsets[compared], 1.0 / n)]
-    if max_error is not None:
-        if shares is None:
-            raise TypeError("max_error limits the overall error; pass shares as well.")
+    if shares is not None:
         blocks.append((shares[np.newaxis], [0.0], np.array([max_error]), 1.0))
     return _build(np.zeros(len(offsets)), [1.0], *blocks)
 
 
 def least_spread(
-    shares: Array, compared: Mask, *, cap: float | None = None, max_error: float | None = None
+    shares: Array, compared: Mask, *, cap: float = inf, max_error: float = inf
 ) -> LinearProblem:
     """Minimise ``max_g R_g - min_g R_g`` over the groups compared.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (k,)
-    compared : ndarray of bool, shape (k,)
-        The groups that count.
-    cap : float, optional
-        Largest error allowed to any group compared.
-    max_error : float, optional
-        Largest overall error ``p'R`` allowed.
+    None of these groups may have an error above ``cap``, and the overall error ``p'R`` may not be
+    above ``max_error``.
     """
     errors, n = _errors_of(compared)
     zero, free = np.zeros(n), [0.0, 0.0]
@@ -159,28 +130,21 @@ def least_spread(
         (errors, [-1.0, 0.0], zero, 1.0 / n),
         (-errors, [0.0, 1.0], zero, 1.0 / n),
     ]
-    if cap is not None:
+    if cap < inf:
         blocks.append((errors, free, np.full(n, cap), 1.0 / n))
-    if max_error is not None:
+    if max_error < inf:
         blocks.append((shares[np.newaxis], free, np.array([max_error]), 1.0))
     return _build(np.zeros(len(shares)), [1.0, -1.0], *blocks)
 
 
 def least_error(
-    shares: Array, compared: Mask, *, max_spread: float = inf, cap: float | None = None
+    shares: Array, compared: Mask, *, max_spread: float = inf, cap: float = inf
 ) -> LinearProblem:
     """Minimise the overall error ``p'R`` subject to ``max_g R_g - min_g R_g <= max_spread``.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (k,)
-    compared : ndarray of bool, shape (k,)
-        The groups whose spread counts.
-    max_spread : float
-        At zero the errors are equated, one signed price each: the pair of prices that two
-        inequalities would need grows without limit.
-    cap : float, optional
-        Largest error allowed to any group compared.
+    The spread is that of the groups compared, and none of them may have an error above ``cap``. At
+    a spread of zero the errors are equated, one signed price each: the pair of prices that two
+    inequalities would need grows without limit.
     """
     errors, n = _errors_of(compared)
     zero = np.zeros(n)
@@ -194,12 +158,11 @@ def least_error(
             (np.zeros((1, len(shares))), [1.0, -1.0], np.array([max_spread]), 1.0),
         ]
     n_levels = len(blocks[0][1]) if blocks else 0
-    if cap is not None:
+    if cap < inf:
         blocks.append((errors, [0.0] * n_levels, np.full(n, cap), 1.0 / n))
     problem = _build(shares, [0.0] * n_levels, *blocks)
-    if max_spread == 0.0:
-        problem = replace(problem, equal=np.arange(len(problem.limits)) < n)
-    return problem
+    n_equal = n if max_spread == 0.0 else 0
+    return replace(problem, equal=np.arange(len(problem.limits)) < n_equal)
 
 
 def _errors_of(compared: Mask) -> tuple[Array, int]:

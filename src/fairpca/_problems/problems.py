@@ -1,4 +1,4 @@
-"""What is minimised, as data: one class per problem. :func:`fairpca._solvers.solve` solves them.
+"""The problems as data, one class for each; :func:`fairpca._solvers.solve` solves them.
 
 Throughout, ``R_g`` is the error of group g under a projection U of rank r, ``p_g`` the group's
 share of the rows, and ``R = sum_g p_g R_g`` the overall error.
@@ -118,13 +118,9 @@ class WelfareProblem:
 
     and the top-r eigenvalues of ``sum_g w_g C_g`` bound the welfare of every projection.
 
-    Parameters
-    ----------
-    inequality_aversion : float
-        ``a``, from 0 to infinity: how much the worse-off groups count.
     """
 
-    inequality_aversion: float = 1.0
+    inequality_aversion: float = 1.0  # a, from 0 to infinity: how much worse-off groups count
 
     def measure(self, kept: Array) -> float:
         """``E_a`` of the variances kept.
@@ -167,19 +163,11 @@ class RobustProblem:
     the disparity, both at their worst. For ``lambda <= min(p_A, p_B)`` neither error is rewarded,
     so the optimum is Pareto efficient: on the frontier with non-negative weights.
 
-    Parameters
-    ----------
-    radius : float
-        ``eps_g = radius / sqrt(n_g)``, in squared units of the data.
-    penalty : float
-        ``lambda`` as a fraction of the smaller share, from 0 to 1.
-    sizes : pair of float
-        ``n_g``, the rows of both groups, or their total weight.
     """
 
-    radius: float
-    penalty: float
-    sizes: tuple[float, float] = (1.0, 1.0)
+    radius: float  # eps_g = radius / sqrt(n_g), in squared units of the data
+    penalty: float  # lambda as a fraction of the smaller share, from 0 to 1
+    sizes: tuple[float, float] = (1.0, 1.0)  # n_g, the rows of both groups, or their total weight
 
     def worst(self, errors: Array) -> Array:
         """``S_g``."""
@@ -225,36 +213,22 @@ class MeanGapProblem:
     """Minimise the overall error R subject to ``tr U'BU <= max_mean_gap``.
 
     B holds the variance between the groups' means. The operand is a ``MeanGapOperand``.
-
-    Parameters
-    ----------
-    max_mean_gap : float
-        Positive; with 0 the directions of B are left out of the operand instead.
     """
 
-    max_mean_gap: float
+    max_mean_gap: float  # positive; with 0 the directions of B are left out of the operand instead
 
 
 @dataclass(frozen=True, eq=False)
 class PLSProblem:
     """Directions of the largest covariance with the targets, each uncorrelated with those before.
 
-    Parameters
-    ----------
-    target : Target
-        With the covariance ``S_xy`` of features and targets.
-    differences : ndarray of shape (q, d)
-        ``D`` with ``D'D = B``, whose variance among the scores, ``tr U'BU``, is limited.
-    complement : Complement
-        Orthogonal complement of the rows of D.
-    max_mean_gap : float
-        The limit; with 0 all directions lie in the complement.
+    The variance between the groups' mean scores, ``tr U'BU``, is limited.
     """
 
-    target: Target
-    differences: Array
-    complement: Complement
-    max_mean_gap: float = inf
+    target: Target  # with the covariance S_xy of features and targets
+    differences: Array  # D, of shape (q, d), with D'D = B
+    complement: Complement  # orthogonal complement of the rows of D
+    max_mean_gap: float = inf  # the limit; with 0 all directions lie in the complement
 
 
 #: Every problem that :func:`fairpca._solvers.solve` solves.

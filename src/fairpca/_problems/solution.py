@@ -36,63 +36,32 @@ class Point:
     bound: float
     tied_bound: float = nan
 
-    def lift(self, V: Array) -> Point:
-        """The same point after ``x -> V x``."""
-        return replace(self, basis=V @ self.basis)
+    def lift(self, V: Array, slack: float = 0.0) -> Point:
+        """The same point after ``x -> V x``; outside of V there may be better ones by ``slack``."""
+        return replace(self, basis=V @ self.basis, bound=self.bound - slack)
 
 
 @dataclass(frozen=True)
 class Solution:
-    """A projection, what it costs each group, and the proof of how good it is.
+    """A projection, what it costs each group, and the proof of how good it is."""
 
-    Attributes
-    ----------
-    basis : ndarray of shape (d, r)
-        Orthonormal ``U``, in no particular rotation.
-    errors : ndarray of shape (k,)
-        ``R_g(U)``.
-    status : Status
-    objective : str
-        What ``value`` and ``bound`` measure.
-    value, bound : float
-        The objective at ``U``, and a proven lower bound of it over all projections that keep to the
-        limits. NaN where nothing was proven.
-    weights : ndarray of shape (k,)
-        Group weights of the eigenproblem behind ``bound``.
-    pca : Point
-        Plain PCA of the same rank.
-    privileged, harmed : int
-        The groups that PCA treats best and worst, of those compared.
-    alpha : float
-        The weights of two groups as the paper writes them.
-    violation : float
-        Largest amount by which a limit is exceeded, in units of error.
-    rests_on : tuple of Point
-        The eigenspaces that must be right for the solution to be right.
-    n_eigensolves : int
-        Number of eigendecompositions.
-    found_in : object
-        The subspace that was grown for it, if any; see ``start`` of :func:`fairpca._solvers.solve`.
-    extras : mapping
-        Fitted attributes that only some estimators have.
-    """
-
-    basis: Array
-    errors: Array
+    basis: Array  # d x r, orthonormal, in no particular rotation
+    errors: Array  # R_g(U)
     status: Status
-    objective: Objective
-    value: float
-    bound: float
-    weights: Array
-    pca: Point
-    privileged: int
-    harmed: int
-    alpha: float = nan
-    violation: float = 0.0
-    rests_on: tuple[Point, ...] = ()
-    n_eigensolves: int = 0
+    objective: Objective  # what value and bound measure
+    value: float  # the objective at U; NaN where nothing was proven
+    bound: float  # its proven lower bound over all projections that keep to the limits
+    weights: Array  # group weights of the eigenproblem behind the bound
+    pca: Point  # plain PCA of the same rank
+    privileged: int  # the group that PCA treats best, of those compared
+    harmed: int  # the group that PCA treats worst
+    alpha: float = nan  # the weights of two groups as the paper writes them
+    violation: float = 0.0  # largest amount by which a limit is exceeded, in units of error
+    rests_on: tuple[Point, ...] = ()  # the eigenspaces that must be right for the solution to be
+    n_eigensolves: int = 0  # number of eigendecompositions
+    # The eigenspaces that were used, for a search that starts from here (fairpca._solvers.solve).
     found_in: object = field(default=None, repr=False)
-    extras: Mapping[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = field(default_factory=dict)  # attributes of some estimators only
 
     @property
     def gap(self) -> float:
@@ -119,7 +88,7 @@ class Solution:
             self,
             basis=V @ self.basis,
             bound=self.bound - slack,
-            pca=replace(self.pca.lift(V), bound=self.pca.bound - slack),
+            pca=self.pca.lift(V, slack),
             rests_on=(),
         )
 
@@ -139,20 +108,8 @@ def best_and_worst(errors: Array, traces: Array, compared: Mask) -> tuple[int, i
 def disparity(errors: Array, compared: Mask, harmed: int, privileged: int) -> Any:
     """The difference between group errors, over the last axis of ``errors``.
 
-    With two groups it is signed: the error of the harmed group minus that of the privileged one.
-    With more it is the largest error minus the smallest.
-
-    Parameters
-    ----------
-    errors : ndarray of shape (..., k)
-    compared : ndarray of bool, shape (k,)
-        Which groups count.
-    harmed, privileged : int
-        The groups that PCA treats worst and best.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
+    With two groups compared it is signed: the error of the harmed group minus that of the
+    privileged one, as PCA treats them. With more it is the largest error minus the smallest.
 
     Examples
     --------

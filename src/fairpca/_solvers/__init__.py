@@ -1,8 +1,13 @@
-"""How a problem is solved: :func:`solve` is the only place where a problem meets a solver."""
+"""How a problem is solved: :func:`solve` is the only place where a problem meets a solver.
+
+It also decides how eigenspaces are found. Few features, or nearly as many components, are
+decomposed densely; very many are searched in a growing basis. Where the basis gives up, the dense
+way is taken. An operand without matrices gets the best that the growing basis finds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -20,22 +25,29 @@ from fairpca._problems.problems import (
 )
 from fairpca._problems.problems import Problem as Problem
 from fairpca._problems.solution import Solution
-from fairpca._solvers.eigenspaces.choose import search_in_basis, search_whole, spaces_of
-from fairpca._solvers.many_groups.pareto import EfficientFrontier, solve_pareto
-from fairpca._solvers.many_groups.spread import SpreadFrontier, solve_spread
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces
+from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces
+from fairpca._solvers.many_groups.pareto import solve_pareto
+from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.welfare import solve_welfare
 from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.mean_gap import solve_mean_gap
-from fairpca._solvers.multiplicative_weights import solve_multiplicative_weights
 from fairpca._solvers.pca import solve_pca
 from fairpca._solvers.pls import solve_pls
 from fairpca._solvers.subset import solve_subset
 from fairpca._solvers.two_groups.exact import solve_exact
-from fairpca._solvers.two_groups.frontier import solve_fixed
-from fairpca._solvers.two_groups.golden import solve_golden
+from fairpca._solvers.two_groups.frontier import solve_fixed, solve_golden
 from fairpca._solvers.two_groups.minmax import solve_minmax
 from fairpca._solvers.two_groups.robust import solve_robust
 from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
+from fairpca._solvers.worst_off import solve_multiplicative_weights
+
+# A growing basis is faster from this many features on, and from this many for each component.
+_GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
+# Columns per component without matrices. A basis needs about ten, but many more where eigenvalues
+# are close to each other, and then there is no other way to the answer.
+_BASIS_PER_RANK = 80
+_BASIS_BYTES = 1 << 29  # largest size of a growing basis without matrices
 
 
 def solve(
@@ -46,7 +58,6 @@ def solve(
     Parameters
     ----------
     problem : Problem
-        What is minimised.
     operand : Operand
         The groups' second moments.
     rank : int
@@ -56,18 +67,14 @@ def solve(
         Two groups are solved to rounding.
     start : Solution, optional
         Solution of a similar problem with the same operand and rank; saves time.
-
-    Returns
-    -------
-    Solution
     """
     compact, frame = operand.compact, operand.frame
     if frame is not None and not isinstance(problem, PLSProblem):  # which is stated in features
         start = None if start is None else start.lift(frame.T, 0.0)
         return solve(problem, compact, rank, tol, start).lift(frame, 0.0)
     two = len(operand.shares) == 2
-    in_basis = partial(search_in_basis, operand=operand, rank=rank, start=start)
-    whole = partial(search_whole, operand=operand, rank=rank)
+    in_basis = partial(_search_in_basis, operand=operand, rank=rank, start=start)
+    whole = partial(_search_whole, operand=operand, rank=rank)
     with single_threaded_blas():
         match problem:
             case SubsetProblem():
@@ -104,22 +111,52 @@ def solve(
                 return whole(partial(solve_welfare, problem=problem, tol=tol))
 
 
-def solve_fractions(
-    problem: FairProblem, operand: Operand, rank: int, fractions: Sequence[float], tol: float = 1e-6
-) -> list[Solution]:
-    """The solutions at several fractions of the way from PCA, for more than two groups.
+def _search_in_basis(
+    search: Callable[[Eigenspaces], Solution], operand: Operand, rank: int, start: Solution | None
+) -> Solution:
+    """Run a search, inside a growing basis where that is faster.
 
-    As :func:`solve` with ``fraction`` set to each of them, but the ends of the way are found once
-    and each search starts where the one before it ended: pass the fractions in order. Each counts
-    the eigendecompositions that it took, the first those of the ends as well.
+    The eigenspaces are kept with the solution, for the searches that start from it.
     """
-    solutions, before = [], 0
-    with single_threaded_blas():
-        spaces = spaces_of(operand, rank)
-        efficient = problem.constraint == "pareto"
-        way = EfficientFrontier(spaces, tol) if efficient else SpreadFrontier(spaces, problem, tol)
-        for fraction in fractions:
-            found = way.part(fraction)
-            solutions.append(replace(found, n_eigensolves=spaces.n_eigensolves - before))
-            before = spaces.n_eigensolves
-    return solutions
+    guess, kept = (None, None) if start is None else (start.alpha, start.found_in)
+    if not isinstance(kept, Eigenspaces | GrowingBasis) or kept.operand is not operand:
+        thin = _is_thin(operand, rank)
+        kept = _growing_basis(operand, rank) if thin else Eigenspaces(operand, rank)
+    n_eigensolves = -kept.n_eigensolves
+    if isinstance(kept, GrowingBasis):
+        solution = kept.solve(search, guess)
+        n_eigensolves += kept.n_eigensolves
+        if kept.converged or operand.matrices is None:
+            return replace(solution, n_eigensolves=n_eigensolves, found_in=kept)
+        kept = Eigenspaces(operand, rank)
+    kept.guess = guess
+    solution = search(kept)
+    return replace(solution, n_eigensolves=n_eigensolves + kept.n_eigensolves, found_in=kept)
+
+
+def _search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: int) -> Solution:
+    """Run a search that finds each eigenspace with all features."""
+    spaces = spaces_of(operand, rank)
+    return replace(search(spaces), n_eigensolves=spaces.n_eigensolves)
+
+
+def spaces_of(operand: Operand, rank: int) -> Spaces:
+    """All eigenspaces of one rank."""
+    if operand.matrices is None:
+        return _growing_basis(operand, rank)
+    return (ThinSpaces if _is_thin(operand, rank) else Eigenspaces)(operand, rank)
+
+
+def _is_thin(operand: Operand, rank: int) -> bool:
+    """Whether there are far more features than a basis would have columns."""
+    enough = max(_GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK * rank)
+    return operand.matrices is None or operand.n_features >= enough
+
+
+def _growing_basis(operand: Operand, rank: int) -> GrowingBasis:
+    """A basis that gives up early where matrices are there to fall back on."""
+    d, k = operand.n_features, len(operand.shares)
+    if operand.matrices is not None:
+        return GrowingBasis(operand, rank, d // 2)
+    capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
+    return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity)

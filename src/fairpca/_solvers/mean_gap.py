@@ -20,10 +20,8 @@ from fairpca._moments.tolerances import TINY, varying_groups
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.root import Line, Sample
+from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
-
-_ERROR_ONLY = np.array([1.0, 0.0])
 
 
 def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
@@ -32,37 +30,27 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
     scale = float(spaces.traces[0]) / max(total, TINY)
 
     def at(x: float) -> Point:
+        if x == 1.0:
+            return spaces.pca
         weights = np.array([x, (x - 1.0) * scale])  # of R and of tr B - tr U'BU
-        return spaces.top(weights, None if x else _ERROR_ONLY)
+        return spaces.top(weights, None if x else spaces.shares)
 
     def slack(_: float, errors: Array) -> float:
         return scale * (max_mean_gap - (total - float(errors[1])))
 
-    def solution(point: Point, at: Sample, status: Status, bound: float, *ends: Point) -> Solution:
-        return Solution(
-            basis=point.basis,
-            errors=point.errors,
-            status=status,
-            objective="error",
-            value=float(point.errors[0]),
-            bound=bound,
-            weights=at.point.weights,
-            pca=pca.point,
-            privileged=0,
-            harmed=1,
-            alpha=at.x / (at.x + (1 - at.x) * scale),  # of alpha C - (1 - alpha) B
-            rests_on=(pca.point, *ends),
-        )
+    def solution(found: Point, x: float, status: Status, bound: float, *ends: Point) -> Solution:
+        alpha = x / (x + (1 - x) * scale)  # of alpha C - (1 - alpha) B
+        error = float(found.errors[0])
+        return spaces.solution(found, status, "error", error, bound, rests_on=ends, alpha=alpha)
 
     line = Line(spaces, at, slack, np.array([1.0, scale]))
     pca = line.sample(1.0)
     if pca.value >= 0 or not varying_groups(spaces.traces)[1]:  # B is rounding of the means
-        return solution(pca.point, pca, Status.ALREADY_FAIR, pca.point.bound)
+        return solution(pca.point, 1.0, Status.ALREADY_FAIR, pca.point.bound)
     hidden = line.sample(0.0)
     if hidden.value < -spaces.rounding:
-        return solution(hidden.point, hidden, Status.INFEASIBLE, np.nan)
-    point, crossing = line.cross(below=pca, above=hidden)
+        return solution(hidden.point, 0.0, Status.INFEASIBLE, np.nan)
+    found, crossing = line.cross(below=pca, above=hidden)
     x, phi = crossing.at.x, crossing.at.point.bound + (1 - crossing.at.x) * scale * total
     bound = (phi - (1 - x) * scale * max_mean_gap) / x if x else hidden.point.tied_bound
-    ends = crossing.below.point, crossing.above.point
-    return solution(point, crossing.at, Status.MEAN_GAP_BUDGET, bound, *ends)
+    return solution(found, x, Status.MEAN_GAP_BUDGET, bound, *crossing.ends)

@@ -20,23 +20,25 @@ no covariance with the target is left, the directions of largest variance follow
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import inf, nan
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
+from fairpca._moments.group_differences import mean_gap
 from fairpca._moments.operand import Complement, Operand
 from fairpca._moments.tolerances import EPS, TINY
 from fairpca._problems.problems import PLSProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.decompose import top_eigenvectors
+from fairpca._solvers.eigenspaces.dense import top_eigenvectors
 from fairpca._typing import Array
 
 _USED_UP = 4096 * EPS  # share of the covariance with the target that is rounding
-_STEPS = np.linspace(0, 1, 25)[1:]  # places on the walk; alpha is the fourth power of the step
-_BISECTIONS = 40  # halvings of a step, more than _CLOSE ever needs
+_STEPS = np.linspace(0, 1, 25)[1:].tolist()  # on the walk; alpha is the fourth power of the step
 _CLOSE = 1e-7  # share of the budget that may be left where it counts as used up
 
 
@@ -47,7 +49,7 @@ def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
     if problem.max_mean_gap == inf:
         basis = _directions(problem, operand, 1.0, rank)
         return _greedy_solution(operand, basis, 1.0, Status.SUPERVISED)
-    best = _best_place(_Walk(problem, operand, rank))
+    best = _best_place(problem, operand, rank)
     status = Status.ALREADY_FAIR if best.step == 1.0 else Status.MEAN_GAP_BUDGET
     return _greedy_solution(operand, best.basis, best.step**4, status)
 
@@ -61,76 +63,56 @@ class _Place(NamedTuple):
     left: float  # of the budget
 
 
-class _Walk:
-    """The places between hidden means and plain PLS."""
-
-    def __init__(self, problem: PLSProblem, operand: Operand, rank: int) -> None:
-        self._problem, self._operand, self._rank = problem, operand, rank
-
-    @property
-    def can_hide(self) -> bool:
-        """Whether hiding leaves as many directions as there are to be components."""
-        return self._problem.complement.n_features >= self._rank
-
-    def refuse(self, nearest: _Place) -> NoReturn:
-        """Say that no place keeps to the budget, not even the one nearest to hidden means."""
-        limit, left = self._problem.max_mean_gap, self._problem.complement.n_features
-        fewer = f"n_components={left} or less" if left else "fewer n_components"
-        raise ValueError(
-            f"with n_components={self._rank} no projection between hidden means, which leave "
-            f"{left}, and plain PLS keeps to max_mean_gap={limit:g}: the nearest to hidden means "
-            f"has {limit - nearest.left:.6g}. Pass {fewer}, or a larger max_mean_gap."
-        )
-
-    @property
-    def close(self) -> float:
-        """What may be left of the budget where it counts as used up."""
-        return _CLOSE * self._problem.max_mean_gap
-
-    def at(self, step: float) -> _Place:
-        """The place after this part of the way."""
-        problem, operand, rank = self._problem, self._operand, self._rank
-        if step == 0.0:
-            basis = _hidden(problem, operand, rank)
-        else:
-            basis = _directions(problem, operand, step**4, rank)
-        C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
-        total = float(operand.shares @ operand.traces)
-        explained = problem.target.explained(basis, basis.T @ C_U, total)
-        gap = float(np.sum((problem.differences @ basis) ** 2)) if step else 0.0
-        return _Place(step, basis, explained, problem.max_mean_gap - gap)
-
-
-def _best_place(walk: _Walk) -> _Place:
+def _best_place(problem: PLSProblem, operand: Operand, rank: int) -> _Place:
     """The place that explains most before the budget is exceeded.
 
     Where more components are wanted than hiding leaves, the first places may exceed it too.
     """
-    places = [walk.at(0.0)] if walk.can_hide else []
-    for step in _STEPS.tolist():
-        place = walk.at(step)
+    at = partial(_place, problem, operand, rank)
+    places = [at(0.0)] if problem.complement.n_features >= rank else []
+    for step in _STEPS:
+        place = at(step)
         if place.left >= 0:
             places.append(place)
         elif places:
-            places.append(_last_within(walk, places[-1], place))
+            places.append(_last_within(at, places[-1], place, _CLOSE * problem.max_mean_gap))
             break
     if not places:
-        walk.refuse(walk.at(_STEPS[0]))
+        limit, left = problem.max_mean_gap, problem.complement.n_features
+        fewer = f"n_components={left} or less" if left else "fewer n_components"
+        raise ValueError(
+            f"with n_components={rank} no projection between hidden means, which leave {left}, and "
+            f"plain PLS keeps to max_mean_gap={limit:g}: the nearest to hidden means has "
+            f"{limit - at(_STEPS[0]).left:.6g}. Pass {fewer}, or a larger max_mean_gap."
+        )
     return max(places, key=lambda place: place.explained)
 
 
-def _last_within(walk: _Walk, within: _Place, beyond: _Place) -> _Place:
+def _last_within(
+    at: Callable[[float], _Place], within: _Place, beyond: _Place, close: float
+) -> _Place:
     """Where the budget is used up, between a place within it and one beyond, by bisection."""
     far = beyond.step
-    for _ in range(_BISECTIONS):
-        if within.left <= walk.close:
-            break
-        place = walk.at(0.5 * (within.step + far))
+    while within.left > close and far - within.step > EPS:
+        place = at(0.5 * (within.step + far))
         if place.left < 0:
             far = place.step
         else:
             within = place
     return within
+
+
+def _place(problem: PLSProblem, operand: Operand, rank: int, step: float) -> _Place:
+    """The place after this part of the way."""
+    if step == 0.0:
+        basis, gap = _hidden(problem, operand, rank), 0.0
+    else:
+        basis = _directions(problem, operand, step**4, rank)
+        gap = mean_gap(problem.differences, basis)
+    C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
+    total = float(operand.shares @ operand.traces)
+    explained = problem.target.explained(basis, basis.T @ C_U, total)
+    return _Place(step, basis, explained, problem.max_mean_gap - gap)
 
 
 def _hidden(problem: PLSProblem, operand: Operand, rank: int) -> Array:
@@ -187,18 +169,8 @@ def _filled(operand: Operand, basis: Array, rank: int) -> Array:
 
 
 def _greedy_solution(operand: Operand, basis: Array, alpha: float, status: Status) -> Solution:
-    errors = operand.errors(basis)
-    point = Point(np.full(len(errors), nan), basis, errors, nan)
+    """A projection without proof; whoever asks for it adds PCA and the groups."""
+    point = Point(np.full(len(operand.shares), nan), basis, operand.errors(basis), nan)
     return Solution(
-        basis=basis,
-        errors=errors,
-        status=status,
-        objective="error",
-        value=nan,
-        bound=nan,
-        weights=point.weights,
-        pca=point,
-        privileged=0,
-        harmed=1,
-        alpha=alpha,
+        basis, point.errors, status, "error", nan, nan, point.weights, point, 0, 1, alpha=alpha
     )

@@ -12,7 +12,7 @@ from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
 from fairpca._moments.tolerances import EPS, varying_groups
 from fairpca._problems.solution import Solution
-from fairpca._solvers.eigenspaces.decompose import descending
+from fairpca._solvers.eigenspaces.dense import descending
 from fairpca._typing import Array
 
 _STEPS = 0.7 ** np.arange(8)  # step sizes of the search for the weights that prove most
@@ -25,15 +25,7 @@ def solve_fewest_components(
 
     More components are taken to keep more of every group. The search starts from the number that
     PCA needs, goes up or down in doubling steps until it has a number that is too small and one
-    that is enough, and bisects.
-
-    Parameters
-    ----------
-    operand : Operand
-        The groups' second moments, as matrices at least in the span of the rows.
-    share : float
-    solve_rank : callable
-        The solution with a given number of components.
+    that is enough, and bisects. ``solve_rank`` solves with a given number.
     """
     matrices = operand.compact.matrices
     if matrices is None:

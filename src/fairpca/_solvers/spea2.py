@@ -16,25 +16,23 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pymoo.algorithms.moo.spea2 import SPEA2
 from pymoo.core.crossover import Crossover
 from pymoo.core.mutation import Mutation
 from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from fairpca._typing import Array, Codes, Mask
 
 
 def search(
-    lambdas: Floats,
-    deltas: Floats,
-    pca: NDArray[np.intp],
+    lambdas: Array,
+    deltas: Array,
+    pca: Codes,
     n_generations: int,
     population: int,
     rng: np.random.Generator,
-) -> NDArray[np.intp]:
+) -> Codes:
     """Return the subsets in the last archive, one per row, PCA's having been among the first."""
     d, r = len(lambdas), len(pca)
     algorithm = SPEA2(
@@ -56,9 +54,7 @@ def search(
     return np.nonzero(masks)[1].reshape(len(masks), r)
 
 
-def _first_population(
-    d: int, pca: NDArray[np.intp], population: int, rng: np.random.Generator
-) -> Bools:
+def _first_population(d: int, pca: Codes, population: int, rng: np.random.Generator) -> Mask:
     """PCA's subset and different random ones, or all subsets if there are fewer than wanted."""
     wanted = min(population, math.comb(d, len(pca)))
     subsets = {tuple(pca.tolist()): None}
@@ -73,11 +69,11 @@ def _first_population(
 class _KeepSubset(Problem):  # type: ignore[misc]
     """Minimise (R, F), sums over the entries left out."""
 
-    def __init__(self, lambdas: Floats, deltas: Floats) -> None:
+    def __init__(self, lambdas: Array, deltas: Array) -> None:
         super().__init__(n_var=len(lambdas), n_obj=2, xl=0, xu=1, vtype=bool)
         self.lambdas, self.deltas = lambdas, deltas
 
-    def _evaluate(self, X: Bools, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+    def _evaluate(self, X: Mask, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         left = ~X.astype(bool)
         out["F"] = np.column_stack([left @ self.lambdas, (left @ self.deltas) ** 2])
 
@@ -90,8 +86,8 @@ class _Exchange(Crossover):  # type: ignore[misc]
         self.n_generations = n_generations
 
     def _do(
-        self, problem: Problem, X: Bools, *args: Any, random_state: Any, algorithm: Any, **_: Any
-    ) -> Bools:
+        self, problem: Problem, X: Mask, *_: Any, random_state: Any, algorithm: Any, **__: Any
+    ) -> Mask:
         children = X.copy()
         for k in range(X.shape[1]):
             own = np.flatnonzero(X[0, k] & ~X[1, k])
@@ -99,10 +95,9 @@ class _Exchange(Crossover):  # type: ignore[misc]
             if len(own) < 2:
                 continue
             n = _how_many(len(own) - 1, algorithm.n_gen, self.n_generations, random_state)
-            swapped = np.concatenate(
-                [random_state.permutation(own)[:n], random_state.permutation(others)[:n]]
-            )
-            children[:, k, swapped] = ~children[:, k, swapped]
+            for members in (own, others):
+                swapped = random_state.permutation(members)[:n]
+                children[:, k, swapped] = ~children[:, k, swapped]
         return children
 
 
@@ -114,8 +109,8 @@ class _Replace(Mutation):  # type: ignore[misc]
         self.n_generations = n_generations
 
     def _do(
-        self, problem: Problem, X: Bools, *args: Any, random_state: Any, algorithm: Any, **_: Any
-    ) -> Bools:
+        self, problem: Problem, X: Mask, *_: Any, random_state: Any, algorithm: Any, **__: Any
+    ) -> Mask:
         mutants = X.copy()
         for mutant in mutants:
             members, others = np.flatnonzero(mutant), np.flatnonzero(~mutant)

@@ -32,7 +32,7 @@ from fairpca._moments.tolerances import EPS
 from fairpca._problems.problems import Rule, SubsetProblem
 from fairpca._problems.solution import Point, Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.decompose import descending
+from fairpca._solvers.eigenspaces.dense import descending
 from fairpca._typing import Array, Codes
 
 EXACT_LIMIT = 1_000_000  # subsets that are looked at one by one, in less than a second
@@ -41,21 +41,11 @@ _BLOCK = 1 << 17  # subsets in memory at a time
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Subsets that no other subset beats in both objectives.
+    """Subsets that no other subset beats in both objectives."""
 
-    Attributes
-    ----------
-    subsets : ndarray of shape (m, r)
-        Indices of the eigenvectors kept, ascending in each row.
-    errors : ndarray of shape (m,)
-        Overall reconstruction error R, strictly ascending.
-    fairness : ndarray of shape (m,)
-        Fairness measure F, strictly descending.
-    """
-
-    subsets: Codes
-    errors: Array
-    fairness: Array
+    subsets: Codes  # (m, r): indices of the eigenvectors kept, ascending in each row
+    errors: Array  # (m,): overall reconstruction error R, strictly ascending
+    fairness: Array  # (m,): fairness measure F, strictly descending
 
     def __len__(self) -> int:
         return len(self.errors)
@@ -63,27 +53,32 @@ class Front:
 
 def solve_subset(problem: SubsetProblem, operand: Operand, rank: int) -> Solution:
     """Find the front of the ``rank``-subsets of PCA's components, and pick a point of it."""
+    d, count = operand.n_features, math.comb(operand.n_features, rank)
     if operand.matrices is None:
         raise ValueError(
             f"SubsetFairPCA chooses among all principal components, too many to compute with "
-            f"{operand.n_features} features; use FairPCA({rank}), or fit to fewer features."
+            f"{d} features; use FairPCA({rank}), or fit to fewer features."
         )
-    exact = _enumerates(problem, operand.n_features, rank)
+    if problem.solver == "exact" and count > EXACT_LIMIT:
+        raise ValueError(
+            f"solver='exact' would look at {count:.3g} ways to keep {rank} of {d} components, "
+            f"more than {EXACT_LIMIT}; pass SubsetFairPCA({rank}, solver='spea2')."
+        )
     lambdas, V = descending(np.tensordot(operand.shares, operand.matrices, axes=1))
     lambdas = np.maximum(lambdas, 0.0)
     products = operand.products(V)
     deltas = np.einsum("ij,ij->j", V, products[1] - products[0])
+    exact = problem.solver != "spea2" and count <= EXACT_LIMIT
     if exact:
         front = exact_front(lambdas, deltas, rank)
     else:
         front = spea2_front(lambdas, deltas, rank, random_state=problem.random_state)
     first = exact_front(lambdas, deltas, 1) if problem.selection == "weighted" else None
     chosen = select(front, problem.selection, first=first)
-    subset = front.subsets[chosen]
+    subset, F = front.subsets[chosen], float(front.fairness[chosen])
     bound = float(lambdas[rank:].sum())
     pca = Point(operand.shares, V[:, :rank], operand.errors(V[:, :rank]), bound)
     privileged, harmed = best_and_worst(pca.errors, operand.traces, operand.compared)
-    F = float(front.fairness[chosen])
     return Solution(
         basis=V[:, subset],
         errors=operand.errors(V[:, subset]),
@@ -100,40 +95,16 @@ def solve_subset(problem: SubsetProblem, operand: Operand, rank: int) -> Solutio
     )
 
 
-def _enumerates(problem: SubsetProblem, d: int, rank: int) -> bool:
-    """Whether all subsets are looked at; asking for too many is an error."""
-    count = math.comb(d, rank)
-    if problem.solver == "exact" and count > EXACT_LIMIT:
-        raise ValueError(
-            f"solver='exact' would look at {count:.3g} ways to keep {rank} of {d} components, "
-            f"more than {EXACT_LIMIT}; pass SubsetFairPCA({rank}, solver='spea2')."
-        )
-    return problem.solver != "spea2" and count <= EXACT_LIMIT
-
-
 def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None) -> int:
     """Pick one point of a front; ties go to the smaller error.
 
-    Parameters
-    ----------
-    front : Front
-        The front for the r in question.
-    rule : {"balanced", "weighted", "least_error", "fairest"}
-        ``"balanced"`` (the authors' M2): least sum of the objectives, scaled to [0, 1] over this
-        front. ``"weighted"`` (M1): least sum, scaled by their ranges over the front for r = 1, or
-        by its values where that front is one point. ``"least_error"`` (M3), which is PCA up to
-        ties. ``"fairest"`` (M4): least F.
-    first : Front, optional
-        The front for r = 1, for ``"weighted"`` only.
-
-    Returns
-    -------
-    int
-        Row of the front.
+    ``"balanced"`` (the authors' M2): least sum of the objectives, scaled to [0, 1] over this front.
+    ``"weighted"`` (M1): least sum, scaled by their ranges over ``first``, the front for r = 1, or
+    by its values where that front is one point. ``"least_error"`` (M3), which is PCA up to ties.
+    ``"fairest"`` (M4): least F.
 
     Examples
     --------
-    >>> from fairpca._solvers.subset import exact_front, select
     >>> front = exact_front([4.0, 3.0, 1.0], [0.5, 2.0, 3.0], 1)
     >>> front.errors.tolist(), front.fairness.tolist()
     ([4.0, 5.0, 7.0], [25.0, 12.25, 6.25])
@@ -155,25 +126,11 @@ def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None)
 
 
 def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
-    """Find the whole Pareto front by looking at every subset.
+    """Find the whole Pareto front for r eigenvectors by looking at every subset.
 
     The indices are cut into two halves; the sums of all subsets with j members in the first half
     are an outer sum of two short lists. Cost: C(d, r) additions; memory: the two lists and one
     block.
-
-    Parameters
-    ----------
-    lambdas, deltas : array-like of shape (d,)
-        Eigenvalues and shares in the disparity, see the module's notation.
-    r : int
-        How many eigenvectors to keep, 1 <= r <= d.
-
-    Examples
-    --------
-    >>> from fairpca._solvers.subset import exact_front
-    >>> front = exact_front([4.0, 2.0, 1.0], [0.5, -1.0, 3.0], 1)
-    >>> front.subsets.tolist(), front.errors.tolist(), front.fairness.tolist()
-    ([[0], [2]], [3.0, 6.0], [4.0, 0.25])
     """
     lambdas, deltas = np.asarray(lambdas, float), np.asarray(deltas, float)
     d = len(lambdas)
@@ -188,8 +145,10 @@ def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
     best_R, best_D = np.empty(0), np.empty(0)
     best_chosen = np.empty((0, k), dtype=np.intp)
     for rows, columns in _blocks(order, k):
-        R = offset[0] + sign * np.add.outer(_sums(lambdas, rows), _sums(lambdas, columns))
-        D = np.abs(offset[1] + sign * np.add.outer(_sums(deltas, rows), _sums(deltas, columns)))
+        sums = [
+            np.add.outer(x[rows].sum(axis=1), x[columns].sum(axis=1)) for x in (lambdas, deltas)
+        ]
+        R, D = offset[0] + sign * sums[0], np.abs(offset[1] + sign * sums[1])
         new = _undominated(R.ravel(), D.ravel(), best_R, best_D, tolerance)
         i, j = np.unravel_index(new, R.shape)
         best_R = np.concatenate([best_R, R[i, j]])
@@ -212,34 +171,11 @@ def spea2_front(
 ) -> Front:
     """Search for the Pareto front with SPEA2, set as its authors set it.
 
-    There are 50 generations, a population of 100, or half the number of subsets if that is less,
-    and an archive of half the population. PCA's subset is among the first population and stays in
-    the front: no subset has less error. The search needs pymoo: ``pip install "fairpca[subset]"``.
-
-    Parameters
-    ----------
-    lambdas, deltas : array-like of shape (d,)
-        Eigenvalues and shares in the disparity, see the module's notation.
-    r : int
-        How many eigenvectors to keep, 1 <= r <= d.
-    n_generations : int, default=50
-        Generations, the first population included.
-    random_state : int, RandomState or None, default=None
-        Seed of the search.
-
-    Returns
-    -------
-    Front
-        What the search found: never better than :func:`exact_front`, and possibly incomplete.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca._solvers.subset import spea2_front
-    >>> lambdas, deltas = 1 / np.arange(1, 31), np.cos(np.arange(30))
-    >>> front = spea2_front(lambdas, deltas, 12, random_state=0)
-    >>> front.subsets[0].tolist()
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    There are 50 generations, the first population included, a population of 100, or half the
+    number of subsets if that is less, and an archive of half the population. PCA's subset is among
+    the first population and stays in the front: no subset has less error. What the search finds is
+    never better than :func:`exact_front`, and possibly incomplete. It needs pymoo:
+    ``pip install "fairpca[subset]"``.
     """
     lambdas, deltas = np.asarray(lambdas, float), np.asarray(deltas, float)
     population = min(100, round(math.comb(len(lambdas), r) / 2))
@@ -285,11 +221,6 @@ def _blocks(order: Codes, k: int) -> Iterator[tuple[Codes, Codes]]:
             yield rows[start : start + step], columns
 
 
-def _sums(terms: Array, subsets: Codes) -> Array:
-    sums: Array = terms[subsets].sum(axis=1)
-    return sums
-
-
 def _undominated(
     R: Array, D: Array, front_R: Array, front_D: Array, tolerance: tuple[float, float]
 ) -> Codes:
@@ -329,6 +260,6 @@ def _front(lambdas: Array, deltas: Array, subsets: Codes) -> Front:
     """Evaluate subsets afresh, without cancellation, and keep those that none dominates."""
     subsets = np.sort(subsets, axis=1)
     left = _complements(subsets, len(lambdas))
-    R, D = _sums(lambdas, left), _sums(deltas, left)
+    R, D = lambdas[left].sum(axis=1), deltas[left].sum(axis=1)
     kept = _pareto(R, np.abs(D), (_tolerance(lambdas), _tolerance(deltas)))
     return Front(subsets[kept], R[kept], D[kept] ** 2)

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
-from fairpca._problems.problems import PLAIN_PCA, Constraint, FairProblem
+from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution
-from fairpca._solvers import solve_fractions
-from fairpca._solvers.eigenspaces.choose import spaces_of
+from fairpca._solvers import spaces_of
+from fairpca._solvers.many_groups.pareto import EfficientFrontier
+from fairpca._solvers.many_groups.spread import SpreadFrontier
 from fairpca._typing import Array, Mask
 
 _ROUGHLY = 1e-4  # gap that is good enough where errors are those of a few rows left out
@@ -29,15 +31,7 @@ _ROUGHLY = 1e-4  # gap that is good enough where errors are those of a few rows 
 class Walk:
     """The way that a problem prescribes from the PCA of all rows.
 
-    Parameters
-    ----------
-    problem : FairProblem
-        Its limits do not apply: stops take their place.
-    pca : Solution
-    shares : ndarray of shape (k,)
-    compared : ndarray of bool, shape (k,)
-    tol : float
-        As in :func:`fairpca._solvers.solve`.
+    The limits of the problem do not apply: stops take their place.
     """
 
     problem: FairProblem
@@ -51,30 +45,35 @@ class Walk:
         if stop == 0:
             return PLAIN_PCA
         if len(self.shares) > 2:
-            return FairProblem(constraint=self._constraint, fraction=stop)
+            efficient = self.problem.constraint == "pareto"
+            return FairProblem(constraint="pareto" if efficient else None, fraction=stop)
         return FairProblem(alpha=self._alpha(stop))
 
     def bases(self, operand: Operand, rank: int, stops: Sequence[float]) -> tuple[list[Array], int]:
-        """The projections at these stops for other rows, and the eigendecompositions they took."""
-        small, frame = operand.compact, operand.frame
-        if len(self.shares) > 2:
-            way = FairProblem(constraint=self._constraint)
-            solved = solve_fractions(way, small, rank, stops, max(self.tol, _ROUGHLY))
-            bases, n = [s.basis for s in solved], sum(s.n_eigensolves for s in solved)
-        else:
-            towards_parity = np.zeros(2)
-            towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
-            spaces, alphas = spaces_of(small, rank), [self._alpha(stop) for stop in stops]
-            line = [a * small.shares + (1 - a) * towards_parity for a in alphas]
-            bases, n = [spaces.top(weights).basis for weights in line], len(line)
-        return (bases if frame is None else [frame @ basis for basis in bases]), n
+        """The projections at these stops for other rows, and the eigendecompositions they took.
 
-    @property
-    def _constraint(self) -> Constraint:
-        """Where the way ends; limits on the errors of other rows do not end it."""
-        return "pareto" if self.problem.constraint == "pareto" else None
+        For more than two groups each search starts where the one before it ended, so take the
+        stops in order.
+        """
+        tol = max(self.tol, _ROUGHLY)
+        with single_threaded_blas():
+            spaces = spaces_of(operand.compact, rank)
+            if len(self.shares) == 2:
+                towards_parity = np.zeros(2)
+                towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
+                alphas = [self._alpha(stop) for stop in stops]
+                line = [a * spaces.shares + (1 - a) * towards_parity for a in alphas]
+                bases = [spaces.top(weights).basis for weights in line]
+            elif self.problem.constraint == "pareto":
+                efficient = EfficientFrontier(spaces, tol)
+                bases = [efficient.part(stop).basis for stop in stops]
+            else:
+                frontier = SpreadFrontier(spaces, FairProblem(), tol)
+                bases = [frontier.part(stop).basis for stop in stops]
+        frame = operand.frame
+        return (bases if frame is None else [frame @ U for U in bases]), spaces.n_eigensolves
 
     def _alpha(self, stop: float) -> float:
         p_A = float(self.shares[self.pca.privileged])
-        end = 1.0 / (1.0 + p_A) if self._constraint == "pareto" else 0.0
+        end = 1.0 / (1.0 + p_A) if self.problem.constraint == "pareto" else 0.0
         return 1.0 - stop * (1.0 - end)

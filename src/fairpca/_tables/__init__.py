@@ -88,9 +88,12 @@ def read_table(
     (['height', 'weight'], ['f', 'm'], {'name': 'text'})
     """
     from fairpca._tables.prepare import prepare, warn_of_identifiers
+    from fairpca._tables.read import open_table
 
+    written = {"encoding": encoding, "decimal": decimal, "header": header, "sheet": sheet}
+    table = open_table(data, query=query, missing_values=missing_values, **written)
     prepared = prepare(
-        data,
+        table,
         sensitive_features=sensitive_features,
         features=features,
         drop=drop,
@@ -102,22 +105,11 @@ def read_table(
         keep_missing=keep_missing,
         missing_group=missing_group,
         rows_up_to=float("inf"),
-        query=query,
-        encoding=encoding,
-        decimal=decimal,
-        header=header,
-        sheet=sheet,
-        missing_values=missing_values,
     )
-    warn_of_identifiers(prepared.table, prepared.record.left_out)
-    return Bunch(
-        data=prepared.data,
-        sensitive_features=prepared.sensitive_features,
-        target=prepared.target,
-        sample_weight=prepared.sample_weight,
-        feature_names=prepared.feature_names,
-        record=prepared.record,
-    )
+    warn_of_identifiers(table, prepared.record.left_out)
+    names = ("data", "sensitive_features", "target", "sample_weight", "record")
+    rows = {name: getattr(prepared, name) for name in names}
+    return Bunch(**rows, feature_names=prepared.roles.feature_names)
 
 
 def merge_fan_in(n_features: int, folds: FoldRule | None) -> int:

@@ -17,7 +17,7 @@ from typing import IO
 #: A file or folder; ``-`` is standard input or output.
 FileName = str | os.PathLike[str]
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_STREAMS = {("dev", "stdout"), ("dev", "stderr"), ("dev", "fd"), ("proc", "self")}
 
 
 @contextmanager
@@ -28,15 +28,6 @@ def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
     block fails or is interrupted, the file is removed and ``path`` stays as it was. If ``path`` is
     a link, its target is replaced; an existing file keeps its mode; a device or pipe is written to.
     A file of ``reads``, or one in a folder of ``reads``, is refused; see :func:`refuse_inputs`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> target = Path(tempfile.mkdtemp()) / "note.txt"
-    >>> with replacing(target) as temporary:
-    ...     _ = temporary.write_text("whole")
-    >>> target.read_text()
-    'whole'
     """
     refuse_inputs(path, reads)
     target = Path(os.path.realpath(path))
@@ -44,24 +35,32 @@ def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
         raise OSError(errno.ELOOP, "the link leads back to itself", os.fspath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder; pass the name of a file in it.")
-    if _is_stream(Path(path), target):
-        with handing_over(lambda content: _append(content, path), target.suffix) as temporary:
-            yield temporary
-        return
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}{target.suffix}")
-    with errors_naming(path, temporary):
-        mode = _writable_mode(target)
+    try:
+        # Devices and pipes are written to; so is /dev/stdout, even if it leads to a plain file.
+        opened = Path(path).absolute().parts[1:3]
+        if opened in _STREAMS or (target.exists() and not target.is_file()):
+            with handing_over(lambda content: _append(content, path), target.suffix) as written:
+                yield written
+            return
+        mode = target.stat().st_mode & 0o777 if target.exists() else None
+        if mode is not None:
+            os.close(os.open(target, os.O_WRONLY))  # notices a file that may not be written to
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        try:
-            yield temporary
-            if mode is not None:
-                temporary.chmod(mode)
-            with temporary.open("rb") as content:
-                os.fsync(content.fileno())  # the content must be on the disk before the name
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        yield temporary
+        if mode is not None:
+            temporary.chmod(mode)
+        with temporary.open("rb") as content:
+            os.fsync(content.fileno())  # the content must be on the disk before the name
+        temporary.replace(target)
+    except OSError as error:
+        # Errors name the file that the user knows; a full disk is noticed where no name is known.
+        full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if full or str(error.filename) in (str(temporary), str(target.parent)):
+            error.filename = os.fspath(path)
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -83,21 +82,7 @@ def handing_over(send: Callable[[Path], object], suffix: str = "") -> Iterator[P
 def refuse_inputs(output: FileName, reads: Iterable[FileName]) -> None:
     """Refuse to write to a file that is read, under whatever name, or into a folder that is.
 
-    Parameters
-    ----------
-    output : path
-        ``-`` is standard output.
-    reads : iterable of paths
-        Files and folders; ``-`` is standard input.
-
-    Examples
-    --------
-    >>> refuse_inputs("scores.csv", ["people.csv"])
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> refuse_inputs(f"{folder}/scores.csv", [folder])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: ...scores.csv lies in the folder ..., which is read; write to a file elsewhere.
+    ``-`` is standard output, and standard input in ``reads``.
     """
     target = _status(output, sys.stdout)
     above = [_status(folder) for folder in Path(os.path.realpath(output)).parents]
@@ -105,23 +90,18 @@ def refuse_inputs(output: FileName, reads: Iterable[FileName]) -> None:
         read = _status(source, sys.stdin)
         if read is None:
             continue
-        if stat.S_ISDIR(read.st_mode) and any(_same(read, folder) for folder in above):
+        is_folder = stat.S_ISDIR(read.st_mode)
+        if is_folder and any(folder and os.path.samestat(read, folder) for folder in above):
             raise ValueError(
                 f"{output} lies in the folder {source}, which is read; write to a file elsewhere."
             )
-        if target is not None and any(_same(target, file) for file in _files_of(source, read)):
+        files = [_status(file) for file in Path(source).rglob("*")] if is_folder else [read]
+        plain = [file for file in files if file and stat.S_ISREG(file.st_mode)]
+        if target is not None and any(os.path.samestat(target, file) for file in plain):
             raise ValueError(
                 f"{output} is a file that is read ({source}), and it would be lost; write to "
                 "another file."
             )
-
-
-def _files_of(source: FileName, read: os.stat_result) -> Iterator[os.stat_result | None]:
-    """The status of a regular file, or of every file of a folder."""
-    if stat.S_ISDIR(read.st_mode):
-        yield from (_status(file) for file in Path(source).rglob("*"))
-    elif stat.S_ISREG(read.st_mode):
-        yield read
 
 
 def _status(path: FileName, stream: IO[str] | None = None) -> os.stat_result | None:
@@ -132,43 +112,6 @@ def _status(path: FileName, stream: IO[str] | None = None) -> os.stat_result | N
         return None
 
 
-def _same(one: os.stat_result, other: os.stat_result | None) -> bool:
-    return other is not None and os.path.samestat(one, other)
-
-
-def _is_stream(path: Path, target: Path) -> bool:
-    """Whether to write to this and not replace it; /dev/stdout even if it leads to a plain file."""
-    opened = path.absolute().parts[1:3]
-    return opened in {("dev", "stdout"), ("dev", "stderr"), ("dev", "fd"), ("proc", "self")} or (
-        target.exists() and not target.is_file()
-    )
-
-
 def _append(content: Path, path: FileName) -> None:
-    with errors_naming(path), content.open("rb") as source, Path(path).open("ab") as sink:
+    with content.open("rb") as source, Path(path).open("ab") as sink:
         shutil.copyfileobj(source, sink)
-
-
-def _writable_mode(target: Path) -> int | None:
-    """The mode of an existing file; raises an error if it may not be written to."""
-    if not target.exists():
-        return None
-    os.close(os.open(target, os.O_WRONLY))
-    return target.stat().st_mode & 0o777
-
-
-@contextmanager
-def errors_naming(path: FileName, temporary: Path | None = None) -> Iterator[None]:
-    """Make errors name the file that the user knows.
-
-    Not the temporary one, nor none at all: a full disk is noticed by functions that were handed an
-    open file and do not know its name.
-    """
-    try:
-        yield
-    except OSError as error:
-        ours = [] if temporary is None else [str(temporary), str(temporary.parent)]
-        nameless = error.filename is None and error.errno in _NO_ROOM
-        if nameless or str(error.filename) in ours:
-            error.filename = os.fspath(path)
-        raise

@@ -6,32 +6,31 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite, nan
+from math import nan
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from fairpca._tables.files import TableError, first_names, unknown_column
 from fairpca._tables.read import Column, Table
+from fairpca._typing import Array
 
 Names = str | Sequence[str] | None
 
-_ENOUGH_ROWS = 20  # with fewer, measurements are often all different
-_MOST_GROUPS, _MOST_CATEGORIES, _FEW = 50, 100, 5
-_HEAD_ROWS, _AT_A_TIME = 20_000, 200
-_FAR = 3.0  # times the range of all other values
-_SAME = 0.99  # of the rows
+_ENOUGH_ROWS = 20  # With fewer rows, measurements are often all different.
+_MOST_CATEGORIES, _FEW = 100, 5  # values of a text column to encode; values of a coarse column
+_HEAD_ROWS = 20_000  # These tell what a column holds where not all rows are looked at.
+_PROFILED = 1 << 25  # So many numbers are looked at, at most.
+_FAR = 3.0  # A value is far from others if it is so many times their range away.
+_SAME = 0.99  # A column is nearly constant if so large a share of the rows has one value.
+#: Words that have ids come in a list, because many words end in id: paid, humid.
 _IDENTIFIER = re.compile(
-    r"(.*[\W_])?(id|ids|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?)"
-    r"|(row[\W_])?(index|idx)|Unnamed: \d+|seqn|ssn",
-    re.IGNORECASE,
-)
-_CAMEL = re.compile(r".*[a-z](ID|Id)")
-#: What has ids, in names without a separator. A list, because many words end in id: paid, humid.
-_JOINED = re.compile(
-    r"(.*[\W_])?([cehnopstu]|account|applicant|case|child|client|customer|device|employee|family"
-    r"|hh|household|individual|member|mother|obs|order|participant|patient|person|pers|product"
-    r"|record|resp|respondent|sample|school|session|staff|student|subj|subject|teacher|transaction"
-    r"|user|visit|worker)ids?",
-    re.IGNORECASE,
+    r"(?i:(.*[\W_])?(id|ids|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?))"
+    r"|(?i:(row[\W_])?(index|idx)|Unnamed: \d+|seqn|ssn)|.*[a-z](ID|Id)"
+    r"|(?i:(.*[\W_])?([cehnopstu]|account|applicant|case|child|client|customer|device|employee"
+    r"|family|hh|household|individual|member|mother|obs|order|participant|patient|person|pers"
+    r"|product|record|resp|respondent|sample|school|session|staff|student|subj|subject|teacher"
+    r"|transaction|user|visit|worker)ids?)"
 )
 
 
@@ -45,7 +44,7 @@ def is_identifier(name: str) -> bool:
     >>> [is_identifier(name) for name in ("bid", "paid", "body_mass_index")]
     [False, False, False]
     """
-    return any(pattern.fullmatch(name) for pattern in (_IDENTIFIER, _CAMEL, _JOINED))
+    return _IDENTIFIER.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Roles:
         The group of rows without one.
     """
 
-    features: tuple[str, ...]
+    features: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     weight: str | None = None
     target: str | None = None
@@ -96,66 +95,21 @@ class Roles:
         names: list[str] = []
         for column in self.features:
             values = self.categories.get(column)
-            names += [column] if values is None else [f"{column}={v}" for v in _indicated(values)]
+            names += [column] if values is None else [f"{column}={v}" for v in indicated(values)]
         return names
 
     def sql(self, table: Table) -> list[str]:
         """The SQL that reads numbers, labels and columns carried along, in this order."""
-        read = table.columns
-        return [
-            *(read[name].number for name in self.numbers),
-            *(_text_of(read[name], name in self.categories) for name in self.labels),
-            *(read[name].number if name in self.numbers else read[name].raw for name in self.keep),
-        ]
+        read, numbers = table.columns, self.numbers
+        labels = {name: read[name].label for name in self.labels}
+        labels |= {name: f"CAST({labels[name]} AS VARCHAR)" for name in self.categories}
+        kept = [read[name].number if name in numbers else read[name].raw for name in self.keep]
+        return [*(read[name].number for name in numbers), *labels.values(), *kept]
 
 
-def known_number(column: Column) -> str:
-    """SQL for a number, null in place of NaN."""
-    return f"CASE WHEN isnan({column.number}) THEN NULL ELSE {column.number} END"
-
-
-def _indicated(values: Sequence[str]) -> Sequence[str]:
+def indicated(values: Sequence[Any]) -> Sequence[Any]:
+    """The values of a text column that become features: one of two, or all."""
     return values[1:] if len(values) == 2 else values
-
-
-def _text_of(column: Column, as_text: bool) -> str:
-    return f"CAST({column.label} AS VARCHAR)" if as_text else column.label
-
-
-@dataclass(frozen=True)
-class FittedColumns:
-    """What a model knows of the columns it was fitted to; see :class:`Roles`."""
-
-    columns: Sequence[str] = ()
-    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    fill: Mapping[str, float] = field(default_factory=dict)
-    groups: Sequence[str] = ()
-    model: str = ""
-
-
-class ColumnProfile(NamedTuple):
-    """What a column holds.
-
-    ``spread`` is the range of the middle half of its numbers, and ``same`` says whether 99 % of
-    them are equal.
-    """
-
-    kind: str
-    n_missing: int
-    n_distinct: int
-    least: Any
-    median: float | None
-    largest: Any
-    spread: float = nan
-    same: bool = False
-
-
-class Profile(NamedTuple):
-    """What the columns of a table hold, in all rows or in the first ones."""
-
-    n_rows: int
-    columns: dict[str, ColumnProfile]
-    whole: bool
 
 
 class Sentinel(NamedTuple):
@@ -167,105 +121,67 @@ class Sentinel(NamedTuple):
     next_value: float
 
 
-def profile_of(table: Table, names: Iterable[str], whole: bool = True) -> Profile:
-    """Missing and distinct values, least, median and largest of some columns, in one query.
+class Profile(NamedTuple):
+    """What a column of numbers holds; ``n_unlike`` rows have another value than nearly all."""
 
-    Medians and numbers of distinct values are approximate in large tables.
+    median: float = nan
+    constant: bool = False
+    row_numbers: bool = False
+    n_unlike: int = 0
+    sentinels: Sequence[Sentinel] = ()
+
+
+def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[str, Profile]:
+    """What columns of numbers hold, in all rows or in the first ones.
+
+    If there are too many numbers, every second row is looked at, or every fourth, and so on.
     """
-    columns = [table.columns[name] for name in names]
-    exact = not whole or table.is_small()
-    quantiles = (
-        f"{'quantile_cont' if exact else 'approx_quantile'}({{v}}, [0.005, 0.25, 0.5, 0.75, 0.995])"
+    parts: list[list[Array]] = [[np.empty(0)] * len(names)]
+    step, n_rows, limit = 1, 0, None if whole else _HEAD_ROWS
+    sql = [table.columns[name].number for name in names]
+    for batch in table.batches(sql, rows=1 << 13, limit=limit) if names else ():
+        parts.append([floats_of(c)[-n_rows % step :: step].copy() for c in batch.columns])
+        n_rows += batch.num_rows
+        if n_rows // step * len(names) > _PROFILED:
+            parts = [[np.concatenate(column)[::2] for column in zip(*parts, strict=True)]]
+            step *= 2
+    columns = zip(names, zip(*parts, strict=True), strict=True)
+    return {name: _profile(name, np.concatenate(column), step) for name, column in columns}
+
+
+def floats_of(column: Any) -> Any:
+    """Arrow numbers or booleans as floats; nulls become NaN."""
+    if str(column.type) not in ("double", "float"):
+        column = column.cast("float64", safe=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _profile(name: str, column: Array, step: int) -> Profile:
+    values = np.sort(column[~np.isnan(column)])
+    n = len(values)
+    if n == 0 or not np.isfinite(values[-1] - values[0]):
+        return Profile(float(np.median(values)) if n else nan)
+    distinct = values[np.diff(values, prepend=nan) != 0]
+    median = float(np.median(values))
+    spread = np.subtract(*np.quantile(values, [0.75, 0.25]))
+    n_unlike = int((values != median).sum())
+    found = []
+    for end, beside, other in ((0, 1, -1), (-1, -2, 0)):
+        value = float(distinct[end])
+        if len(distinct) > _FEW and abs(value - median) > _FAR * spread:
+            count, following = int((values == value).sum()), float(distinct[beside])
+            is_code = re.fullmatch(r"-?([6-9])\1+(\.\d+)?", f"{value:.12g}") is not None
+            far = abs(value - following) > _FAR * abs(following - distinct[other])
+            if far and (is_code or count > 1):
+                found.append(Sentinel(name, value, step * count, following))
+    in_steps = n >= _ENOUGH_ROWS and (np.diff(values) == step).all()
+    return Profile(
+        median,
+        constant=len(distinct) == 1,
+        row_numbers=bool(in_steps and values[0] == np.floor(values[0])),
+        n_unlike=step * n_unlike if n_unlike <= (1 - _SAME) * n else 0,
+        sentinels=found,
     )
-    text = ["count({v})", "count(DISTINCT {v})", "min({v})", "max({v})", "NULL"]
-    number = ["count({v})", "approx_count_distinct({v})", "min({v})", "max({v})", quantiles]
-    asked = [number if c.kind == "number" else text for c in columns]
-    n_rows, *figures = _aggregates(table, columns, asked, whole)
-    found = {}
-    for column, (known, n_distinct, least, largest, of) in zip(columns, figures, strict=True):
-        low, quarter, median, upper, high = of or (nan, nan, nan, nan, None)
-        found[column.name] = ColumnProfile(
-            column.kind,
-            n_rows - known,
-            n_distinct,
-            least,
-            None if of is None else median,
-            largest,
-            upper - quarter,
-            low == high,
-        )
-    return Profile(n_rows, found, whole)
-
-
-def _aggregates(
-    table: Table, columns: Sequence[Column], asked: Sequence[Sequence[str]], whole: bool
-) -> list[Any]:
-    """The number of rows, and some aggregates of each column, in which {v} stands for its value."""
-    answers: list[Any] = [0]
-    for start in range(0, max(1, len(columns)), _AT_A_TIME):  # each takes DuckDB a megabyte or more
-        some, questions = columns[start : start + _AT_A_TIME], asked[start : start + _AT_A_TIME]
-        values = [known_number(c) if c.kind == "number" else _text_of(c, True) for c in some]
-        sql = [s.format(v=f"v{j}") for j, aggregates in enumerate(questions) for s in aggregates]
-        answers[0], *flat = table.figures(["count(*)", *sql], values, None if whole else _HEAD_ROWS)
-        rest = iter(flat)
-        answers += [[next(rest) for _ in aggregates] for aggregates in questions]
-    return answers
-
-
-class Findings(NamedTuple):
-    """What is suspicious about columns of numbers."""
-
-    row_numbers: list[str]
-    sentinels: list[Sentinel]
-    near_constant: dict[str, int]
-
-
-def look_closer(table: Table, profile: Profile) -> Findings:
-    """Row numbers, values that may mean a missing one, and columns of nearly one value.
-
-    Only columns whose profile is suspicious are read again.
-    """
-    asked = {name: _questions(p, profile.n_rows) for name, p in profile.columns.items()}
-    asked = {name: questions for name, questions in asked.items() if set(questions) != {"NULL"}}
-    found = Findings([], [], {})
-    columns = [table.columns[name] for name in asked]
-    answers = _aggregates(table, columns, [*asked.values()], profile.whole)[1:] if asked else []
-    for name, (is_sequence, n_others, *ends) in zip(asked, answers, strict=True):
-        p = profile.columns[name]
-        if is_sequence:
-            found.row_numbers.append(name)
-        if n_others is not None and n_others <= (1 - _SAME) * profile.n_rows:
-            found.near_constant[name] = n_others
-        for value, n, beside in ((p.least, *ends[:2]), (p.largest, *ends[2:])):
-            if n and beside is not None:
-                others = p.largest - beside if value == p.least else beside - p.least
-                is_code = re.fullmatch(r"-?([6-9])\1+(\.\d+)?", f"{value:.12g}") is not None
-                if abs(value - beside) > _FAR * others and (is_code or n > 1):
-                    found.sentinels.append(Sentinel(name, value, n, beside))
-    return found
-
-
-def _questions(p: ColumnProfile, n_rows: int) -> list[str]:
-    """SQL: is it a sequence, rows unlike the median, rows at either end and the value beside."""
-    if p.median is None or not isfinite(p.largest - p.least):
-        return ["NULL"] * 6
-    n_known, sequence, others = n_rows - p.n_missing, "NULL", "NULL"
-    if n_known >= _ENOUGH_ROWS and p.largest - p.least + 1 == n_known:
-        sequence = "count(DISTINCT {v}) = count({v}) AND bool_and({v} = floor({v}))"
-    if p.same and p.least < p.largest:
-        others = f"count({{v}}) FILTER ({{v}} <> {p.median!r})"
-    ends = []
-    for end, beside in (
-        (p.least, "min({{v}}) FILTER ({{v}} > {})"),
-        (p.largest, "max({{v}}) FILTER ({{v}} < {})"),
-    ):
-        far = p.n_distinct > _FEW and abs(end - p.median) > _FAR * p.spread
-        ends += (
-            [f"count({{v}}) FILTER ({{v}} = {end!r})", beside.format(repr(end))]
-            if far
-            else ["NULL"] * 2
-        )
-    return [sequence, others, *ends]
 
 
 def list_names(names: Names) -> tuple[str, ...]:
@@ -289,56 +205,42 @@ def choose_roles(
     Without ``features`` all columns of numbers are features, with ``encode`` also those of text,
     except for those that have another role, an index, or a name like that of an id.
     """
-    groups, kept, dropped = map(list_names, (sensitive_features, keep, drop))
-    named = list_names(features)
+    groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
     others = [*groups, *kept, *filter(None, (target, sample_weight))]
     refuse_unknown(table, [*others, *dropped, *named])
     if len(set(groups)) < len(groups) or len(set(named)) < len(named):
         raise TableError("unknown_column", "a column is named twice", "name each column once")
     if features is not None and not named:
         raise TableError("no_features", "features=[] leaves none", "name some, or leave it out")
-    both = [name for name in named if name in (*groups, target, sample_weight)]
-    if both:
-        fact = f"the column {both[0]!r} is among the features and has another role"
-        raise TableError("no_features", fact, "leave it out of features", column=both[0])
-    left_out = dict.fromkeys(dropped, "asked")
-    chosen, texts = [], []
-    for name in named or [name for name in table.columns if name not in (*others, *dropped)]:
-        column, reason = table.columns[name], ""
-        if not named:
-            reason = _reason(column, encode)
-        if reason:
-            left_out[name] = reason
-            continue
-        if column.kind == "text" and encode:
-            texts.append(name)
-        elif table.is_text and column.kind in ("text", "date"):
-            raise table.odd_value(name, column.odd[1] if column.odd else table.first_text(name))
-        elif column.kind not in ("number", "empty"):
-            fact = f"{table.name} has features that are not numbers: {name!r} ({column.kind})"
-            raise TableError("no_features", fact, "drop or encode them", column=name)
-        chosen.append(name)
+    for name in named:
+        if name in (*groups, target, sample_weight):
+            fact = f"the column {name!r} is among the features and has another role"
+            raise TableError("no_features", fact, "leave it out of features", column=name)
+    free = [c for c in table.columns.values() if not named and c.name not in (*others, *dropped)]
+    reasons = {column.name: _reason(column, encode) for column in free}
+    chosen = [*named, *(name for name, reason in reasons.items() if not reason)]
+    left_out = dict.fromkeys(dropped, "asked") | {n: why for n, why in reasons.items() if why}
+    texts = [name for name in chosen if encode and table.columns[name].kind == "text"]
+    refuse_text(table, [name for name in chosen if name not in texts])
     weight = table.columns[sample_weight] if sample_weight else None
     if weight is not None and weight.kind != "number":
         fact = f"the weights of {table.name} are not numbers: {sample_weight!r} ({weight.kind})"
         raise TableError("weight", fact, "name another column", column=sample_weight)
     if not chosen and not table.figures(["count(*)"], [], 1)[0]:
-        raise TableError("no_rows", f"{table.name} has column names but no rows", "add rows")
+        raise no_rows(table.name)
     if not chosen:
-        reasons = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:10])
-        fact = f"{table.name} has no columns of numbers besides {first_names(others)} ({reasons})"
-        raise TableError("no_features", fact, "pass encode=True to use text", left_out=left_out)
-    roles = Roles(tuple(chosen), groups, sample_weight, target, kept)
-    return replace(roles, categories=dict.fromkeys(texts, ())), left_out
+        why = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:10])
+        fact = f"{table.name} has no columns of numbers besides {first_names(others)} ({why})"
+        raise TableError("no_features", fact, "pass encode=True to use text")
+    categories: dict[str, Sequence[str]] = dict.fromkeys(texts, ())
+    return Roles(tuple(chosen), groups, sample_weight, target, kept, categories), left_out
 
 
 def _reason(column: Column, encode: bool) -> str:
     """Why a column that nobody named is no feature; "" if it is one."""
     if not column.usual:
         return "index"
-    if column.kind == "number":
-        return "identifier" if is_identifier(column.name) else ""
-    if column.kind == "text" and (encode or column.odd is not None):
+    if column.kind == "number" or (column.kind == "text" and (encode or column.mixed)):
         return "identifier" if is_identifier(column.name) else ""
     return column.kind
 
@@ -350,52 +252,52 @@ def refuse_unknown(table: Table, names: Iterable[str]) -> None:
             raise unknown_column(name, [*table.columns], table.name)
 
 
+def refuse_text(table: Table, names: Iterable[str]) -> None:
+    """Refuse columns that do not hold numbers."""
+    for column in (table.columns[name] for name in names):
+        if column.odd:
+            raise table.odd_value(column.name, column.odd)
+        if column.kind not in ("number", "empty"):
+            fact = f"{table.name} has features that are not numbers: {column.name!r}"
+            advice = "drop or encode them"
+            raise TableError("no_features", f"{fact} ({column.kind})", advice, column=column.name)
+
+
+def no_rows(name: str) -> TableError:
+    """The error for a table without rows."""
+    return TableError("no_rows", f"{name} has column names but no rows", "add rows")
+
+
 def no_group(table: Table) -> TableError:
     """The error for a table whose group column nobody named, with those that could be meant."""
-    texts = [
-        c for c in table.columns.values() if c.kind == "text" or c.name.lower() in ("sex", "race")
-    ]
-    asked = [["count(DISTINCT {v})"] for _ in texts]
-    counts = _aggregates(table, texts, asked, whole=False)[1:] if texts else []
-    few = [c.name for c, (n,) in zip(texts, counts, strict=True) if 2 <= n <= _FEW]
+    texts = [c for c in table.columns.values() if c.kind == "text" or c.name in ("sex", "race")]
+    counts = [f"count(DISTINCT v{j})" for j in range(len(texts))]
+    found = table.figures(counts, [c.label for c in texts], _HEAD_ROWS) if texts else []
+    few = [c.name for c, n in zip(texts, found, strict=True) if 2 <= n <= _FEW]
     fact = f"no column of {table.name} is named as the one that holds the groups"
     advice = "pass its name as sensitive_features"
-    advice += f"; columns of few values: {first_names(few)}" if few else ""
-    return TableError("no_group", fact, advice, columns=few)
-
-
-def refuse_continuous(roles: Roles, profile: Profile) -> None:
-    """Refuse group columns of very many values, which look continuous."""
-    for name in roles.groups:
-        p = profile.columns[name]
-        if p.n_distinct > _MOST_GROUPS:
-            number = p.kind == "number"
-            fact = (
-                f"{name!r} holds {p.n_distinct} different values, from {p.least!r} to {p.largest!r}"
-            )
-            advice = (
-                "make bands of it in a query, for example SELECT *, floor(age / 10) * 10 AS band"
-            )
-            facts = {"column": name, "n": p.n_distinct, "continuous": number}
-            raise TableError("many_groups", fact, advice, least=p.least, largest=p.largest, **facts)
+    return TableError(
+        "no_group", fact, advice + (f"; columns of few values: {first_names(few)}" if few else "")
+    )
 
 
 def with_categories(table: Table, roles: Roles) -> Roles:
     """The roles with the values of their text columns."""
     if not roles.categories:
         return roles
-    columns = [table.columns[name] for name in roles.categories]
-    asked = [[f"list_sort(list_slice(list(DISTINCT {{v}}), 1, {_MOST_CATEGORIES + 1}))"]] * len(
-        columns
-    )
-    values = [list(found or ()) for (found,) in _aggregates(table, columns, asked, True)[1:]]
-    for name, found in zip(roles.categories, values, strict=True):
+    texts = [f"CAST({table.columns[name].label} AS VARCHAR)" for name in roles.categories]
+    listed = [f"list_sort(list(DISTINCT v{j}))" for j in range(len(texts))]
+    values = {
+        name: [value for value in found or () if value is not None]
+        for name, found in zip(roles.categories, table.figures(listed, texts), strict=True)
+    }
+    for name, found in values.items():
         if len(found) > _MOST_CATEGORIES:
-            fact = f"column {name!r} of {table.name} has more than {_MOST_CATEGORIES} values"
-            advice = f"leave it out, drop=[{name!r}]"
-            raise TableError("categories", f"{fact}, too many to encode", advice, column=name)
-    roles = replace(roles, categories=dict(zip(roles.categories, values, strict=True)))
-    twice = {name for name in roles.feature_names if roles.feature_names.count(name) > 1}
+            fact = f"column {name!r} of {table.name} has {len(found)} values, too many to encode"
+            raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
+    roles = replace(roles, categories=values)
+    names = roles.feature_names
+    twice = {name for name in names if names.count(name) > 1}
     if twice:
         fact = f"encoding {table.name} makes two columns named {min(twice)!r}"
         raise TableError("twin_columns", fact, "rename or drop one", column=min(twice))

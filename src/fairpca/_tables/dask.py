@@ -8,7 +8,7 @@ their order, so a block that is computed again on another worker changes nothing
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -43,7 +43,8 @@ def moments_of_dask(
         raise ValueError(
             "for dask collections pass how many folds there are, for example folds=10."
         )
-    blocks = _row_blocks(X)
+    count_columns(X)
+    blocks = _delayed(X.rechunk({1: -1}) if hasattr(X, "rechunk") else X)
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
     weights = _cut_like(X, sample_weight, "sample_weight", len(blocks))
     if isinstance(target, NumericTarget):
@@ -51,20 +52,16 @@ def moments_of_dask(
         outcomes = [delayed(NumericTarget, pure=False)(block) for block in numbers]
     else:
         outcomes = _cut_like(X, target, "y", len(blocks))
-    on_block = delayed(_block_moments, pure=False)
-    merge_all = delayed(_merged, pure=False)
-    parts = [
-        on_block(folds, i, *block)
-        for i, block in enumerate(zip(blocks, labels, weights, outcomes, strict=True))
-    ]
+    cut = enumerate(zip(blocks, labels, weights, outcomes, strict=True))
+    parts = [delayed(_block_moments, pure=False)(folds, i, *block) for i, block in cut]
+    merge = delayed(partial(reduce, GroupMoments.merge), pure=False)
     fan_in = merge_fan_in(count_columns(X), folds)
     while len(parts) > 1:
-        parts = [merge_all(parts[i : i + fan_in]) for i in range(0, len(parts), fan_in)]
+        parts = [merge(parts[i : i + fan_in]) for i in range(0, len(parts), fan_in)]
     moments: GroupMoments = parts[0].compute()
     if not moments.n_features:
-        raise ValueError(
-            "there are no rows of positive weight to learn from in X; pass complete rows."
-        )
+        fact = "there are no rows of positive weight to learn from in X"
+        raise ValueError(f"{fact}; pass complete rows.")
     return moments
 
 
@@ -86,10 +83,6 @@ def _block_moments(
     return moments
 
 
-def _merged(parts: list[GroupMoments]) -> GroupMoments:
-    return reduce(GroupMoments.merge, parts)
-
-
 def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
     """Call ``function`` for every block of rows: a lazy dask array of ``n_columns`` columns."""
     kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
@@ -109,15 +102,6 @@ def count_columns(X: Any) -> int:
     return int(X.shape[1])
 
 
-def _is_frame(X: Any) -> bool:
-    return not isinstance(X, da.Array)
-
-
-def _row_blocks(X: Any) -> list[Any]:
-    count_columns(X)
-    return _delayed(X if _is_frame(X) else X.rechunk({1: -1}))
-
-
 def _delayed(values: Any) -> list[Any]:
     """The blocks of a frame, column or array.
 
@@ -131,7 +115,7 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
     """Labels or weights cut where X is cut."""
     if values is None:
         return [None] * n_blocks
-    lengths = (np.nan,) if _is_frame(X) else X.chunks[0]
+    lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     known = not np.isnan(lengths).any()
     if not is_dask(values):
         if not known:
@@ -163,17 +147,15 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
 
 def _with_lengths(values: Any, name: str) -> str:
     """The call that turns this into an array of known lengths."""
-    return f"{name}{'.to_dask_array()' if _is_frame(values) else ''}.compute_chunk_sizes()"
+    array = name if isinstance(values, da.Array) else f"{name}.to_dask_array()"
+    return f"{array}.compute_chunk_sizes()"
 
 
 def _cut(values: Any, name: str, edges: list[int]) -> list[Any]:
     n_rows = edges[-1]
-    if name == "sample_weight":
-        weights = check_sample_weight(values, n_rows)
-        assert weights is not None
-        return [weights[a:b] for a, b in pairwise(edges)]
-    if name == _NUMBERS:
-        numbers = as_targets(values)
+    if name in ("sample_weight", _NUMBERS):
+        numbers = as_targets(values) if name == _NUMBERS else check_sample_weight(values, n_rows)
+        assert numbers is not None
         return [numbers[a:b] for a, b in pairwise(edges)]
     codes, labels = (encode_outcomes if name == "y" else encode_groups)(values, n_rows)
     return [CodedLabels(codes[a:b], labels.tolist()) for a, b in pairwise(edges)]

@@ -1,7 +1,8 @@
-"""Which files a path stands for, and how their text is written.
+"""Which files a path stands for, and copies of those that DuckDB cannot read as they are.
 
 DuckDB's own guess of a CSV dialect is not used: one short line would turn a table into a single
 column of text, and lines that begin with ``#`` would vanish. We look at the first lines instead.
+This is the only module that imports pyarrow.
 """
 
 from __future__ import annotations
@@ -23,7 +24,17 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from fairpca._tables.arrow import pa
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+except ImportError as error:
+    raise ImportError(
+        "reading and writing files needs pyarrow; install it with pip install 'fairpca[files]'."
+    ) from error
+
+__all__ = ["pa", "pa_csv", "pc", "pq"]
 
 FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
 
@@ -37,27 +48,16 @@ _NAMED_FORMATS = {
     **dict.fromkeys((".duckdb", ".ddb", ".db"), "database"),
     ".txt": "csv",
 }
-_COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".br")
-_NOT_BY_DUCKDB = (".bz2", ".lz4", ".br")
-_DELIMITERS = (",", ";", "\t", "|")
-_HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # that tell the dialect
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive and its kin write null
-_CONTINUATION, _STREAM_END = b"\xff\xff\xff\xff", b"\0\0\0\0"  # of an Arrow stream
+_NOT_BY_DUCKDB = (".bz2", ".lz4", ".br")  # compressions
+_HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # The dialect is told from these.
 _DAMAGE = (OSError, EOFError, pa.ArrowException)
-_MOST_NAMES = 20  # in a message
 
 
 class TableError(ValueError):
     """A table that cannot be used as it was asked for.
 
-    Attributes
-    ----------
-    problem : str
-        A code, such as "encoding" or "missing".
-    fact, advice : str
-        What is wrong, and what to do about it in Python; the message is both.
-    facts : dict
-        The figures and names in the message.
+    ``problem`` is a code, such as "missing"; ``fact`` says what is wrong and ``advice`` what to do
+    about it in Python; ``facts`` are figures and names of the message.
     """
 
     def __init__(self, problem: str, fact: str, advice: str, **facts: Any) -> None:
@@ -76,16 +76,26 @@ class TableFile:
     path: Path
     name: str
     format: str
-    partition: Mapping[str, str | None] = field(default_factory=dict)
+    partition: Mapping[str, str] = field(default_factory=dict)
 
+    def stream(self) -> Any:
+        """The bytes, decompressed."""
+        return pa.input_stream(str(self.path), compression="detect")
 
-@dataclass(frozen=True)
-class Dialect:
-    """How a text file is written."""
+    def head(self) -> bytes:
+        """The first bytes, decompressed."""
+        try:
+            with self.stream() as stream:
+                return bytes(stream.read(_HEAD_BYTES))
+        except _DAMAGE as error:
+            raise damaged(self.name, error) from error
 
-    delimiter: str
-    names: tuple[str, ...]
-    longest_line: int
+    def new_copy(self, folder: str) -> TableFile:
+        """A CSV file that does not exist yet, below folders of the same ``key=value`` names."""
+        keys = [part for part in self.path.parts[:-1] if "=" in part]
+        path = Path(folder, str(len(os.listdir(folder))), *keys, "copy.csv")
+        path.parent.mkdir(parents=True)
+        return replace(self, path=path, format="tsv" if self.format == "tsv" else "csv")
 
 
 def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
@@ -94,9 +104,9 @@ def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
     ``-`` is standard input. In a folder, files of unknown formats and hidden ones (``.`` or ``_``
     in front, such as Spark's ``_SUCCESS``) do not count. All must have one format.
     """
-    if file_format is not None and file_format not in _FORMATS.values():
-        fact = f"file_format={file_format!r} is not known"
-        raise TableError("format", fact, "pass 'csv', 'tsv', 'parquet' or 'arrow'")
+    if file_format not in (None, *_FORMATS.values()):
+        advice = "pass 'csv', 'tsv', 'parquet' or 'arrow'"
+        raise TableError("format", f"file_format={file_format!r} is not known", advice)
     given = list_of(paths)
     files = [file for path in given for file in _files_at(path, file_format)]
     if not files:
@@ -104,9 +114,9 @@ def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
         raise TableError("no_file", "no files were given", advice)
     formats = sorted({file.format for file in files})
     if len(formats) > 1:
-        where = f"the folder {given[0]}" if len(given) == 1 else "the list"
-        fact = f"{where} holds files of several formats ({', '.join(formats)})"
-        raise TableError("format", fact, "pass the files of one format, or read them in a query")
+        fact = f"{given[0] if len(given) == 1 else 'the list'} holds files of several formats"
+        advice = "pass the files of one format, or read them in a query"
+        raise TableError("format", f"{fact} ({', '.join(formats)})", advice)
     return files
 
 
@@ -123,73 +133,49 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
     """The files that one path stands for."""
     if given == "-":
         return [TableFile(Path("-"), "standard input", file_format or "csv")]
-    path = Path(given)
+    path, text = Path(given), str(given)
     if path.is_dir():
-        return _files_in(path, sorted(path.rglob("*")), file_format)
-    if glob.has_magic(str(given)) and not path.exists():
-        folder = Path(str(given)[: re.search(r"[*?\[]", str(given)).start()] + "x").parent  # type: ignore[union-attr]
-        found = _files_in(
-            folder, map(Path, sorted(glob.glob(str(given), recursive=True))), file_format
-        )
-        return found
-    if not path.exists():
-        fact = f"there is no file or folder {str(path)!r}"
-        raise NoFileError("no_file", fact, _neighbour(path), path=str(path))
-    known = file_format or _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
-    if known is None:
-        endings = ", ".join((*_FORMATS, *_NAMED_FORMATS))
-        fact = f"the ending of {path} does not tell its format ({endings})"
-        advice = "rename it, or pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
-        raise TableError("format", fact, advice, path=str(path), model=_is_model(path))
-    return [TableFile(path, str(path), known)]
-
-
-def _is_model(path: Path) -> bool:
-    """Whether a file begins as models do that fairpca writes: a length, and JSON."""
-    with path.open("rb") as stream:
-        head = stream.read(9)
-    return int.from_bytes(head[:8], "little") < path.stat().st_size and head[8:] == b"{"
+        return _files_in(path, path.rglob("*"), file_format)
+    if path.exists():
+        known = file_format or _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
+        if known is None:
+            endings = ", ".join((*_FORMATS, *_NAMED_FORMATS))
+            fact = f"the ending of {path} does not tell its format ({endings})"
+            advice = "rename it, or pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
+            raise TableError("format", fact, advice)
+        return [TableFile(path, text, known)]
+    if glob.has_magic(text):
+        folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
+        return _files_in(folder, map(Path, glob.glob(text, recursive=True)), file_format)
+    names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    advice = f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
+    if path.is_symlink():
+        advice = f"it is a link that leads nowhere ({os.readlink(path)!r}), so mend it"
+    raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
 
 
 def _files_in(folder: Path, paths: Iterable[Path], file_format: str | None) -> list[TableFile]:
     """The data files among the paths below a folder."""
     found = []
-    for path in paths:
-        inner, known = path.relative_to(folder), file_format or _format_of(path)
-        hidden = any(part.startswith((".", "_")) for part in inner.parts)
-        if known and not hidden and path.is_file():
-            pairs = [part.split("=", 1) for part in inner.parts[:-1] if "=" in part]
-            partition = {unquote(k): None if v == _NO_VALUE else unquote(v) for k, v in pairs}
+    for path in sorted(paths):
+        inner, known = path.relative_to(folder).parts, file_format or _format_of(path)
+        if known and path.is_file() and not any(part.startswith((".", "_")) for part in inner):
+            partition = dict(unquote(part).split("=", 1) for part in inner[:-1] if "=" in part)
             found.append(TableFile(path, str(path), known, partition))
     if not found:
         fact = f"the folder {folder} holds no data files ({', '.join(_FORMATS)})"
-        raise TableError(
-            "no_file", fact, "pass another folder, or file_format= if they are named differently"
-        )
+        advice = "pass another folder, or file_format= if they are named differently"
+        raise TableError("no_file", fact, advice)
     return found
 
 
 def _format_of(path: Path) -> str | None:
     """The format by the ending of the name, in front of that of a compression."""
     endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in _COMPRESSIONS:
+    if endings and endings[-1] in (".gz", ".zst", *_NOT_BY_DUCKDB):
         endings.pop()
     return _FORMATS.get(endings[-1]) if endings else None
-
-
-def _neighbour(path: Path) -> str:
-    """Which existing file may have been meant."""
-    if path.is_symlink():
-        return f"it is a link that leads nowhere ({os.readlink(path)!r}), so mend it"
-    try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.exists()]
-    except OSError:
-        names = []
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
-    return f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
-
-
-# -- text ------------------------------------------------------------------------------------------
 
 
 def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
@@ -197,121 +183,86 @@ def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
 
     The copy is in UTF-8, not compressed, and has line ends of one kind.
     """
-    path = file.path
-    if str(path) == "-":
-        path = _new_path(folder)
-        with path.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        file = replace(file, path=path)
-    head = _first_bytes(file)
+    if str(file.path) == "-":
+        file = file.new_copy(folder)
+        with file.path.open("wb") as spool:
+            shutil.copyfileobj(sys.stdin.buffer, spool)
+    head = file.head()
     if not head.strip():
-        fact = f"{file.name} is empty"
         advice = "it needs a line of column names, and rows"
-        raise TableError("empty", fact, advice, file=file.name)
+        raise TableError("empty", f"{file.name} is empty", advice)
     plain = codecs.lookup(encoding or "utf-8").name
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         plain = "utf-16"
     mixed = b"\r\n" in head and re.search(rb"[^\r]\n", head) is not None
-    if plain in ("utf-8", "utf-8-sig") and not mixed and path.suffix.lower() not in _NOT_BY_DUCKDB:
+    packed = file.path.suffix.lower() in _NOT_BY_DUCKDB
+    if plain in ("utf-8", "utf-8-sig") and not mixed and not packed:
         return file
-    copy_path, line = _new_path(folder), 1
-    with _open(file) as stream, copy_path.open("w", encoding="utf-8", newline="\n") as copy_text:
-        try:
-            for text in io.TextIOWrapper(stream, plain):
-                copy_text.write(text)
-                line += 1
-        except UnicodeError as error:
-            raise undecodable(file.name, plain, line) from error
-        except _DAMAGE as error:
-            raise damaged(file.name, error) from error
-    return replace(file, path=copy_path)
-
-
-def _new_path(folder: str) -> Path:
-    return Path(folder, f"{len(os.listdir(folder))}.csv")
-
-
-def _open(file: TableFile) -> Any:
-    return pa.input_stream(str(file.path), compression="detect")
-
-
-def _first_bytes(file: TableFile) -> bytes:
+    copy, line = file.new_copy(folder), 1
     try:
-        with _open(file) as stream:
-            return bytes(stream.read(_HEAD_BYTES))
+        with file.stream() as source, copy.path.open("w", encoding="utf-8", newline="\n") as sink:
+            for text in io.TextIOWrapper(source, plain):
+                sink.write(text)
+                line += 1
+    except UnicodeError as error:
+        raise undecodable(file.name, plain, line) from error
     except _DAMAGE as error:
         raise damaged(file.name, error) from error
+    return copy
 
 
-def dialect_of(file: TableFile, header: bool) -> Dialect:
-    """Delimiter and names of a text file in UTF-8."""
-    text = _first_bytes(file).decode("utf-8-sig", errors="replace")
+def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int]:
+    """Delimiter, names of the columns, and length of the longest of the first lines.
+
+    The delimiter is the one that cuts most lines into as many values as the first.
+    """
+    text = file.head().decode("utf-8-sig", errors="replace")
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)[:_HEAD_LINES]
-    delimiter = _delimiter(lines, "\t" if file.format == "tsv" else ",")
-    first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
-    names = tuple(name.strip() for name in first)
-    if not header:
-        names = tuple(f"c{j}" for j in range(len(first)))
-    elif all(map(is_number, names)) and not all(name.isdecimal() for name in names):
-        fact = f"the first line of {file.name} holds numbers, such as {names[0]!r}"
-        advice = "pass header=False to call the columns c0, c1, ..., or add a line of names"
-        raise TableError("no_names", fact, advice, file=file.name)
-    refuse_twin_names(file.name, names)
-    return Dialect(delimiter, names, max(map(len, lines)))
-
-
-def _delimiter(lines: Sequence[str], usual: str) -> str:
-    """The delimiter that cuts most lines into as many values as the first one."""
 
     def score(mark: str) -> tuple[int, bool, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
-        alike = sum(count == counts[0] for count in counts) if counts else 0
-        regular = bool(counts) and counts[0] > 1 and 2 * alike > len(counts)
-        return (2 if regular else 0) + (counts[:1] > [1]), mark == usual, max(counts, default=0)
+        counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row] or [0]
+        regular = counts[0] > 1 and 2 * counts.count(counts[0]) > len(counts)
+        usual = "\t" if file.format == "tsv" else ","
+        return 2 * regular + (counts[0] > 1), mark == usual, max(counts)
 
-    return max(_DELIMITERS, key=score)
-
-
-def calamine(name: str) -> tuple[Any, Any]:
-    """The classes that read a workbook, and the error that they raise."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError as error:
-        raise ImportError(
-            f"reading {name} needs python-calamine; install it with pip install "
-            '"fairpca[excel]", or save the sheet as CSV (File, Save as, or soffice --convert-to '
-            "csv)."
-        ) from error
-    return CalamineError, CalamineWorkbook
+    delimiter = max((",", ";", "\t", "|"), key=score)
+    first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
+    names = tuple(name.strip() if header else f"c{j}" for j, name in enumerate(first))
+    if header and all(map(is_number, names)) and not all(name.isdecimal() for name in names):
+        fact = f"the first line of {file.name} holds numbers, such as {names[0]!r}"
+        advice = "pass header=False to call the columns c0, c1, ..., or add a line of names"
+        raise TableError("no_names", fact, advice)
+    refuse_twin_names(file.name, names)
+    return delimiter, names, max(map(len, lines))
 
 
 def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
     """A temporary CSV file of the named sheet of a workbook, or of the only one with rows."""
-    CalamineError, CalamineWorkbook = calamine(file.name)
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError as error:
+        raise ImportError(
+            f"reading {file.name} needs python-calamine; install it with pip install "
+            '"fairpca[excel]", or save the sheet as CSV (File, Save as).'
+        ) from error
     try:
         with CalamineWorkbook.from_path(file.path) as workbook:
             names = workbook.sheet_names
-            wanted = [name for name in names if sheet in (None, name)]
-            found = {name: workbook.get_sheet_by_name(name).to_python() for name in wanted}
+            found = {name: workbook.get_sheet_by_name(name).to_python() for name in names}
     except CalamineError as error:
         fact = f"{file.name} cannot be read: it is damaged or not a spreadsheet ({error})"
-        raise TableError(
-            "damaged", fact, "restore it, or save the sheet as CSV", file=file.name
-        ) from error
-    full = {name: rows for name, rows in found.items() if rows}
+        raise TableError("damaged", fact, "restore it, or save the sheet as CSV") from error
+    full = {name: rows for name, rows in found.items() if rows and sheet in (None, name)}
     if len(full) != 1:
-        if sheet is not None and not found:
-            fact = f"{file.name} has no sheet {sheet!r}; its sheets are {first_names(names)}"
-        elif full:
-            fact = f"{file.name} has several sheets, {first_names([*full])}"
-        else:
-            fact = f"{file.name} is empty"
-        advice = f"choose one, for example sheet={next(iter(full), 'Sheet1')!r}"
-        raise TableError("sheet", fact, advice, file=file.name, sheets=[*full] or names)
-    copy = _new_path(folder)
-    with copy.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows([_cell(value) for value in row] for row in full.popitem()[1])
-    return replace(file, path=copy, format="csv")
+        fact = f"has several sheets, {first_names([*full])}" if full else "is empty"
+        if sheet is not None:
+            fact = f"has no sheet {sheet!r} with rows; its sheets are {first_names(names)}"
+        advice = f"choose one, for example sheet={next(iter(full or names))!r}"
+        raise TableError("sheet", f"{file.name} {fact}", advice, sheets=[*full] or names)
+    copy = file.new_copy(folder)
+    with copy.path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows(map(_cell, row) for row in full.popitem()[1])
+    return copy
 
 
 def _cell(value: Any) -> Any:
@@ -323,38 +274,49 @@ def _cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | time) else value
 
 
-# -- Arrow files, which DuckDB cannot read by itself -----------------------------------------------
+def schemas_of(files: Sequence[TableFile]) -> list[Any]:
+    """The Arrow schemas of files; refuses those that lack a column of the first, or have it twice.
 
-
-def arrow_schema(file: TableFile) -> pa.Schema:
-    """Names and types of the columns of an Arrow file."""
-    try:
-        with pa.OSFile(str(file.path)) as source:
-            schema = _open_arrow(source).schema
-            schema.names, schema.pandas_metadata  # noqa: B018 - decodes them
-            return schema
-    except (*_DAMAGE, UnicodeDecodeError, ValueError) as error:
-        raise damaged(file.name, error) from error
-
-
-def arrow_batches(files: Sequence[TableFile], schema: pa.Schema) -> Iterator[Any]:
-    """Record batches of these files, with the columns of their paths and of their names."""
+    A dictionary counts as its values, which is what other files and DuckDB can use.
+    """
+    schemas: list[Any] = []
+    usual = None
     for file in files:
-        constants = {**file.partition, "filename": str(file.path)}
+        try:
+            with pa.OSFile(str(file.path)) as source:
+                is_parquet = file.format == "parquet"
+                schema = pq.read_schema(source) if is_parquet else _open_arrow(source).schema
+            if schemas and schema.equals(usual):
+                schemas.append(schemas[0])
+                continue
+            usual = schema if usual is None else usual
+            fields = [(f.name, f.type) for f in schema]
+            has_index = schema.pandas_metadata is not None
+        except (*_DAMAGE, UnicodeDecodeError, ValueError) as error:
+            raise damaged(file.name, error) from error
+        plain = [(n, t.value_type if pa.types.is_dictionary(t) else t) for n, t in fields]
+        schemas.append(pa.schema(plain, metadata=schema.metadata if has_index else None))
+        wanted, names = schemas[0].names, schema.names
+        refuse_twin_names(file.name, [name for name in names if name in wanted])
+        for name in wanted:
+            if name not in names:
+                raise unknown_column(name, names, file.name)
+    return schemas
+
+
+def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
+    """Record batches of Arrow files; the last column is the path of the file."""
+    for file in files:
         try:
             # Not a memory map: a file cut short while it is mapped kills the process that reads it.
             with pa.OSFile(str(file.path)) as source:
                 reader = _open_arrow(source)
                 is_file = isinstance(reader, pa.RecordBatchFileReader)
-                numbers = range(reader.num_record_batches) if is_file else None
-                for batch in map(reader.get_batch, numbers) if numbers is not None else reader:
+                numbers = range(reader.num_record_batches if is_file else 0)
+                for batch in map(reader.get_batch, numbers) if is_file else reader:
                     batch.validate(full=True)  # offsets outside of the batch would end the process
-                    columns = [
-                        pa.repeat(pa.scalar(constants[name], pa.string()), len(batch))
-                        if name in constants
-                        else batch.column(name).cast(kind)
-                        for name, kind in zip(schema.names, schema.types, strict=True)
-                    ]
+                    columns = [batch.column(f.name).cast(f.type) for f in [*schema][:-1]]
+                    columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except _DAMAGE as error:
             raise damaged(file.name, error) from error
@@ -364,10 +326,10 @@ def _open_arrow(source: Any) -> Any:
     """A reader of the file format, or of the stream format, which has no magic number."""
     magic = source.read(6)
     if magic == b"ARROW1":
-        source.seek(0)
         return pa.ipc.open_file(source)
     # A stream that is cut off between two batches looks complete, but for its last bytes.
-    end = _CONTINUATION + _STREAM_END if magic.startswith(_CONTINUATION) else _STREAM_END
+    mark = b"\xff\xff\xff\xff"
+    end = mark + b"\0\0\0\0" if magic.startswith(mark) else b"\0\0\0\0"
     source.seek(max(source.size() - len(end), 0))
     if source.read() != end:
         raise pa.ArrowInvalid("the mark at the end of the stream is missing")
@@ -375,28 +337,24 @@ def _open_arrow(source: Any) -> Any:
     return pa.ipc.open_stream(source)
 
 
-# -- errors ----------------------------------------------------------------------------------------
-
-
 def damaged(name: str, error: object) -> TableError:
     """The error for a file that cannot be read."""
     fact = f"{name} cannot be read: it is cut off, damaged or of another format ({error})"
-    return TableError("damaged", fact, "restore the file, or leave it out", file=name)
+    return TableError("damaged", fact, "restore the file, or leave it out")
 
 
 def undecodable(name: str, encoding: str, line: int) -> TableError:
     """The error for bytes that are not text in an encoding."""
     fact = f"{name} is not {encoding.upper()} text (line {line})"
-    advice = "name its encoding, for example encoding='latin-1'"
-    return TableError("encoding", fact, advice, file=name, line=line)
+    return TableError("encoding", fact, "name its encoding, for example encoding='latin-1'")
 
 
-def refuse_twin_names(where: str, names: Sequence[str]) -> None:
+def refuse_twin_names(where: str, names: Iterable[str]) -> None:
     """Refuse a file with two columns of one name."""
     for name, count in Counter(names).items():
         if count > 1 and name:
             fact = f"{where} has two columns named {name!r}"
-            raise TableError("twin_columns", fact, "rename one", file=where, column=name)
+            raise TableError("twin_columns", fact, "rename one", column=name)
 
 
 def unknown_column(name: str, known: Sequence[str], where: str) -> TableError:
@@ -409,21 +367,20 @@ def unknown_column(name: str, known: Sequence[str], where: str) -> TableError:
     """
     folded = {column.casefold(): column for column in known}
     near = [folded[n] for n in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+    advice = f"its columns are {first_names(known)}"
     if f"{name}=" in where:
         advice = f"it is in the path: pass the folder above {name}=... instead"
     elif near:
         advice = f"did you mean {' or '.join(map(repr, near))}?"
-    else:
-        advice = f"its columns are {first_names(known)}"
-    facts = {"column": name, "columns": list(known), "near": near}
     if sum(map(is_number, known)) > len(known) / 2:
         advice += f"{'' if near else '.'} If its first line holds no names, pass header=False"
-    return TableError("unknown_column", f"there is no column {name!r} in {where}", advice, **facts)
+    fact = f"there is no column {name!r} in {where}"
+    return TableError("unknown_column", fact, advice, column=name)
 
 
-def first_names(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str], most: int = 20) -> str:
     """The first names of a list, and how many more there are."""
-    shown = names if len(names) <= _MOST_NAMES + 1 else names[:_MOST_NAMES]
+    shown = names if len(names) <= most + 1 else names[:most]
     more = len(names) - len(shown)
     return f"{', '.join(map(repr, shown))}{f' and {more} more' if more else ''}"
 

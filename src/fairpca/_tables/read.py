@@ -1,7 +1,9 @@
 """Tables in files, folders, databases and queries, read by DuckDB.
 
-Every column of a text file is read as text, and SQL turns it into numbers. So labels stay as they
-are written (01 and 1 are two groups), and a text among numbers is refused with its line.
+Every column of a text file is declared as text, and SQL turns it into numbers. So labels stay as
+they are written: 01 and 1 are two groups. A column that holds plain numbers in the first rows is
+cast as it is read, which is fast. When that fails, reading goes on with an expression that knows
+other ways to write a number, and names the text that is none.
 """
 
 from __future__ import annotations
@@ -12,21 +14,17 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from weakref import finalize
 
 from fairpca._blas import blas_threads
-from fairpca._tables.arrow import pa, pc, pq
 from fairpca._tables.files import (
     FileFormat,
     TableError,
     TableFile,
     arrow_batches,
-    arrow_schema,
     as_utf8,
     damaged,
     dialect_of,
@@ -34,7 +32,9 @@ from fairpca._tables.files import (
     first_names,
     is_number,
     list_of,
-    refuse_twin_names,
+    pa,
+    pc,
+    schemas_of,
     sheet_as_text,
     undecodable,
     unknown_column,
@@ -49,35 +49,26 @@ except ImportError as error:
 
 Kind = Literal["number", "text", "date", "empty", "other"]
 
-_MEMORY = 300  # megabytes
-_HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # that tell the types of text columns
-_MOSTLY = 0.75  # of the values
-_LINE_BYTES = 1 << 21
-_SMALL_BYTES = 1 << 28
+_HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # The types of text columns are told from these.
+_MOSTLY = 0.75  # A column with so large a share of numbers is meant to hold numbers.
+_LINE_BYTES = 1 << 21  # Lines may be at least so long.
 _MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
 )  # fmt: skip
-_ODD = "fairpca-odd-value"
-_PLAIN = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?([iI]nf(inity)?|INF)"
-_TRUE_OR_FALSE = r"(?i)true|false"
-_THOUSANDS_BY_POINT, _BELOW_A_THOUSAND = r"[-+]?[1-9]\d{0,2}\.\d{3}", r"[-+]?\d{1,3}"
+_ODD = "fairpca-odd-value"  # marks our own errors among those of DuckDB
+_FILE = "fairpca_file"  # the column of the path that a row was read from
+ROW = "fairpca_row"  # the number of a row, in conditions
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, and the SQL that reads it.
+    """A column of a table, and the SQL that reads it as it is stored, as DOUBLE, and as a label.
 
-    Attributes
-    ----------
-    name, kind : str
-    raw, number, label : str
-        SQL for the column as it is stored, as DOUBLE, and as a label.
-    usual : bool
-        Whether it may become a feature without being named: not if it is an index or in the path.
-    odd : tuple of (int, str) or None
-        In a text column that holds numbers but for a few values: the first such row and value.
+    An index, or a column that the path names, is not ``usual``: it is no feature unless it is
+    named. ``odd`` is the first value of a text column that is no number; the column is ``mixed`` if
+    most other values are numbers.
     """
 
     name: str
@@ -86,18 +77,24 @@ class Column:
     number: str
     label: str
     usual: bool = True
-    odd: tuple[int, str] | None = None
+    odd: str = ""
+    mixed: bool = False
 
 
 @dataclass(frozen=True)
-class _TextOptions:
-    """How text files are written; see :func:`open_table`."""
+class Reading:
+    """How a table is read; see :func:`fairpca.read_table`.
 
+    ``file_format`` is told from the ending of the file's name by default.
+    """
+
+    query: str | None = None
+    file_format: FileFormat | None = None
     encoding: str | None = None
     decimal: str | None = None
     header: bool = True
     sheet: str | None = None
-    missing: tuple[str, ...] = ()
+    missing_values: str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
         try:
@@ -108,6 +105,12 @@ class _TextOptions:
         if self.decimal not in (None, ".", ","):
             fact = f"the decimal point {self.decimal!r} is not known"
             raise TableError("decimal", fact, "pass '.' or ','")
+
+    @property
+    def missing(self) -> list[str]:
+        """The values that stand for a missing number, besides the usual texts."""
+        values = self.missing_values
+        return [values] if isinstance(values, str) else [str(value) for value in values]
 
 
 def is_query(text: Any) -> bool:
@@ -127,101 +130,74 @@ def input_paths(data: Any) -> list[str]:
     return [os.path.abspath(path) for path in paths if path != "-"]
 
 
-def open_table(
-    data: Any,
-    *,
-    query: str | None = None,
-    file_format: FileFormat | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    header: bool = True,
-    sheet: str | None = None,
-    missing_values: str | Sequence[str] = (),
-) -> Table:
-    """Open a table; only its first rows are read.
+def open_table(data: Any, **options: Any) -> Table:
+    """Open a table, of which only the first rows are read; see :func:`fairpca.read_table`.
 
-    Parameters
-    ----------
-    data : path, list of paths, query, or mapping of str to array
-        A file, a folder of files of one format (its ``key=value`` subfolders are columns), a
-        pattern such as ``people/*.parquet``, ``-`` for CSV from standard input, or a text that
-        begins with SELECT, WITH or FROM.
-    query : str, optional
-        A query to a DuckDB database file, which ``data`` names.
-    file_format : {"csv", "tsv", "parquet", "arrow"}, optional
-        By default the ending of the file's name tells.
-    encoding : str, optional
-        The encoding of text files; by default UTF-8, or UTF-16 with a byte order mark.
-    decimal : {".", ","}, optional
-        The decimal point of text files; by default told from the first rows.
-    header : bool
-        Whether text files begin with a line of names; otherwise columns are c0, c1, ...
-    sheet : str, optional
-        The sheet of a spreadsheet; needed if several hold rows.
-    missing_values : str or sequence of str
-        Values that stand for a missing one in columns of numbers, besides the usual texts.
-
-    Returns
-    -------
-    Table
+    ``data`` may also be a mapping of names to arrays, or a table that is open already; the options
+    are the fields of :class:`Reading`.
     """
-    missing = [missing_values] if isinstance(missing_values, str) else missing_values or ()
-    text = _TextOptions(encoding, decimal, header, sheet, tuple(map(str, missing)))
     if isinstance(data, Table):
         return data
-    table = _opened(data, query, file_format, text)
-    table.settle_memory()
+    reading = Reading(**options)
+    if isinstance(data, Mapping):
+        table, rows = Table("the data", reading), pa.table(dict(data))
+        table._arrow = rows.to_reader
+        table._define("arrow_rows", rows.schema.names)
+    elif is_query(data):
+        table = Table("the query", reading)
+        _define_query(table, data)
+    else:
+        table = _file_table(data, reading)
+    # A vector of values of each column must fit; nothing changes after this.
+    memory = max(300, 2 * len(table.columns))
+    table._connection.execute(f"SET memory_limit='{memory}MB'; SET lock_configuration=true")
     return table
 
 
-def _opened(
-    data: Any, query: str | None, file_format: FileFormat | None, text: _TextOptions
-) -> Table:
-    if isinstance(data, Mapping):
-        return _ArrayTable(data, text)
-    if is_query(data):
-        return _QueryTable(data, None, text)
-    files = find_files(data, file_format)
-    if files[0].format == "database":
-        return _QueryTable(query, files[0], text)
-    if query is not None:
-        fact = f"query= is for a DuckDB database, and {files[0].name} is none"
+def _file_table(data: Any, reading: Reading) -> Table:
+    files = find_files(data, reading.file_format)
+    first, *others = [file.name for file in files]
+    kind = files[0].format
+    if kind == "database":
+        table = Table(first, reading, [files[0].path], database=files[0].path)
+        _define_query(table, reading.query)
+        return table
+    if reading.query is not None:
+        fact = f"query= is for a DuckDB database, and {first} is none"
         raise TableError("query", fact, "name the file in the query: SELECT * FROM 'people.csv'")
-    if text.sheet is not None and files[0].format != "excel":
-        fact = f"the sheet {text.sheet!r} is for spreadsheets, and {files[0].name} is not one"
-        raise TableError("sheet", fact, "leave it out", file=files[0].name, sheets=[])
-    kinds = {"parquet": _ParquetTable, "arrow": _ArrowTable}
-    return kinds.get(files[0].format, _TextTable)(files, text, input_paths(data))
+    if reading.sheet is not None and kind != "excel":
+        fact = f"the sheet {reading.sheet!r} is for spreadsheets, and {first} is not one"
+        raise TableError("sheet", fact, "leave it out", sheets=[])
+    more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
+    table = Table(first + more, reading, input_paths(data), files)
+    {"parquet": _define_parquet, "arrow": _define_arrow}.get(kind, _define_text)(table)
+    for key in files[0].partition:
+        table._add_path_column(key)
+    return table
 
 
 class Table:
     """Rows and named columns, wherever they are; see :func:`open_table`.
 
-    Attributes
-    ----------
-    name : str
-        The name in messages.
-    columns : dict of str to Column
-    inputs : list of paths
-        Files and folders that are read, and must not be written to.
-    decimal : str
-        The decimal point of text.
-    unordered : bool
-        Whether the rows may come in another order next time: a query that joins or groups without
-        ORDER BY.
+    ``name`` stands in messages; ``inputs`` are files and folders that are read, and must not be
+    written to. The rows of an ``unordered`` table may come in another order next time: it is a
+    query that joins or groups without ORDER BY.
     """
 
-    is_text = unordered = False
-    decimal = "."
-    files: Sequence[TableFile] = ()
-    _source: str  # SQL: what stands behind FROM
-    _arrow: Callable[[], Any] | None = None  # a reader of rows that DuckDB cannot read by itself
-
     def __init__(
-        self, name: str, text: _TextOptions, inputs: Sequence[Any], database: Path | None = None
+        self,
+        name: str,
+        reading: Reading,
+        inputs: Sequence[Any] = (),
+        files: Sequence[TableFile] = (),
+        database: Path | None = None,
     ) -> None:
-        self.name, self.inputs, self._text = name, list(inputs), text
+        self.name, self.inputs, self.files, self._reading = name, list(inputs), files, reading
+        self.is_text = self.unordered = False
         self.columns: dict[str, Column] = {}
+        self._from = ""  # SQL: what stands behind FROM
+        self._numbers: list[tuple[str, str]] = []  # SQL of text columns as numbers: fast, careful
+        self._arrow: Callable[[], Any] | None = None  # rows that DuckDB cannot read by itself
         self._folder = tempfile.mkdtemp(prefix="fairpca-")
         self._cleanup = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._connection = _connect(database, self._folder)
@@ -235,53 +211,43 @@ class Table:
         progress: Callable[[float], object] | None = None,
     ) -> Iterator[Any]:
         """Arrow record batches of these SQL columns, in the order of the rows."""
-        listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(columns)) or "1 AS v0"
-        ending = "" if limit is None else f" LIMIT {limit}"
-        cursor, last = self._cursor(), 0.0
+        n_read, last, whole = 0, 0.0, False
         before = [_identity(file.path) for file in self.files]
-        try:
-            reader = cursor.sql(f"SELECT {listed} FROM {self._source}{ending}").to_arrow_reader(
-                rows
-            )
-            for batch in reader:
-                yield batch
-                if progress is not None:
-                    last = max(last, min(1.0, cursor.query_progress() / 100))
-                    progress(last)
-        except _ERRORS as error:
-            raise self._explained(error) from error
+        while not whole:
+            some = "" if limit is None else f" LIMIT {limit - n_read}"
+            some += f" OFFSET {n_read}" if n_read else ""
+            cursor = self._cursor()
+            try:
+                for batch in cursor.sql(self._select(columns) + some).to_arrow_reader(rows):
+                    n_read += batch.num_rows
+                    yield batch
+                    if progress is not None:
+                        last = max(last, min(1.0, cursor.query_progress() / 100))
+                        progress(last)
+                whole = True
+            except _ERRORS as error:
+                if not self._can_be_careful(error):
+                    raise self._explained(error) from error
         for file, identity in zip(self.files, before, strict=True):
             if _identity(file.path) != identity:
-                fact, advice = (
-                    "was changed while it was being read",
-                    "read it again when it is complete",
-                )
-                raise TableError("changed", f"{file.name} {fact}", advice, file=file.name)
+                fact = f"{file.name} was changed while it was being read"
+                raise TableError("changed", fact, "read it again when it is complete")
         if progress is not None and last < 1.0:
             progress(1.0)
 
     def figures(
-        self, sql: Sequence[str], values: Sequence[str], limit: int | None = None
+        self, aggregates: Sequence[str], values: Sequence[str], limit: int | None = None
     ) -> list[Any]:
         """Aggregates, over all rows or the first, of values that they call v0, v1, ..."""
-        listed = ", ".join(f"{value} AS v{j}" for j, value in enumerate(values)) or "1 AS v0"
-        ending = "" if limit is None else f" LIMIT {limit}"
-        inner = f"SELECT {listed} FROM {self._source}{ending}"
-        return list(self._rows(f"SELECT {', '.join(sql)} FROM ({inner})")[0])
+        some = "" if limit is None else f" LIMIT {limit}"
+        asked = ", ".join(aggregates)
+        return list(self._rows(lambda: f"SELECT {asked} FROM ({self._select(values)}{some})")[0])
 
-    def schema_of(self, columns: Sequence[str]) -> pa.Schema:
+    def schema_of(self, columns: Sequence[str]) -> Any:
         """The names v0, v1, ... and Arrow types of SQL columns."""
-        listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(columns))
-        if not listed:
-            return pa.schema([])
         cursor = self._cursor()
-        return cursor.sql(f"SELECT {listed} FROM {self._source} LIMIT 0").to_arrow_table().schema
-
-    def is_small(self) -> bool:
-        """Whether figures that need all values in memory can be had."""
-        if self.files:
-            return sum(file.path.stat().st_size for file in self.files) <= _SMALL_BYTES
-        return bool(self.figures(["count(*)"], [])[0] * len(self.columns) <= _SMALL_BYTES / 8)
+        schema = cursor.sql(f"{self._select(columns)} LIMIT 0").to_arrow_table().schema
+        return schema if columns else pa.schema([])
 
     def holds_fractions(self, name: str) -> bool:
         """Whether a column holds numbers that are not whole, by its type or its first rows."""
@@ -293,53 +259,62 @@ class Table:
         broken = "bool_or(v0 <> floor(v0)) OR typeof(any_value(v1)) IN ('DOUBLE', 'FLOAT')"
         return bool(self.figures([broken], [column.number, column.raw], _HEAD_ROWS)[0])
 
-    def first_text(self, name: str) -> str:
-        """The first value of a column that is not missing."""
-        label = self.columns[name].label
-        return str(self.figures(["first(v0) FILTER (v0 IS NOT NULL)"], [label])[0])
-
     def place_of(self, condition: str) -> str:
         """The first row that meets a condition, as "line 7 of people.csv"; "" if it is unknown."""
-        source = self._source
-        rows = f"SELECT row_number() OVER () AS n, ({condition}) AS met"
-        if self.files:
-            rows += ", filename AS file"
-        try:
-            found = self._rows(
-                f"SELECT {'file' if self.files else 'NULL'}, min(n) FILTER (met) - min(n) + 1 "
-                f"FROM ({rows} FROM {source}) GROUP BY ALL HAVING bool_or(met) "
-                "ORDER BY min(n) LIMIT 1"
-                if self.files
-                else f"SELECT NULL, min(n) FROM ({rows} FROM {source}) WHERE met"
+        file = _FILE if self.files else "NULL"
+        found = self._rows(
+            lambda: (
+                f"SELECT {file}, min({ROW}) FILTER ({condition}) - min({ROW}) + 1 FROM "
+                f"(SELECT row_number() OVER () AS {ROW}, * FROM {self._source}) "
+                f"GROUP BY {file} HAVING bool_or({condition}) ORDER BY min({ROW})"
             )
-        except TableError:
-            return ""
-        if not found or found[0][1] is None:
-            return ""
+        )
         names = {str(file.path): file.name for file in self.files}
-        unit, first = ("line", self._text.header) if self.is_text else ("row", 0)
-        return f"{unit} {found[0][1] + first} of {names.get(found[0][0], self.name)}"
+        unit, first = ("line", self._reading.header) if self.is_text else ("row", 0)
+        for path, row in found:
+            return f"{unit} {row + first} of {names.get(path, self.name)}"
+        return ""
 
-    def settle_memory(self) -> None:
-        """Give wide tables more memory, a vector of values a column; nothing changes after this."""
-        n = max(_MEMORY, 2 * len(self.columns))
-        self._connection.execute(f"SET memory_limit='{n}MB'; SET lock_configuration=true")
+    def odd_value(self, name: str, value: str) -> TableError:
+        """The error for a text among numbers."""
+        value = value.strip()
+        place = self.place_of(f"trim({self.columns[name].raw}) = {quoted(value)}") or self.name
+        fact = f"{place} has {value!r} in column {name!r}, which otherwise holds numbers"
+        advice = (
+            "correct the value (or leave out the line, if it holds names), say that it stands for "
+            f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
+        )
+        if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value):
+            advice += "; if its points separate thousands, pass decimal=','"
+        line = re.match(r"line (\d+) of ", place)
+        facts = {"line": int(line[1]) if line else None, "column": name, "value": value}
+        return TableError("odd_value", fact, advice, **facts)
+
+    def keep_texts(self) -> None:
+        """Read text columns as they are written, also those that say NA."""
+        self._numbers = [(careful, careful) for _, careful in self._numbers]
+        self._from = self._from.replace(_NULLS, "")
 
     def close(self) -> None:
         """Close the connection and remove temporary files."""
         self._connection.close()
         self._cleanup()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Table:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def _source(self) -> str:
+        """SQL: the rows, with columns n0, n1, ... that hold the text columns as numbers."""
+        numbers = [f", {fast} AS n{j}" for j, (fast, _) in enumerate(self._numbers)]
+        return f"(SELECT *{''.join(numbers)} FROM {self._from})" if numbers else self._from
+
+    def _select(self, columns: Sequence[str]) -> str:
+        listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(columns)) or "1 AS v0"
+        return f"SELECT {listed} FROM {self._source}"
 
     def _cursor(self) -> Any:
         cursor = self._connection.cursor()
@@ -347,403 +322,279 @@ class Table:
             cursor.register("arrow_rows", self._arrow())
         return cursor
 
-    def _rows(self, sql: str) -> list[Any]:
-        try:
-            return list(self._cursor().sql(sql).fetchall())
-        except _ERRORS as error:
-            raise self._explained(error) from error
+    def _rows(self, sql: Callable[[], str]) -> list[Any]:
+        """The rows of a query, whose text is asked for again after a number could not be cast."""
+        while True:
+            try:
+                return list(self._cursor().sql(sql()).fetchall())
+            except _ERRORS as error:
+                if not self._can_be_careful(error):
+                    raise self._explained(error) from error
 
-    def _types(self, source: str) -> dict[str, str]:
-        """Names and types of the columns that DuckDB finds."""
-        return {row[0]: row[1] for row in self._rows(f"DESCRIBE SELECT * FROM {source}")}
+    def _can_be_careful(self, error: Exception) -> bool:
+        """Whether a fast cast failed; from now on all numbers are read carefully."""
+        careful = [(careful, careful) for _, careful in self._numbers]
+        if "Conversion Error" not in str(error) or careful == self._numbers:
+            return False
+        self._numbers = careful
+        return True
 
-    def _add_columns(
-        self,
-        types: Mapping[str, str],
-        names: Sequence[str] | None = None,
-        index: Sequence[Any] = (),
-    ) -> None:
-        """Columns of known types; DuckDB takes X and x for one name, so its names may differ."""
-        for name, (raw, kind) in zip(
-            types if names is None else names, types.items(), strict=False
-        ):
-            sql, is_index = _name(raw), name in index or name.startswith("__index_level_")
+    def _define(self, source: str, names: Sequence[str] = (), index: Sequence[Any] = ()) -> None:
+        """Set the source, and columns of known types.
+
+        DuckDB takes X and x for one name, so that it may call columns otherwise than ``names``.
+        """
+        self._from = source
+        described = self._rows(lambda: f"DESCRIBE SELECT * FROM {source}")
+        types = {row[0]: row[1] for row in described}
+        for name, (column, kind) in zip(names or types, types.items(), strict=False):
+            sql = '"' + column.replace('"', '""') + '"'
             keeps = kind == "VARCHAR" or (_kind(kind) == "number" and "DECIMAL" not in kind)
-            label = sql if keeps else f"CAST({sql} AS VARCHAR)"
-            number = self._unless_missing(f"CAST({sql} AS DOUBLE)")
-            self.columns[name] = Column(name, _kind(kind), sql, number, label, not is_index)
+            self.columns[name] = Column(
+                name,
+                _kind(kind),
+                raw=sql,
+                number=self._unless_missing(f"CAST({sql} AS DOUBLE)"),
+                label=sql if keeps else f"CAST({sql} AS VARCHAR)",
+                usual=name not in index and not name.startswith("__index_level_"),
+            )
 
-    def _add_path_columns(self) -> None:
-        """Columns that the folders of the files name; whole numbers if all are written so."""
-        for key in self.files[0].partition:
-            values = {file.partition.get(key) for file in self.files} - {None}
-            whole = all(re.fullmatch(r"0|-?[1-9]\d{0,17}", str(value)) for value in values)
-            sql = f"CAST({_name(key)} AS BIGINT)" if whole else _name(key)
-            kind: Kind = "number" if whole else "text"
-            self.columns[key] = Column(key, kind, sql, f"CAST({sql} AS DOUBLE)", sql, usual=False)
+    def _add_path_column(self, key: str) -> None:
+        """Add a column that the folders of the files name; whole numbers if all are written so."""
+        pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
+        text = f"url_decode(regexp_extract({_FILE}, {quoted(pattern)}, 1))"
+        sql = f"nullif({text}, '__HIVE_DEFAULT_PARTITION__')"  # as Hive and its kin write null
+        values = {file.partition.get(key, "") for file in self.files}
+        values.discard("__HIVE_DEFAULT_PARTITION__")
+        whole = all(re.fullmatch(r"0|-?[1-9]\d{0,17}", value) for value in values)
+        sql = f"CAST({sql} AS BIGINT)" if whole else sql
+        number = f"CAST({sql} AS DOUBLE)"
+        self.columns[key] = Column(key, "number" if whole else "text", sql, number, sql, False)
 
     def _unless_missing(self, number: str) -> str:
         """SQL for a number, null where it equals a value that means a missing one."""
-        values = [value for value in self._text.missing if is_number(value)]
-        return reduce(lambda sql, value: f"nullif({sql}, {float(value)!r})", values, number)
+        for value in filter(is_number, self._reading.missing):
+            number = f"nullif({number}, {float(value)!r})"
+        return number
 
     def _explained(self, error: Exception) -> TableError:
         """What an error of the engine means for the user."""
         said = str(error)
         if isinstance(error, TableError):
             return error
-        names = {str(file.path): file.name for file in self.files}
-        mine = next((name for path, name in names.items() if path in said), self.name)
+        mine = next((file.name for file in self.files if str(file.path) in said), self.name)
         line = re.search(r"CSV Error on Line: (\d+)", said)
         place = f"line {line[1]} of {mine}" if line else mine
-        facts = {"file": mine, "line": int(line[1]) if line else None}
-        if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
-            names_line = "the line of column names has" if self._text.header else "others have"
-            n = f"more than {found[1]}" if int(found[2]) > int(found[1]) else found[2]
-            fact = f"{place} has {n} values where {names_line} {found[1]}"
-            title = "leave out the line above if it is a title, " if found[1] == "1" else ""
-            advice = f"{title}correct that line, or restore the file if it was cut off there"
-            return TableError("ragged", fact, advice, **facts)
-        if "unterminated quote" in said:
-            fact = f"the quotes opened in {place} are never closed"
-            advice = "close them, or restore the file if it was cut off"
-            return TableError("quote", fact, advice, **facts)
-        if "not utf-8 encoded" in said or "Invalid unicode" in said:
-            return undecodable(mine, "utf-8", int(line[1]) if line else 1)
         if found := re.search(rf"{_ODD}\|(\d+)\|(.*?)\|{_ODD}", said, re.DOTALL):
             return self.odd_value([*self.columns][int(found[1])], found[2])
-        if found := re.search(r'failed to cast column "(.*?)" .* convert string \'(.*?)\'', said):
-            return self.odd_value(found[1], found[2], mine)
-        if found := re.search(
-            r'column "(.*?)" was read.*Candidate names: ([^\n]*)', said, re.DOTALL
-        ):
-            mine = next((n for p, n in names.items() if f'read file "{p}"' in said), mine)
-            return unknown_column(found[1], found[2].split(", "), mine)
+        if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
+            where = "the line of column names has" if self._reading.header else "others have"
+            n = f"more than {found[1]}" if int(found[2]) > int(found[1]) else found[2]
+            fact = f"{place} has {n} values where {where} {found[1]}"
+            title = "leave out the line above if it is a title, " if found[1] == "1" else ""
+            advice = f"{title}correct that line, or restore the file if it was cut off there"
+            return TableError("ragged", fact, advice)
+        if "unterminated quote" in said:
+            fact = f"the quotes opened in {place} are never closed"
+            return TableError("quote", fact, "close them, or restore the file if it was cut off")
+        if "not utf-8 encoded" in said or "Invalid unicode" in said:
+            return undecodable(mine, "utf-8", int(line[1]) if line else 1)
         if "requires the extension" in said or "install" in said.lower():
             fact = f"{mine} reads from the network or needs an extension ({said.splitlines()[0]})"
             advice = "fairpca loads no extensions; download the data first"
             return TableError("query", fact, advice)
-        if isinstance(self, _QueryTable):
+        if not self.files:
             return TableError("query", said.strip().rstrip("."), "correct the query")
+        if found := re.search(r"[cC]onvert string '(.*?)'", said):
+            fact = f"{mine} holds {found[1]!r} in a column that otherwise holds numbers"
+            return TableError("odd_value", fact, "correct it, or leave out the column")
         return damaged(mine, said.split("\n")[0])
-
-    def odd_value(self, name: str, value: str, where: str = "") -> TableError:
-        """The error for a text among numbers."""
-        place = where or self.place_of(f"{self.columns[name].raw} = {_quoted(value)}") or self.name
-        fact = f"{place} has {value!r} in column {name!r}, which otherwise holds numbers"
-        line = re.match(r"line (\d+) of ", place)
-        advice = (
-            "correct the value (or leave out the line, if it holds names), say that it stands for "
-            f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
-        )
-        if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value):
-            advice += "; if its points separate thousands, pass decimal=','"
-        facts = {"line": int(line[1]) if line else None, "column": name, "value": value}
-        return TableError("odd_value", fact, advice, file=place.partition(" of ")[2], **facts)
-
-
-class _QueryTable(Table):
-    """The rows that one SELECT statement gives, from a database or from files."""
-
-    def __init__(self, query: str | None, database: TableFile | None, text: _TextOptions) -> None:
-        path = None if database is None else database.path
-        name = "the query" if database is None else database.name
-        super().__init__(name, text, [] if path is None else [path], path)
-        if query is None:
-            known = [row[0] for row in self._rows("SHOW TABLES")]
-            fact = f"{name} is a database with the tables {first_names(known)}"
-            advice = f"pass query='SELECT * FROM {(known or ['people'])[0]}'"
-            raise TableError("query", fact, advice, tables=known)
-        try:
-            statements = self._connection.extract_statements(query)
-        except duckdb.Error as error:
-            raise self._explained(error) from error
-        kinds = [str(statement.type).rpartition(".")[2] for statement in statements]
-        if kinds != ["SELECT"]:
-            fact = f"a table is one SELECT statement, and this is {' and '.join(kinds) or 'none'}"
-            raise TableError("query", fact, "pass one that only reads", statements=kinds)
-        self._source = f"({query.strip().rstrip(';')}\n)"
-        joins = re.search(r"\b(join|group\s+by|distinct|union|intersect|except)\b", query, re.I)
-        self.unordered = bool(joins) and re.search(r"\border\s+by\b", query, re.I) is None
-        self._add_columns(self._types(self._source))
-
-
-class _ArrayTable(Table):
-    """Columns in memory."""
-
-    def __init__(self, columns: Mapping[str, Any], text: _TextOptions) -> None:
-        super().__init__("the data", text, [])
-        rows = pa.table(dict(columns))
-        self._arrow, self._source = rows.to_reader, "arrow_rows"
-        self._add_columns(self._types(self._source), rows.schema.names)
-
-
-class _FileTable(Table):
-    """Files of one format, one after the other."""
-
-    def __init__(
-        self, files: Sequence[TableFile], text: _TextOptions, inputs: Sequence[Any]
-    ) -> None:
-        first, *others = [file.name for file in files]
-        more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
-        super().__init__(first + more, text, inputs)
-        self.files = files
-        self._open()
-
-    def _open(self) -> None:
-        raise NotImplementedError
-
-
-class _ParquetTable(_FileTable):
-    def _open(self) -> None:
-        first = self.files[0]
-        try:
-            schema = pq.read_schema(first.path)
-            index = (schema.pandas_metadata or {}).get("index_columns", ())
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise damaged(first.name, error) from error
-        refuse_twin_names(first.name, schema.names)
-        self._source = self._reading(self.files)
-        types = self._types(self._source)
-        if len(self.files) > 1 and self._differ(schema.names):
-            self._source = self._reading(self.files, union=True)
-        self._add_columns(self._types(self._source), schema.names, index)
-        for name, kind in zip(schema.names, types.values(), strict=False):
-            if _kind(kind) == "number":  # in another file it may be text
-                self.columns[name] = replace(self.columns[name], kind="number")
-        self._add_path_columns()
-
-    def _differ(self, names: Sequence[str]) -> bool:
-        """Whether columns have other types in other files; refuses those that lack or repeat one.
-
-        DuckDB would take the type of the first file for all, and round fractions to whole numbers.
-        """
-        paths = _list_of_texts(str(file.path) for file in self.files)
-        found = self._rows(
-            "SELECT name, count(*), count(DISTINCT (type, coalesce(logical_type, ''))) "
-            f"FROM parquet_schema({paths}) GROUP BY name"
-        )
-        counts = {name: count for name, count, _ in found}
-        if any(counts.get(name, 0) != len(self.files) for name in names):
-            for file in self.files[1:]:
-                known = pq.read_schema(file.path).names
-                refuse_twin_names(file.name, [name for name in known if name in names])
-        return any(kinds > 1 for name, _, kinds in found if name in names)
-
-    def _reading(self, files: Sequence[TableFile], union: bool = False) -> str:
-        keys = ", ".join(f"{_quoted(key)}: VARCHAR" for key in files[0].partition)
-        hive = f"true, hive_types={{{keys}}}" if keys else "false"
-        return (
-            f"read_parquet({_list_of_texts(str(file.path) for file in files)}, "
-            f"union_by_name={str(union).lower()}, hive_partitioning={hive})"
-        )
-
-
-class _ArrowTable(_FileTable):
-    def _open(self) -> None:
-        schemas = [arrow_schema(file) for file in self.files]
-        for file, schema in zip(self.files, schemas, strict=True):
-            for name in schemas[0].names:
-                if name not in schema.names:
-                    raise unknown_column(name, schema.names, file.name)
-            refuse_twin_names(file.name, [n for n in schema.names if n in schemas[0].names])
-        try:
-            wanted = [[f for f in schema if f.name in schemas[0].names] for schema in schemas]
-            plain = [pa.schema([(f.name, _plain_type(f.type)) for f in own]) for own in wanted]
-            fields = [*pa.unify_schemas(plain, promote_options="permissive")]
-        except pa.ArrowException as error:
-            fact = f"the columns of {self.name} have types that do not fit together ({error})"
-            raise TableError("damaged", fact, "write them alike", file=self.name) from error
-        order = {name: i for i, name in enumerate(schemas[0].names)}
-        fields.sort(key=lambda f: order[f.name])
-        extra = [pa.field(name, pa.string()) for name in (*self.files[0].partition, "filename")]
-        whole = pa.schema([*fields, *extra])
-        self._source = "arrow_rows"
-        self._arrow = lambda: pa.RecordBatchReader.from_batches(
-            whole, arrow_batches(self.files, whole)
-        )
-        index = (schemas[0].pandas_metadata or {}).get("index_columns", ())
-        self._add_columns(self._types("arrow_rows"), schemas[0].names, index)
-        self._add_path_columns()
-
-
-class _TextTable(_FileTable):
-    is_text = True
-    _all_seen = False  # whether the first rows, which tell the types, are all
-
-    def _open(self) -> None:
-        text, folder = self._text, self._folder
-        if self.files[0].format == "excel":
-            self.files = [sheet_as_text(file, text.sheet, folder) for file in self.files]
-            text = self._text = replace(text, encoding=None, decimal=".")
-        self.files = [as_utf8(file, text.encoding, folder) for file in self.files]
-        dialects = [dialect_of(file, text.header) for file in self.files]
-        names = dialects[0].names
-        alike = groupby(
-            zip(self.files, dialects, strict=True),
-            key=lambda pair: (pair[1].delimiter, pair[1].names, pair[0].partition),
-        )
-        parts = [self._reading([*pairs], names) for _, pairs in alike]
-        self._source = parts[0] if len(parts) == 1 else f"({' UNION ALL '.join(parts)})"
-        head = self._head(len(names))
-        self.decimal = text.decimal or self._told_decimal(names, head, dialects[0].delimiter)
-        for j, (name, values) in enumerate(zip(names, head, strict=True)):
-            self._add_text_column(name, j, values)
-        self._add_path_columns()
-
-    def _reading(self, pairs: Sequence[Any], names: Sequence[str]) -> str:
-        """SQL that reads text files of one dialect; columns are c0, c1, ... as in ``names``."""
-        (file, dialect), header = pairs[0], str(self._text.header).lower()
-        for name in names:
-            if name not in dialect.names:
-                raise unknown_column(name, dialect.names, file.name)
-        columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(len(dialect.names)))
-        longest = max(_LINE_BYTES, 8 * max(dialect.longest_line for _, dialect in pairs))
-        source = (
-            f"read_csv({_list_of_texts(str(file.path) for file, _ in pairs)}, auto_detect=false, "
-            f"header={header}, delim={_quoted(dialect.delimiter)}, quote='\"', escape='\"', "
-            f"comment='', skip=0, strict_mode=true, max_line_size={longest}, "
-            f"hive_partitioning=false, columns={{{columns}}})"
-        )
-        order = [f"c{dialect.names.index(name)} AS c{j}" for j, name in enumerate(names)]
-        keys = [
-            f"{'NULL' if value is None else _quoted(value)} AS {_name(key)}"
-            for key, value in file.partition.items()
-        ]
-        return f"(SELECT {', '.join([*order, *keys, 'filename'])} FROM {source})"
-
-    def _head(self, n_columns: int) -> list[pa.Array]:
-        """The first rows of each column as text, missing ones null."""
-        rows = min(_HEAD_ROWS, max(1000, _HEAD_ENTRIES // n_columns))
-        batches = list(self.batches([f"c{j}" for j in range(n_columns)], limit=rows))
-        if not batches:
-            return [pa.array([], pa.string())] * n_columns
-        table = pa.Table.from_batches(batches)
-        self._all_seen = table.num_rows < rows
-        missing = pa.array([*_MISSING, *self._text.missing])
-        head = []
-        for column in (column.combine_chunks() for column in table.columns):
-            gone = pc.is_in(pc.utf8_trim_whitespace(column), value_set=missing)
-            head.append(pc.if_else(gone, pa.scalar(None, pa.string()), column))
-        return head
-
-    def _told_decimal(self, names: Sequence[str], head: Sequence[pa.Array], delimiter: str) -> str:
-        """The decimal point, as the first rows tell it; asks where they could mean either."""
-        columns = dict(zip(names, head, strict=True))
-        plain = {name: c for name, c in columns.items() if _match(c, _PLAIN)}
-        marked = {n: c for n, c in columns.items() if n not in plain and _has_comma(c)}
-        commas = [name for name, c in marked.items() if _match(c, _numeral(","), _MOSTLY)]
-        points = [name for name, c in marked.items() if _match(c, _numeral("."), _MOSTLY)]
-        either = [name for name in commas if name in points]
-        if commas and len(points) == len(either):
-            if len(commas) > len(either):
-                return ","
-            raise self._ambiguous(
-                either[0], next(v for v in marked[either[0]].to_pylist() if v and "," in v)
-            )
-        if delimiter != ",":
-            self._refuse_doubtful_points(plain)
-        return "."
-
-    def _refuse_doubtful_points(self, columns: Mapping[str, pa.Array]) -> None:
-        """Ask about 1.243 beside 641, unless another value shows that the point is a decimal."""
-        doubtful: list[tuple[str, str]] = []
-        for name, column in columns.items():
-            known = column.drop_null()
-            has_point = pc.match_substring(known, ".")
-            pointed, others = known.filter(has_point), known.filter(pc.invert(has_point))
-            if len(pointed) and not _match(pointed, _THOUSANDS_BY_POINT):
-                return
-            if len(pointed) and len(others) and _match(others, _BELOW_A_THOUSAND):
-                doubtful.append((name, pointed[0].as_py()))
-        if doubtful:
-            raise self._ambiguous(*doubtful[0])
-
-    def _ambiguous(self, name: str, value: str) -> TableError:
-        where = self.files[0].name
-        fact = f"{value!r} in column {name!r} of {where} may be a fraction or thousands"
-        advice = "say which with decimal=',' or decimal='.'"
-        return TableError("decimal", fact, advice, file=where, column=name, value=value)
-
-    def _add_text_column(self, name: str, j: int, head: pa.Array) -> None:
-        """Tell from the first rows whether a column of text holds numbers."""
-        raw, pattern, odd, certain = f"c{j}", _numeral(self.decimal), None, False
-        kind: Kind = "number"
-        cleaned = f"replace(replace({raw}, '.', ''), ',', '.')"
-        if self.decimal == ".":
-            cleaned = f"replace({raw}, ',', '')"
-        is_numeral = f"regexp_full_match({raw}, {_quoted(_padded(pattern))})"
-        number = f"CASE WHEN {is_numeral} THEN TRY_CAST({cleaned} AS DOUBLE) END"
-        if not len(head.drop_null()):
-            kind = "empty"
-        elif _match(head, _TRUE_OR_FALSE):
-            number = f"CASE lower(trim({raw})) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-        elif self.decimal == "." and _match(head, _PLAIN):
-            # Without trim DuckDB lets the CSV reader cast, which fails where TRY_CAST gives null.
-            number, certain = f"TRY_CAST(trim({raw}) AS DOUBLE)", self._all_seen
-        elif not _match(head, pattern):
-            kind = "text"
-            i = pc.index(pc.match_substring_regex(head, f"^{_padded(pattern)}$"), False).as_py()
-            odd = (i, head[i].as_py()) if _match(head, pattern, _MOSTLY) else None
-        missing = _is_one_of(raw, (*_MISSING, *self._text.missing))
-        refused = f"error({_quoted(f'{_ODD}|{j}|')} || {raw} || {_quoted(f'|{_ODD}')})"
-        if not certain:
-            missing = f"{raw} IS NULL OR {missing}"
-            number = f"coalesce({number}, CASE WHEN {missing} THEN NULL ELSE {refused} END)"
-        number = self._unless_missing(number)
-        self.columns[name] = Column(name, kind, raw, number, _known(raw), bool(name), odd)
 
 
 def _connect(database: Path | None, folder: str) -> Any:
     """A connection that neither writes files nor loads extensions."""
     config: dict[str, Any] = {
-        "memory_limit": f"{_MEMORY}MB",
+        "memory_limit": "300MB",
         "threads": blas_threads(),
         "temp_directory": folder,
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
+    path = ":memory:" if database is None else str(database)
     try:
-        path, read_only = (":memory:", False) if database is None else (str(database), True)
-        connection = duckdb.connect(path, read_only=read_only, config=config)
+        connection = duckdb.connect(path, read_only=database is not None, config=config)
     except duckdb.Error as error:
-        raise damaged(str(database), str(error).split("\n")[0]) from error
-    # Names in a query are never Python variables, and a query cannot change these settings.
-    for setting in ("python_enable_replacements=false", "enable_progress_bar=true",
-                    "enable_progress_bar_print=false",
-                    # The statistics of Parquet files leave NaN out, so DuckDB may not see it.
-                    "disabled_optimizers='statistics_propagation'",):  # fmt: skip
-        connection.execute(f"SET {setting}")
+        raise damaged(path, str(error).split("\n")[0]) from error
+    # Names in a query are never Python variables. The statistics of Parquet files leave NaN out,
+    # so that DuckDB may not see it if it uses them.
+    connection.execute(
+        "SET python_enable_replacements=false; SET disabled_optimizers='statistics_propagation'; "
+        "SET enable_progress_bar=true; SET enable_progress_bar_print=false"
+    )
     return connection
 
 
-def _kind(kind: str) -> Kind:
-    """What a column of a DuckDB type holds."""
-    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB", "BIT")):
-        return "other"
-    if kind == '"NULL"':
-        return "empty"
-    if ("INT" in kind and kind != "INTERVAL") or kind.startswith(
-        ("DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN")
-    ):
-        return "number"
-    return "date" if kind.startswith(("DATE", "TIME", "INTERVAL")) else "text"
+def _define_query(table: Table, query: str | None) -> None:
+    """The rows that one SELECT statement gives, from a database or from files."""
+    if query is None:
+        known = [row[0] for row in table._rows(lambda: "SHOW TABLES")]
+        fact = f"{table.name} is a database with the tables {first_names(known)}"
+        advice = f"pass query='SELECT * FROM {(known or ['people'])[0]}'"
+        raise TableError("query", fact, advice)
+    try:
+        statements = table._connection.extract_statements(query)
+    except duckdb.Error as error:
+        raise table._explained(error) from error
+    kinds = [str(statement.type).rpartition(".")[2] for statement in statements]
+    if kinds != ["SELECT"]:
+        fact = f"a table is one SELECT statement, and this is {' and '.join(kinds) or 'none'}"
+        raise TableError("query", fact, "pass one that only reads")
+    joins = re.search(r"\b(join|group\s+by|distinct|union|intersect|except)\b", query, re.I)
+    table.unordered = bool(joins) and re.search(r"\border\s+by\b", query, re.I) is None
+    table._define(f"({query.strip().rstrip(';')}\n)")
 
 
-def _plain_type(kind: Any) -> Any:
-    """The type of the values of a dictionary, which DuckDB and other files can use."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+def _define_parquet(table: Table) -> None:
+    schemas = schemas_of(table.files)
+    first = schemas[0]
+    # DuckDB would take the types of the first file for all, and round fractions to whole numbers.
+    others = [schema for schema in schemas if schema is not first]
+    differ = any(schema.field(f.name).type != f.type for schema in others for f in first)
+    source = (
+        f"read_parquet({_texts(str(file.path) for file in table.files)}, "
+        f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
+    )
+    table._define(source, first.names, (first.pandas_metadata or {}).get("index_columns", ()))
+    for f in first:  # a column of numbers may be text in another file
+        if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
+            table.columns[f.name] = replace(table.columns[f.name], kind="number")
 
 
-def _known(raw: str) -> str:
-    """SQL for a text, null where it stands for a missing value."""
-    return f"CASE WHEN {_is_one_of(raw, _MISSING)} THEN NULL ELSE {raw} END"
+def _define_arrow(table: Table) -> None:
+    schemas = schemas_of(table.files)
+    names = schemas[0].names
+    try:
+        wanted = [pa.schema([schema.field(name) for name in names]) for schema in schemas]
+        whole = pa.unify_schemas(wanted, promote_options="permissive")
+    except pa.ArrowException as error:
+        fact = f"the columns of {table.name} have types that do not fit together ({error})"
+        raise TableError("damaged", fact, "write them alike") from error
+    whole = whole.append(pa.field(_FILE, pa.string()))
+    table._arrow = lambda: pa.RecordBatchReader.from_batches(
+        whole, arrow_batches(table.files, whole)
+    )
+    index = (schemas[0].pandas_metadata or {}).get("index_columns", ())
+    table._define("arrow_rows", names, index)
 
 
-def _is_one_of(raw: str, texts: Iterable[str]) -> str:
-    """SQL: a pattern, because DuckDB makes a join of a list, with megabytes for every column."""
-    pattern = _padded("|".join(map(re.escape, texts)))
-    return f"regexp_full_match({raw}, {_quoted(pattern)})"
+def _define_text(table: Table) -> None:
+    reading, folder = table._reading, table._folder
+    if table.files[0].format == "excel":
+        table.files = [sheet_as_text(file, reading.sheet, folder) for file in table.files]
+        reading = table._reading = replace(reading, encoding=None, decimal=".")
+    table.is_text = True
+    table.files = [as_utf8(file, reading.encoding, folder) for file in table.files]
+    dialects = [dialect_of(file, reading.header) for file in table.files]
+    names = dialects[0][1]
+    alike = groupby(zip(table.files, dialects, strict=True), key=lambda pair: pair[1][:2])
+    parts = [_read_csv([*pairs], names, reading.header) for _, pairs in alike]
+    table._from = parts[0] if len(parts) == 1 else f"({' UNION ALL '.join(parts)})"
+    head = _head_of(table, len(names))
+    decimal = reading.decimal or _told_decimal(table.name, dict(zip(names, head, strict=True)))
+    for j, (name, values) in enumerate(zip(names, head, strict=True)):
+        _define_text_column(table, name, j, values, decimal)
+
+
+def _read_csv(pairs: Sequence[Any], names: Sequence[str], header: bool) -> str:
+    """SQL that reads text files of one dialect; columns are c0, c1, ... as in ``names``."""
+    file, (delimiter, own_names, _) = pairs[0]
+    for name in names:
+        if name not in own_names:
+            raise unknown_column(name, own_names, file.name)
+    columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(len(own_names)))
+    longest = max(_LINE_BYTES, 8 * max(dialect[2] for _, dialect in pairs))
+    order = ", ".join(f"c{own_names.index(name)} AS c{j}" for j, name in enumerate(names))
+    return (
+        f"(SELECT {order}, {_FILE} FROM read_csv({_texts(str(f.path) for f, _ in pairs)}, "
+        f"auto_detect=false, header={str(header).lower()}, delim={quoted(delimiter)}, "
+        f"quote='\"', escape='\"', comment='', skip=0, strict_mode=true{_NULLS}, "
+        f"max_line_size={longest}, hive_partitioning=false, filename='{_FILE}', "
+        f"columns={{{columns}}}))"
+    )
+
+
+def _head_of(table: Table, n_columns: int) -> list[Any]:
+    """The first rows of each column as text, missing ones null."""
+    rows = min(_HEAD_ROWS, max(1000, _HEAD_ENTRIES // n_columns))
+    batches = list(table.batches([f"c{j}" for j in range(n_columns)], limit=rows))
+    if not batches:
+        return [pa.array([], pa.string())] * n_columns
+    missing, none = pa.array([*_MISSING, *table._reading.missing]), pa.scalar(None, pa.string())
+    trimmed = [pc.utf8_trim_whitespace(c) for c in pa.Table.from_batches(batches).columns]
+    return [pc.if_else(pc.is_in(c, value_set=missing), none, c) for c in trimmed]
+
+
+def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
+    """A comma if all texts of a column are numbers with one; asks where it may mean either."""
+    marked = {n: c for n, c in head.items() if pc.any(pc.match_substring(c, ",")).as_py()}
+    commas, points = (
+        {name for name, column in marked.items() if _share(column, _numeral(decimal)) == 1}
+        for decimal in (",", ".")
+    )
+    if not commas or points - commas:
+        return "."
+    if commas - points:
+        return ","
+    asked = min(commas)
+    value = next(text for text in head[asked].to_pylist() if text and "," in text)
+    fact = f"{value!r} in column {asked!r} of {where} may be a fraction or thousands"
+    advice = "say which with decimal=',' or decimal='.'"
+    raise TableError("decimal", fact, advice, column=asked, value=value)
+
+
+def _define_text_column(table: Table, name: str, j: int, head: Any, decimal: str) -> None:
+    """Tell from the first rows whether a column of text holds numbers."""
+    raw, pattern, odd, mixed = f"c{j}", _numeral(decimal), "", False
+    kind: Kind = "number"
+    cleaned = f"replace({raw}, ',', '')"
+    if decimal == ",":
+        cleaned = f"replace(replace({raw}, '.', ''), ',', '.')"
+    number = f"WHEN {_matches(raw, pattern)} THEN TRY_CAST({cleaned} AS DOUBLE)"
+    is_plain = decimal == "." and _is_plain(head)
+    if head.null_count == len(head):
+        kind = "empty"
+    elif not is_plain and _share(head, "(?i)true|false") == 1:
+        flags = (("(?i)true", 1.0), ("(?i)false", 0.0))
+        number = " ".join(f"WHEN {_matches(raw, text)} THEN {flag}" for text, flag in flags)
+    elif not is_plain and (share := _share(head, pattern)) < 1:
+        numeral = pc.match_substring_regex(head, f"^({pattern})$")
+        kind, odd, mixed = "text", head[pc.index(numeral, False).as_py()].as_py(), share >= _MOSTLY
+    usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._reading.missing))
+    missing = f"{raw} IS NULL OR {_matches(raw, f'{usual}|{own}')}"
+    refused = f"error('{_ODD}|{j}|' || {raw} || '|{_ODD}')"
+    careful = f"coalesce(CASE {number} END, CASE WHEN {missing} THEN NULL ELSE {refused} END)"
+    fast = f"CAST({raw} AS DOUBLE)" if is_plain else careful
+    table._numbers.append((table._unless_missing(fast), table._unless_missing(careful)))
+    label = f"CASE WHEN {_matches(raw, usual)} THEN NULL ELSE {raw} END"
+    table.columns[name] = Column(name, kind, raw, f"n{j}", label, bool(name), odd, mixed)
+
+
+def _matches(raw: str, pattern: str) -> str:
+    """SQL: whether a text, without blanks around it, matches a pattern.
+
+    A list in place of a pattern would become a join, with megabytes for every column.
+    """
+    padded = rf"\s*({pattern})\s*"
+    return f"regexp_full_match({raw}, {quoted(padded)})"
+
+
+def _is_plain(column: Any) -> bool:
+    """Whether all texts are numbers as programs write them; true if there are none."""
+    try:
+        column.cast("float64")
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _numeral(decimal: str) -> str:
@@ -753,30 +604,33 @@ def _numeral(decimal: str) -> str:
     return rf"[-+]?({whole}({point}\d*)?|{point}\d+)([eE][-+]?\d+)?|[-+]?([iI]nf(inity)?|INF)"
 
 
-def _padded(pattern: str) -> str:
-    return rf"\s*({pattern})\s*"
+def _share(column: Any, pattern: str) -> float:
+    """Which share of the known texts matches a pattern."""
+    return float(pc.mean(pc.match_substring_regex(column, f"^({pattern})$")).as_py() or 0.0)
 
 
-def _match(column: pa.Array, pattern: str, share: float = 1.0) -> bool:
-    """Whether so many of the known texts, of which there is one at least, match a pattern."""
-    matches = pc.match_substring_regex(column, f"^{_padded(pattern)}$")
-    return (pc.mean(matches).as_py() or 0.0) >= share
-
-
-def _has_comma(column: pa.Array) -> bool:
-    return bool(pc.any(pc.match_substring(column, ",")).as_py())
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def _list_of_texts(texts: Iterable[str]) -> str:
-    return f"[{', '.join(map(_quoted, texts))}]"
+def _texts(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(quoted, texts))}]"
+
+
+_NULLS = f", nullstr={_texts(_MISSING)}"
+
+
+def _kind(kind: str) -> Kind:
+    """What a column of a DuckDB type holds."""
+    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB", "BIT")):
+        return "other"
+    if kind == '"NULL"':
+        return "empty"
+    if kind.startswith(("DATE", "TIME", "INTERVAL")):
+        return "date"
+    number = "INT" in kind or kind.startswith(("DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN"))
+    return "number" if number else "text"
 
 
 def _identity(path: Path) -> tuple[int, int, int]:

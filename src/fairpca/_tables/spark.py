@@ -27,12 +27,11 @@ from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.sums import Sums
 from fairpca._tables import merge_fan_in
-from fairpca._tables.arrow import pa
 from fairpca._tables.column_roles import Names, Roles, choose_roles, list_names
-from fairpca._tables.files import TableError
-from fairpca._tables.prepare import Block, Summing, decode
+from fairpca._tables.files import TableError, pa, refuse_twin_names
+from fairpca._tables.prepare import Block, Summing, decode, not_empty
 from fairpca._tables.read import Column, Table
-from fairpca._tables.write import block_scores
+from fairpca._tables.write import block_scores, refuse_twin_scores
 from fairpca._typing import Array
 
 try:
@@ -50,45 +49,24 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean"
 
 
 def moments_of_spark(
-    frame: Any,
-    *,
-    sensitive_features: Names,
-    features: Names,
-    sample_weight: str | None,
-    target: str | None,
-    drop_missing: bool,
-    folds: FoldRule | None,
+    frame: Any, *, drop_missing: bool, folds: FoldRule | None, **columns: Any
 ) -> GroupMoments:
-    """What :meth:`GroupMoments.from_spark` returns."""
-    if not list_names(sensitive_features):
-        fact = "no column of the Spark frame is named as the one that holds the groups"
+    """What :meth:`GroupMoments.from_spark` returns; ``columns`` are those of choose_roles."""
+    if not list_names(columns["sensitive_features"]):
+        fact = f"no column of {_SOURCE} is named as the one that holds the groups"
         raise TableError("no_group", fact, "pass its name as sensitive_features")
-    roles = _frame_roles(
-        frame,
-        sensitive_features=sensitive_features,
-        features=features,
-        sample_weight=sample_weight,
-        target=target,
-    )
+    roles = replace(_frame_roles(frame, **columns), drop_missing=drop_missing)
     n_slots = _task_slots(frame)
     chosen = _select(frame, roles).withColumn("partition", F.spark_partition_id())
-    work = partial(_sum_up, replace(roles, drop_missing=drop_missing), folds)
-    parts = chosen.coalesce(n_slots).mapInArrow(work, _PART)
+    parts = chosen.coalesce(n_slots).mapInArrow(partial(_sum_up, roles, folds), _PART)
     fan_in = merge_fan_in(len(roles.feature_names), folds)
     while n_slots > 1:
         n_slots = -(-n_slots // fan_in)
         chunk = F.floor(F.col("slot") / fan_in).cast("bigint").alias("chunk")
         parts = parts.groupBy("key", chunk).applyInArrow(_merger(fan_in), _PART)
-    moments = reduce(
-        GroupMoments.merge,
-        (_unpacked(row["part"]) for row in sorted(_collect(parts), key=lambda row: row["key"])),
-        GroupMoments(),
-    )
-    if not moments.n_features:
-        fact = f"there are no rows of positive weight to learn from in {_SOURCE}"
-        advice = f"pass complete rows ({moments.n_dropped} were dropped because of missing values)"
-        raise TableError("no_rows", fact, advice)
-    return moments
+    rows = sorted(_collect(parts), key=lambda row: row["key"])
+    moments = reduce(GroupMoments.merge, (_unpacked(r["part"]) for r in rows), GroupMoments())
+    return not_empty(moments, _SOURCE)
 
 
 def map_scores(
@@ -105,15 +83,13 @@ def map_scores(
     if len(roles.features) != len(mean):
         fact = f"the Spark frame gives {len(roles.features)} features, but {len(mean)} were fitted"
         raise TableError("no_features", fact, "pass their names as features")
-    scored = [*roles.keep, *names]
-    if len(set(scored)) < len(scored):
-        fact = f"two columns of the scores would have the same name ({scored})"
-        raise TableError("output", fact, "leave the clashing one out of keep")
+    refuse_twin_scores("the scores", [*roles.keep, *names])
     schema = StructType([frame.schema[name] for name in roles.keep])
     for name in names:
         schema = schema.add(name, "double")
-    roles = replace(roles, drop_missing=drop_missing)
-    work = partial(_score_batches, roles, [*names], encoder, mean)
+    work = partial(
+        _score_batches, replace(roles, drop_missing=drop_missing), [*names], encoder, mean
+    )
     return _select(frame, roles).mapInArrow(work, schema)
 
 
@@ -123,20 +99,13 @@ def _frame_roles(frame: Any, **names: Any) -> Roles:
             f"expected a Spark data frame, got {type(frame).__name__}; pass rows in memory to fit "
             "and transform, or make a frame with spark.createDataFrame(table)."
         )
-    for name in frame.columns:
-        if frame.columns.count(name) > 1:
-            fact = f"the Spark frame has two columns named {name!r}"
-            advice = "rename one, for example with frame.toDF(*names)"
-            raise TableError("twin_columns", fact, advice, column=name)
+    refuse_twin_names(_SOURCE, frame.columns)
     columns = {}
     for name, kind in frame.dtypes:
         number = kind in _NUMBERS or kind.startswith("decimal")
         columns[name] = Column(name, "number" if number else "text", name, name, name)
-    like_a_table = SimpleNamespace(
-        columns=columns, name=_SOURCE, is_text=False, figures=lambda *_: [1]
-    )
-    roles, _ = choose_roles(cast(Table, like_a_table), **names)
-    return roles
+    like_a_table = SimpleNamespace(columns=columns, name=_SOURCE, figures=lambda *_: [1])
+    return choose_roles(cast(Table, like_a_table), **names)[0]
 
 
 def _select(frame: Any, roles: Roles) -> Any:
@@ -159,16 +128,12 @@ def _task_slots(frame: Any) -> int:
 def _collect(frame: Any) -> list[Any]:
     """The rows of the frame; our own errors on a worker are raised here without its traceback."""
     try:
-        rows: list[Any] = frame.collect()
+        return list(frame.collect())
     except PythonException as error:
         messages = re.findall(r"^[\w.]*(?:Value|Type|Table)Error: (.*)$", str(error), re.MULTILINE)
         if not messages:
             raise
         raise ValueError(messages[-1]) from error
-    return rows
-
-
-# -- what runs on the workers ----------------------------------------------------------------------
 
 
 def _sum_up(roles: Roles, folds: FoldRule | None, batches: Iterable[Any]) -> Iterator[Any]:
@@ -204,7 +169,7 @@ def _task_index() -> int:
 def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
     where = f"partition {partition} of {_SOURCE}"
     try:
-        block = decode(batch, roles, first_row)
+        block = decode(batch, roles)
     except TableError as error:
         raise TableError(error.problem, f"{where}: {error.fact}", error.advice) from error
     if block.missing and not roles.drop_missing:
@@ -215,20 +180,20 @@ def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
 
 
 def _merger(fan_in: int) -> Any:
-    """A function of one argument, as Spark wants it."""
-    return lambda table: _merge_rows(fan_in, table)
+    """A function of one argument, as Spark wants it: one row for some rows of the same group."""
+
+    def merge(table: Any) -> Any:
+        rows = sorted(table.to_pylist(), key=lambda row: row["slot"])
+        merged = reduce(GroupMoments.merge, (_unpacked(row["part"]) for row in rows))
+        return pa.Table.from_batches([_row(rows[0]["key"], rows[0]["slot"] // fan_in, merged)])
+
+    return merge
 
 
-def _merge_rows(fan_in: int, table: Any) -> Any:
-    """One row for some rows of the same group."""
-    rows = sorted(table.to_pylist(), key=lambda row: row["slot"])
-    merged = reduce(GroupMoments.merge, (_unpacked(row["part"]) for row in rows))
-    return pa.table(
-        {
-            "key": [rows[0]["key"]],
-            "slot": pa.array([rows[0]["slot"] // fan_in], pa.int64()),
-            "part": pa.array([_pack(merged)], pa.binary()),
-        }
+def _row(key: str, slot: int, moments: GroupMoments) -> Any:
+    part = pa.array([_pack(moments)], pa.binary())
+    return pa.RecordBatch.from_pydict(
+        {"key": [key], "slot": pa.array([slot], pa.int64()), "part": part}
     )
 
 
@@ -242,10 +207,7 @@ def _packed(moments: GroupMoments, slot: int) -> Iterator[Any]:
             part._cells[-1], part._sums = 0, moments._sums.take(at.tolist())
             part._seen = {k: n for k, n in moments._seen.items() if k == label}
         part.n_dropped = 0 if g else moments.n_dropped
-        key = f"{type(label).__name__} {label}"
-        columns = {"key": [key], "slot": pa.array([slot], pa.int64())}
-        columns["part"] = pa.array([_pack(part)], pa.binary())
-        yield pa.RecordBatch.from_pydict(columns)
+        yield _row(f"{type(label).__name__} {label}", slot, part)
 
 
 def _pack(moments: GroupMoments) -> bytes:

@@ -10,19 +10,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from fairpca.cli.audit import audit_command
-from fairpca.cli.fit import fit_command
-from fairpca.cli.hints import in_words_of_the_shell
-from fairpca.cli.inspect import inspect_command
-from fairpca.cli.options import CHOICE, COLUMNS, OUTPUT, START, command
-from fairpca.cli.report import report_command
-from fairpca.cli.streams import discard_output, print_line, put, with_streams
-from fairpca.cli.transform import transform_command
+from fairpca.cli.commands import (
+    audit_command,
+    fit_command,
+    inspect_command,
+    report_command,
+    transform_command,
+)
+from fairpca.cli.options import CHOICE, COLUMNS, OUTPUT, START, Choice, command
+from fairpca.cli.terminal import discard_output, print_line, put, with_streams
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -64,30 +66,21 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
 class _Command(TyperCommand):
     """A command whose help has its options in groups, and arguments without Python types."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        for parameter in self.params:
-            if parameter.param_type_name == "argument":
-                vars(parameter)["display_type_rich"] = lambda ctx: None
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then the options by their headings."""
+        records: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record and parameter.param_type_name == "argument":
+                name, _, _ = record[0].partition(" <")
+                records.setdefault("Arguments", []).append((name, record[1]))
+            elif record:
+                heading = getattr(parameter, "rich_help_panel", None) or OUTPUT
+                records.setdefault(heading, []).append(record)
         for heading in ("Arguments", START, COLUMNS, CHOICE, OUTPUT):
-            records = [
-                record
-                for parameter in self.get_params(ctx)
-                if _heading(parameter) == heading
-                and (record := parameter.get_help_record(ctx)) is not None
-            ]
-            if records:
+            if heading in records:
                 with formatter.section(heading):
-                    formatter.write_dl(records)
-
-
-def _heading(parameter: Any) -> str:
-    if parameter.param_type_name == "argument":
-        return "Arguments"
-    return getattr(parameter, "rich_help_panel", None) or OUTPUT
+                    formatter.write_dl(records[heading])
 
 
 for _function, _examples in EXAMPLES.items():
@@ -129,7 +122,7 @@ def run_command(argv: Sequence[str]) -> int:
         print_line(_misuse(error))
         return 2
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
-        print_line(in_words_of_the_shell(error))
+        print_line(_in_words_of_the_shell(error))
         return 2
     return 0
 
@@ -160,3 +153,39 @@ def _misuse(error: typer.TyperException) -> str:
     for theirs, ours in _IN_OTHER_WORDS.items():
         said = said.replace(theirs, ours)
     return f"{said.rstrip('.')}. See {path} --help."
+
+
+#: What to type, by the problem that the reader of tables found; filled in with its facts.
+_HINTS = {
+    "encoding": "pass its encoding, for example --encoding latin-1",
+    "odd_value": "correct it, pass --missing-value '{value}', or --drop '{column}'",
+    "decimal": "pass --decimal . or --decimal ,",
+    "no_names": "pass --no-header if the first line holds values",
+    "sheet": "name it with --sheet",
+    "no_group": "name the column of the groups with --group",
+    "many_groups": "make bands or fewer groups with a query, or name another column with --group",
+    "no_features": "pass --encode to use text columns, or other --features",
+    "missing": "pass --drop-missing, --impute median, or --drop for the emptiest columns",
+    "categories": "leave it out with --drop '{column}'",
+    "too_large": "take a sample of the rows with a query",
+    "target": "name another column with --target, or the value that counts with --target-positive",
+    "weight": "name another column with --weight",
+    "query": "check the query",
+}
+
+
+def _in_words_of_the_shell(error: Exception) -> str:
+    """What the line on standard error says."""
+    if isinstance(error, OSError):
+        text = error.strerror or str(error)
+        return f"{error.filename}: {text}" if error.filename else text
+    if isinstance(error, UnicodeEncodeError):  # of bytes in a name that Python could not decode
+        return f"the name {error.object[:80]!a} is not UTF-8 text; rename the file or column."
+    hint = _HINTS.get(getattr(error, "problem", ""))
+    if hint is None:
+        text = str(error) or type(error).__name__
+        named = [own.name.replace("_", "-") for own in fields(Choice) if f"{own.name}=" in text]
+        return f"{text} (here: --{', --'.join(named)})" if named else text
+    for name, value in getattr(error, "facts", {}).items():
+        hint = hint.replace(f"{{{name}}}", str(value))
+    return f"{getattr(error, 'fact', error)}; {hint}."

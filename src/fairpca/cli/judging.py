@@ -3,59 +3,37 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import hashlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from os.path import basename
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairpca.cli.options import Choice, Columns, Files, Judging, words
+from fairpca.cli.options import Choice, Judging, Request, words
+from fairpca.cli.tables import left_out, load, notes_on, prepared_table, split_names
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
     from fairpca._estimators.base import FairProjection
     from fairpca._progress import Progress
     from fairpca._tables.prepare import Prepared
-    from fairpca._tables.read import Table
     from fairpca.report import Origin
 
 #: Options of which one at most can be given: each says how far to go.
-ENDS = ("alpha", "max_disparity", "max_error_increase")
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the user asked for: files, columns, projection, and how to judge it."""
-
-    data: Sequence[str] | None
-    files: Files
-    columns: Columns
-    choice: Choice
-    judging: Judging
-
-    @property
-    def model_file(self) -> str | None:
-        """The file of the model to be judged, of either kind."""
-        return self.judging.model or self.judging.loadings
-
-    @property
-    def reads(self) -> list[str]:
-        """Files that must not be written to."""
-        return [*(self.data or ()), *([self.model_file] if self.model_file else ())]
+_ENDS = ("alpha", "max_disparity", "max_error_increase")
 
 
 def estimator_of(choice: Choice) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, by the same options."""
     from fairpca import FairPCA, FairPCACV, MinMaxPCA
 
-    shared: dict[str, Any] = {
-        "standardize": choice.standardize,
-        "normalize": choice.normalize,
-        "min_group_size": choice.min_group_size,
-        "small_groups": choice.small_groups,
-    }
-    own = ("constraint", *ENDS)
+    names = ("standardize", "normalize", "min_group_size", "small_groups")
+    shared: dict[str, Any] = {name: getattr(choice, name) for name in names}
+    own = ("constraint", *_ENDS)
     given: dict[str, Any] = {name: v for name in own if (v := getattr(choice, name)) is not None}
-    ends = [f"--{name.replace('_', '-')} {given[name]:g}" for name in ENDS if name in given]
+    ends = [f"--{name.replace('_', '-')} {given[name]:g}" for name in _ENDS if name in given]
     if len(ends) > 1:
         raise ValueError(
             f"{' and '.join(ends)} contradict each other: each says how far to go from PCA towards "
@@ -77,81 +55,6 @@ def estimator_of(choice: Choice) -> FairProjection:
     return FairPCACV(choice.components, cv=choice.cv, random_state=salt, **given, **shared)
 
 
-def opened(request: Request) -> tuple[Table, Columns]:
-    """The table, and the columns asked for by name; without a file, the demonstration data."""
-    from fairpca._tables.read import open_table
-
-    columns, files = request.columns, request.files
-    if not request.data:
-        if files != Files():
-            raise ValueError(f"{words(files)[0]} says how to read a file; name the file too.")
-        data, own = demonstration()
-        group = columns.group or ["age_group"]
-        unused = [name for name in own if name not in group]
-        columns = replace(columns, group=group, drop=[*(columns.drop or ()), *unused])
-        return open_table(data), columns
-    table = open_table(
-        request.data[0] if len(request.data) == 1 else list(request.data),
-        query=files.query,
-        encoding=files.encoding,
-        decimal=files.decimal,
-        header=not files.no_header,
-        sheet=files.sheet,
-        missing_values=tuple(files.missing_value or ()),
-    )
-    return table, replace(
-        columns,
-        group=split_names(columns.group, table.columns),
-        features=split_names(columns.features, table.columns),
-        drop=split_names(columns.drop, table.columns),
-    )
-
-
-def demonstration() -> tuple[dict[str, Any], list[str]]:
-    """The columns of the demonstration data, and the names of those that can be groups."""
-    from fairpca.datasets import load_checkup
-
-    people = load_checkup()
-    groups = {"age_group": people.sensitive_features, "sex": people.sex}
-    groups["ethnicity"] = people.ethnicity
-    return dict(zip(people.feature_names, people.data.T, strict=True)) | groups, [*groups]
-
-
-def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> list[str]:
-    """Split names at their commas, unless the whole is the name of a column.
-
-    Examples
-    --------
-    >>> split_names(["age, bmi", "income, yearly"], dict.fromkeys(["bmi", "income, yearly"]))
-    ['age', 'bmi', 'income, yearly']
-    """
-    parts = [part for v in values or () for part in ([v] if v in known else v.split(","))]
-    names = [part if part in known else part.strip() for part in parts]
-    return [name for name in names if name]
-
-
-@contextmanager
-def prepared_table(request: Request, show: Progress, **how: Any) -> Iterator[Prepared]:
-    """The rows and moments of a table, which is closed in the end."""
-    from fairpca._tables.prepare import prepare
-
-    table, columns = opened(request)
-    with table:
-        yield prepare(
-            table,
-            sensitive_features=columns.group or (),
-            features=columns.features or None,
-            drop=columns.drop or (),
-            target=columns.target,
-            sample_weight=columns.weight,
-            encode=columns.encode,
-            drop_missing=columns.drop_missing,
-            impute=columns.impute,
-            progress=show,
-            **how,
-        )
-
-
 def judge(
     request: Request, argv: Sequence[str], show: Progress
 ) -> tuple[Audit | ModelAudit, Origin]:
@@ -159,17 +62,16 @@ def judge(
     from fairpca import audit, audit_model
     from fairpca._audit.record import with_group_columns
     from fairpca._input.folds import FoldRule
-    from fairpca.cli.origin import left_out, origin_of
 
     choice, judging = request.choice, request.judging
-    estimator, model, how = None, None, {}
+    model: Any
     if request.model_file is None:
-        estimator = estimator_of(choice)
-        how = {"folds": FoldRule(choice.cv or 10, choice.seed)}
+        model = estimator_of(choice)
+        how: dict[str, Any] = {"folds": FoldRule(choice.cv or 10, choice.seed)}
     else:
         model, how, request = _model_of(request)
     with prepared_table(request, show, **how) as prepared:
-        X, groups = prepared.data, prepared.sensitive_features
+        groups, names = prepared.sensitive_features, list(prepared.roles.groups)
         options: dict[str, Any] = {
             "sample_weight": prepared.sample_weight,
             "y": prepared.target,
@@ -181,19 +83,19 @@ def judge(
             "random_state": choice.seed,
         }
         found: Audit | ModelAudit
-        names = list(prepared.roles.groups)
-        if estimator is not None:
-            X = prepared.moments if prepared.streamed else X
-            found = with_group_columns(audit(X, groups, estimator, **options, progress=show), names)
+        if request.model_file is None:
+            X = prepared.moments if prepared.streamed else prepared.data
+            found = with_group_columns(audit(X, groups, model, **options, progress=show), names)
         elif prepared.streamed:
             raise ValueError(
-                f"{prepared.source} is too large to keep in memory, which the audit of a model "
+                f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
                 "needs; take a sample of the rows with a query."
             )
         else:
-            found = with_group_columns(audit_model(model, X, groups, **options), names)
+            found = audit_model(model, prepared.data, groups, **options)
+            found = with_group_columns(found, names)
         found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
-        return found, origin_of(request, prepared, found, argv)
+        return found, _origin(request, prepared, found, argv)
 
 
 def _model_of(request: Request) -> tuple[Any, dict[str, Any], Request]:
@@ -201,7 +103,7 @@ def _model_of(request: Request) -> tuple[Any, dict[str, Any], Request]:
     own, judging = "--model" if request.judging.model else "--loadings", request.judging
     if judging.model is not None and judging.loadings is not None:
         raise ValueError("--model and --loadings both name what is judged; pass one of them.")
-    rest = replace(request.columns, group=None, target=None, weight=None, drop_missing=False)
+    rest = replace(request.columns, group=None, target=None, weight=None)
     if given := words(rest, replace(request.choice, seed=0)):
         raise ValueError(
             f"{own} is judged as it is, with its own columns and components; leave out {given[0]}."
@@ -209,17 +111,15 @@ def _model_of(request: Request) -> tuple[Any, dict[str, Any], Request]:
     if not request.data:
         raise ValueError(f"{own} needs rows to be judged by: name a file too.")
     if judging.loadings is not None:
-        model, names = read_loadings(judging.loadings)
+        model, names = _read_loadings(judging.loadings)
         return model, {}, replace(request, columns=replace(request.columns, features=names))
-    from fairpca.cli.models import loaded
-
-    model, fitted = loaded(str(judging.model))
+    model, fitted = load(str(judging.model))
     group = request.columns.group or list(fitted.groups)
     request = replace(request, columns=replace(request.columns, group=group))
     return model, {"fitted": fitted}, request
 
 
-def read_loadings(path: str) -> tuple[Any, list[str]]:
+def _read_loadings(path: str) -> tuple[Any, list[str]]:
     """The PCA that a table of weights describes, and the names of its columns.
 
     A row for each column of the data: ``name``, ``mean`` and ``scale`` (0 and 1 if they are left
@@ -244,3 +144,78 @@ def read_loadings(path: str) -> tuple[Any, list[str]]:
         raise ValueError(f"{path}: a mean, scale or weight is no number ({error}).") from None
     names = [row["name"] for row in rows]
     return model_from_loadings(names, mean, scale, weights), names
+
+
+def _origin(
+    request: Request, prepared: Prepared, found: Audit | ModelAudit, argv: Sequence[str]
+) -> Origin:
+    """Where an audit comes from, and how to repeat it."""
+    from fairpca._tables.read import is_query
+    from fairpca.report import Origin
+
+    fit = step = ""
+    if request.model_file is None:
+        start = ["fairpca", "fit", *(request.data or ()), *words(request.columns, request.files)]
+        end = "--out model.safetensors"
+        fit = f"{shlex.join([*start, *words(request.choice)])} {end}"
+        plain = replace(request.choice, cv=0, constraint=None, criterion=None, alpha=None)
+        plain = replace(plain, max_disparity=None, max_error_increase=None)
+        step = f"{shlex.join([*start, *words(plain)])} --max-error-increase {{step}} {end}"
+    source = prepared.table.name
+    if not request.data:
+        source = "check-up data (NHANES 2017–2018)"
+    elif not is_query(request.data[0]):  # a page may be passed on: it names no folders
+        source = basename(source.rstrip("/")) or source
+    sha256, inputs = "", prepared.table.inputs
+    if len(inputs) == 1 and Path(inputs[0]).is_file():
+        with open(inputs[0], "rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Origin(
+        source=source,
+        sha256=sha256,
+        n_read=prepared.record.n_rows,
+        streamed=prepared.streamed,
+        notes=notes_on(prepared.record),
+        model_file=basename(request.model_file or ""),
+        command=shlex.join(["fairpca", *argv]),
+        code=_code(request, prepared, found.provenance.alternative),
+        fit_command=fit,
+        step_command=step,
+    )
+
+
+def _code(request: Request, prepared: Prepared, estimator: str) -> str:
+    """Lines of Python that make the audit again; none for a table of weights."""
+    columns, files, judging = request.columns, request.files, request.judging
+    if judging.loadings is not None:
+        return ""
+    groups = list(prepared.roles.groups)
+    if request.data:
+        source = request.data[0] if len(request.data) == 1 else list(request.data)
+        renamed = {"weight": "sample_weight", "missing_value": "missing_values"}
+        given = {renamed.get(k, k): v for k, v in (vars(columns) | vars(files)).items()}
+        for name in ("features", "drop"):
+            given[name] = split_names(given[name], prepared.table.columns)
+        header = ", header=False" if given.pop("no_header") else ""
+        del given["group"]
+        call = _arguments(repr(source), repr(groups), **given)
+        labels, lines = "table.sensitive_features", [f"table = read_table({call}{header})"]
+    else:
+        labels = f"table.{'sensitive_features' if groups == ['age_group'] else groups[0]}"
+        lines = ["from fairpca.datasets import load_checkup", "", "table = load_checkup()"]
+    names, arguments = ["audit", estimator.partition("(")[0]], ["table.data", labels, estimator]
+    if judging.model is not None:
+        names = ["audit_model", "load_model"]
+        arguments = [f"load_model({judging.model!r})", "table.data", labels]
+    arguments += ["sample_weight=table.sample_weight"] if columns.weight else []
+    arguments += ["y=table.target"] if columns.target else []
+    asked = {k: v for k, v in vars(judging).items() if v != getattr(Judging(), k) and k != "model"}
+    asked |= {"pos_label": asked.pop("target_positive", None), "random_state": request.choice.seed}
+    lines.append(f"result = {names[0]}({_arguments(*arguments, **asked)})")
+    names += ["read_table"] if request.data else []
+    return "\n".join([f"from fairpca import {', '.join(sorted(names))}", *lines])
+
+
+def _arguments(*given: str, **named: Any) -> str:
+    """Arguments of a call, without those that are not set."""
+    return ", ".join([*given, *(f"{k}={v!r}" for k, v in named.items() if v)])

@@ -1,108 +1,200 @@
-"""What the commands print: the verdict, and compact tables of the groups."""
+"""Where results go: files that appear whole, and a terminal that nothing can disturb."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from io import TextIOWrapper
+from os.path import realpath, splitext
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
-from fairpca.cli.streams import put
-from fairpca.report.context import about, group_rows
-from fairpca.report.sentences import about_scores, say
-from fairpca.report.text import display_names, figure, percent, worse
+from fairpca._progress import printable
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
     from fairpca._estimators.base import FairProjection
+    from fairpca._progress import Progress
 
-_NAME_WIDTH = 28
-_STYLES = {"bad": "\x1b[1;31m", "good": "\x1b[1;32m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
+_STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
+
+
+def put(text: str, stream: TextIO | None = None) -> None:
+    """Print lines that may hold anything: the one place that prints, and it strips.
+
+    Control characters of names and labels do not reach the terminal.
+    """
+    lines = (printable(line) for line in text.split("\n"))
+    print("\n".join(lines), file=sys.stdout if stream is None else stream)
+
+
+def print_line(line: str) -> None:
+    """Print one line on standard error."""
+    if sys.stderr is not None:
+        put(f"fairpca: {' '.join(line.split())}", sys.stderr)
+
+
+@contextmanager
+def with_streams() -> Iterator[None]:
+    """Have a standard output even if it was closed, and print "?" for what its encoding lacks."""
+    stream = sys.stdout
+    with ExitStack() as stack:
+        if stream is None:  # started with >&-
+            sys.stdout = stack.enter_context(open(os.devnull, "w"))
+            stack.callback(setattr, sys, "stdout", stream)
+        elif isinstance(stream, TextIOWrapper):
+            stack.enter_context(suppress(BrokenPipeError))  # reconfiguring flushes
+            stack.callback(stream.reconfigure, errors=stream.errors)
+            stream.reconfigure(errors="replace")
+        yield
+
+
+def discard_output() -> None:
+    """Send the rest of our output nowhere, so that Python does not flush it to a closed pipe."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+#: The endings that the name of an output may have, and what is written.
+_FORMATS = {
+    "out": ((".html", ".htm"), "a page (print it from a browser to get a PDF)"),
+    "model_card": ((".md",), "a card in Markdown"),
+    "model": ((".safetensors",), "a model, a safetensors file"),
+}
+
+
+@contextmanager
+def outputs(reads: Sequence[str], **names: str | None) -> Iterator[dict[str, Path]]:
+    """A file to write for each name; once complete it gets that name, or is printed for ``-``.
+
+    No two names may be of one file, none of a file that the command reads, and none may promise
+    another format than it gets.
+    """
+    from fairpca._tables.atomic import handing_over, refuse_inputs, replacing
+
+    wanted = {option: name for option, name in names.items() if name is not None}
+    seen: dict[str, str] = {}
+    for option, name in wanted.items():
+        if (other := seen.setdefault(realpath(name), option)) != option:
+            first, second = (f"--{word.replace('_', '-')}" for word in (other, option))
+            raise ValueError(f"{first} and {second} both name {name!r}; give each its own file.")
+        refuse_inputs(name, reads)
+        endings, what = _FORMATS.get(option, ((), ""))
+        stem, ending = splitext(name)
+        if endings and ending and ending.lower() not in endings:
+            raise ValueError(f"{name}: this writes {what}; pass {stem}{endings[0]} as its name.")
+    with ExitStack() as stack:
+        yield {
+            option: stack.enter_context(
+                replacing(name, reads) if name != "-" else handing_over(_to_standard_output)
+            )
+            for option, name in wanted.items()
+        }
+
+
+def _to_standard_output(content: Path) -> None:
+    with content.open("rb") as source:
+        shutil.copyfileobj(source, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text; names of files in it need not be text."""
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Progress]:
+    """Show on a terminal what is being done."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, quiet=quiet)
+    with console.status("reading") as status:
+
+        def show(doing: str, fraction: float | None = None) -> None:
+            percent = "" if fraction is None else f" {fraction:.0%}"
+            status.update(Text(printable(f"{doing}{percent}")))
+
+        yield show
 
 
 def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
     """The verdict, what must not be overlooked, and the table of the groups."""
-    said = say(audit)
-    put_headline(said.headline, said.tone)
-    put(said.lead)
-    put(said.to_do)
-    for notice in said.notices:
-        put(f"! {notice}")
+    from fairpca.report.context import group_rows
+    from fairpca.report.sentences import about, about_scores, say
+
+    said, own = say(audit), audit.provenance
+    coloured = sys.stdout.isatty()
+    sys.stdout.write(_STYLES[said.tone] if coloured else "")
+    put(said.headline)
+    sys.stdout.write("\x1b[0m" if coloured else "")
+    put("\n".join([said.lead, said.to_do, *(f"! {notice}" for notice in said.notices)]))
     for what, name, n_rows, reason in audit.left_out:
         put(f"left out: {name or f'{n_rows:,} {what}'}, {reason}")
     for note in notes:
         put(note)
-    fair = "fair version" if audit.provenance.fitted_here else "plain PCA"
-    heads = ["group", "people", "against others", "", "own variation lost", fair, ""]
+    heads = [", ".join(own.group_columns) or "group", "people", "against others"]
+    heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
     rows = [
         [
             row["name"],
             row["n"],
-            row["gap"] if row["judged"] else f"too few to judge ({row['gap']})",
-            f"({row['gap_range']})" if row["gap_range"] else "",
+            str(row["gap"]) if row["judged"] else f"too few to judge ({row['gap']})",
             row["share"],
-            row["change"],
-            f"({row['change_range']})" if row["change_range"] else "",
+            str(row["change"]),
         ]
         for row in group_rows(audit)
     ]
-    put_table(heads, rows)
-    put(f"{about(audit)}, {_how(audit)}")
-    for line in about_scores(audit):
-        put(line)
+    _put_table(heads, rows)
+    how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
+    if own.fitted_here:
+        how[1:1] = [
+            "standardised" if own.standardized else "columns as they are",
+            f"judged on people not used to build it ({own.n_folds} folds)",
+        ]
+    put("\n".join([", ".join(how), *about_scores(audit)]))
 
 
-def _how(audit: Audit | ModelAudit) -> str:
-    folds, own = audit.provenance.n_folds, audit.provenance
-    scaled = "standardised" if own.standardized else "columns as they are"
-    judged = f"judged on people not used to build it ({folds} folds)" if folds else "on these rows"
-    return f"{scaled}, {judged}, {100 * own.thresholds.level:g} % intervals"
-
-
-def put_headline(text: str, tone: str) -> None:
-    """The headline, in colour on a terminal."""
-    if sys.stdout.isatty():
-        sys.stdout.write(_STYLES[tone])
-        put(text)
-        sys.stdout.write("\x1b[0m")
-    else:
-        put(text)
-
-
-def put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns as wide as their cells: names to the left, numbers to the right.
 
     In a terminal that is too narrow, each cell is printed in a line of its own: no number is cut.
     """
-    names = display_names([row[0] for row in rows], _NAME_WIDTH)
+    from fairpca.report.text import display_names
+
+    names = display_names([row[0] for row in rows], 40)
     cells = [list(heads), *([name, *row[1:]] for name, row in zip(names, rows, strict=True))]
-    widths = [max(len(row[j]) for row in cells) for j in range(len(heads))]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if sum(widths) + 2 * len(widths) > shutil.get_terminal_size().columns and sys.stdout.isatty():
-        for row in cells[1:]:
-            put(row[0])
-            for head, cell in zip(heads[1:], row[1:], strict=True):
-                if cell:
-                    put(f"  {head} {cell}".rstrip() if head else f"    {cell}")
+        for name, *others in cells[1:]:
+            put(name)
+            for head, cell in zip(heads[1:], others, strict=True):
+                put(f"  {head} {cell}")
         return
-    for row in cells:
-        first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        put("  ".join([row[0].ljust(len(first)), *others]).rstrip())
+    for name, *others in cells:
+        aligned = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        put("  ".join([name.ljust(widths[0]), *aligned]).rstrip())
 
 
 def print_model(model: FairProjection) -> None:
     """Errors by group of a fitted projection, for people who were left out if there were any."""
-    names = [str(label) for label in model.groups_.tolist()]
-    sizes = [f"{n:,}" for n in model.group_sizes_.tolist()]
+    from fairpca.report.text import figure, percent, worse
+
     held_out = hasattr(model, "held_out_changes_")
     before = model.held_out_pca_group_errors_ if held_out else model.pca_group_errors_
     after = model.held_out_group_errors_ if held_out else model.group_errors_
     unit = float(max(before.max(), after.max()))
+    columns = model.groups_.tolist(), model.group_sizes_.tolist(), before.tolist(), after.tolist()
     rows = []
-    for name, n, old, new in zip(names, sizes, before.tolist(), after.tolist(), strict=True):
-        change = new / old - 1 if old > 1e-12 * unit else 0.0
-        shown = figure(old, unit), figure(new, unit), worse(change, change, change)[0]
-        rows.append([name, n, *shown])
-    put_table(["group", "people", "PCA", "fair version", "change"], rows)
+    for label, n, old, new in zip(*columns, strict=True):
+        change = worse(new / old - 1 if old > 1e-12 * unit else 0.0)[0]
+        rows.append([str(label), f"{n:,}", figure(old, unit), figure(new, unit), change])
+    _put_table(["group", "people", "PCA", "fair version", "change"], rows)
     where = "for people not used to build it" if held_out else "on the rows fitted to"
     cost = model.reconstruction_error_ / model.pca_reconstruction_error_ - 1 if unit > 0 else 0.0
     put(f"average squared errors {where}; overall error {percent(cost)} above PCA; {model.status_}")

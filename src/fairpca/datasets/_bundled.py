@@ -1,7 +1,6 @@
 """Data that need no download: two tables that are part of the package, and simulated data.
 
-:func:`make_bunch` makes what every loader returns. ``reproduction/pack_checkup.py`` and
-``reproduction/pack_rand_health.py`` make the files.
+``reproduction/pack_checkup.py`` and ``reproduction/pack_rand_health.py`` make the files.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
+from fairpca._input.checks import check_integer
 from fairpca._typing import Array
 
 _FOLDER = Path(__file__).parent
@@ -31,28 +31,23 @@ def make_bunch(
     standardize: bool = False,
     **fields: Any,
 ) -> Bunch:
-    """Balance, then standardise the remaining rows, then put the fields together.
-
-    Balanced data have the first rows of each group, as many as the smaller group has.
-    """
+    """Balance, then standardise the remaining rows, then put together what a loader returns."""
+    groups, sizes = np.unique(sensitive, return_counts=True)
     if balanced:
-        n = int(np.unique(sensitive, return_counts=True)[1].min())
-        firsts = [np.flatnonzero(sensitive == group)[:n] for group in np.unique(sensitive)]
-        rows = np.sort(np.concatenate(firsts))
+        n = int(sizes.min())
+        rows = np.sort([np.flatnonzero(sensitive == group)[:n] for group in groups], axis=None)
         data, sensitive = data[rows], sensitive[rows]
         fields = {name: values[rows] for name, values in fields.items()}
         description += f" Balanced: the first {n} rows of each group."
     if standardize:
         data = (data - data.mean(axis=0)) / data.std(axis=0, ddof=1)
-        description += (
-            " Columns were standardised over all rows kept (standard deviation with n - 1), groups "
-            "not re-centred."
-        )
+        description += " Columns were standardised over all rows kept (standard deviation with "
+        description += "n - 1), groups not re-centred."
     return Bunch(
         data=data,
         sensitive_features=sensitive,
         feature_names=feature_names,
-        groups=np.unique(sensitive),
+        groups=groups,
         description=description,
         DESCR=description,
         **fields,
@@ -74,11 +69,9 @@ def _read_bundled(name: str) -> tuple[list[str], NDArray[np.str_]]:
 def load_checkup() -> Bunch:
     """Load ten numbers of a medical check-up, people of 75 and older against younger; no download.
 
-    PCA describes people of 75 and older worse than younger ones: with five components it loses a
-    third more of them. After 75, systolic and diastolic blood pressure come apart; PCA, which
-    follows the majority, ties them together.
-
-    The numbers are in their own units: pass ``standardize=True`` to the estimator.
+    With five components, PCA loses a third more of people of 75 and older than of younger ones:
+    after 75, systolic and diastolic blood pressure come apart; PCA, which follows the majority,
+    ties them together. Columns are in their own units: pass ``standardize=True`` to the estimator.
 
     Returns
     -------
@@ -100,16 +93,10 @@ def load_checkup() -> Bunch:
     ((4491, 10), ['75 and older', 'younger'], ['systolic', 'diastolic'])
     """
     names, table = _read_bundled("checkup.csv.gz")
-    age = table[:, names.index("age")].astype(int)
-    return make_bunch(
-        table[:, :10].astype(float),
-        np.where(age >= 75, "75 and older", "younger"),
-        names[:10],
-        described("checkup"),
-        age=age,
-        sex=table[:, names.index("sex")],
-        ethnicity=table[:, names.index("ethnicity")],
-    )
+    data, others = table[:, :10].astype(float), dict(zip(names[10:], table.T[10:], strict=True))
+    age = others.pop("age").astype(int)
+    old = np.where(age >= 75, "75 and older", "younger")
+    return make_bunch(data, old, names[:10], described("checkup"), age=age, **others)
 
 
 def load_rand_health(*, prepare: bool = True) -> Bunch:
@@ -133,13 +120,8 @@ def load_rand_health(*, prepare: bool = True) -> Bunch:
     ((5827, 14), ['black', 'others'], ['doctor_visits', 'chronic_diseases'])
     """
     names, table = _read_bundled("rand_health.csv.gz")
-    return make_bunch(
-        table[:, :-1].astype(float),
-        np.where(table[:, -1] == "1", "black", "others"),
-        names[:-1],
-        described("rand_health"),
-        standardize=prepare,
-    )
+    data, race = table[:, :-1].astype(float), np.where(table[:, -1] == "1", "black", "others")
+    return make_bunch(data, race, names[:-1], described("rand_health"), standardize=prepare)
 
 
 def make_two_groups(
@@ -158,18 +140,13 @@ def make_two_groups(
     Parameters
     ----------
     n_samples : pair of int, default=(250, 50)
-        Rows of the majority and of the minority.
+        Rows of the majority, which come first, and of the minority.
     n_features : int, default=2
         Columns, at least 2; those after the second hold noise as wide as the groups are narrow.
     shift : float, default=1.0
         Distance between the means of the two groups, along the minority's long axis.
     random_state : int, RandomState or None, default=None
         Seed of the draw.
-
-    Returns
-    -------
-    sklearn.utils.Bunch
-        ``sensitive_features`` is "majority" in the first rows, then "minority".
 
     Examples
     --------
@@ -184,8 +161,7 @@ def make_two_groups(
             f"n_samples={n_samples!r} is not a pair of positive numbers: pass the rows of the "
             "majority and of the minority, for example n_samples=(250, 50)."
         )
-    if n_features < 2:
-        raise ValueError(f"n_features={n_features!r} is below 2: pass n_features=2 or more.")
+    check_integer("n_features", n_features, 2)
     rng = check_random_state(random_state)
     blocks = []
     for n, degrees, distance in zip(sizes, (20.0, 95.0), (0.0, shift), strict=True):

@@ -6,7 +6,6 @@ import hashlib
 import os
 import zipfile
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import fetch_file, get_data_home
@@ -16,43 +15,17 @@ from fairpca.datasets._bundled import described, make_bunch
 
 PathLike = str | os.PathLike[str]
 
-_AUTHORS = "https://raw.githubusercontent.com/GuilhermePelegrina/Datasets/main/FPCA/"
+AUTHORS = "https://raw.githubusercontent.com/GuilhermePelegrina/Datasets/main/FPCA/"
+# Checksums of the files, and for an archive that of its content.
+SHA256 = {
+    "default_degree.csv": "c58f7df737cb7953d9022cf9487cf8001c0417ae97bd308301ad733f20c88fc3",
+    "lsac.csv": "21091394832942e0c40eda29bd2ec7cecc644e010486c90c544788f6173cf317",
+    "lfw.npz": "96270e26db2f4fef2ee681b6f0445c934807efb39220ad30924fe54e5946e5dd",
+}
 _LSAC_COLUMNS = (
     "zfygpa", "zgpa", "DOB_yr", "fulltime", "sex", "race", "cluster", "fam_inc", "lsat", "ugpa",
     "index6040", "bar",
 )  # fmt: skip
-
-
-class PaperFile(NamedTuple):
-    """One file: its checksum, its address, and how to get it by hand."""
-
-    name: str
-    sha256: str  # of an archive: that of its content
-    url: str = ""
-    by_hand: str = ""
-
-
-FILES = {
-    "tcred": PaperFile(
-        "default_degree.csv",
-        "c58f7df737cb7953d9022cf9487cf8001c0417ae97bd308301ad733f20c88fc3",
-        _AUTHORS + "default_degree.csv",
-    ),
-    "lsac": PaperFile(
-        "lsac.csv",
-        "21091394832942e0c40eda29bd2ec7cecc644e010486c90c544788f6173cf317",
-        _AUTHORS + "lsac.csv",
-    ),
-    "lfw": PaperFile(
-        "lfw.npz",
-        "96270e26db2f4fef2ee681b6f0445c934807efb39220ad30924fe54e5946e5dd",
-        by_hand=(
-            "Its source publishes 13232 text images, not this archive: get the folder data/images "
-            "of https://github.com/mhli971/Fair-PCA and pack it, in a checkout of fairpca, with "
-            "python -m reproduction.pack_lfw Fair-PCA/data/images ."
-        ),
-    ),
-}
 
 
 def load_tcred(
@@ -75,16 +48,14 @@ def load_tcred(
     sklearn.utils.Bunch
         ``data`` (30000 x 22), ``sensitive_features`` ("higher", "lower"), ``target``.
     """
-    path = _checked_file("tcred", data_home)
-    with path.open(encoding="utf-8") as stream:
+    with _checked_file("default_degree.csv", data_home).open(encoding="utf-8") as stream:
         next(stream)  # the X-codes; the names are on the second line
         names = next(stream).strip().split(",")
         table = np.loadtxt(stream, delimiter=",")
-    sensitive = np.where(np.isin(table[:, names.index("EDUCATION")], (1, 2)), "higher", "lower")
     kept = [j for j, name in enumerate(names[:-1]) if name not in ("ID", "EDUCATION")]
     return make_bunch(
         table[:, kept],
-        sensitive,
+        np.where(np.isin(table[:, names.index("EDUCATION")], (1, 2)), "higher", "lower"),
         [names[j] for j in kept],
         described("tcred"),
         balanced=balanced,
@@ -105,8 +76,8 @@ def load_lsac(
     Parameters
     ----------
     other : {"with_white", "drop"}, default="with_white"
-        How to treat the 2825 students of neither race: keep them with the white ones, as
-        the paper says, or drop them, as its authors' script does.
+        Keep the 2825 students of neither race with the white ones, as the paper says, or drop
+        them, as its authors' script does.
     balanced, prepare, data_home
         As for :func:`load_tcred`.
 
@@ -117,25 +88,24 @@ def load_lsac(
         "white"), ``race`` ("black", "other", "white"), ``target``.
     """
     if other not in ("with_white", "drop"):
-        raise ValueError(
-            f"other={other!r} is not known: pass other='with_white' to keep the race \"other\" "
-            "with white, or other='drop' to leave those rows out."
-        )
-    table = np.loadtxt(_checked_file("lsac", data_home), delimiter=",")
+        raise ValueError(f"other={other!r} is not known: pass other='with_white' or other='drop'.")
+    table = np.loadtxt(_checked_file("lsac.csv", data_home), delimiter=",")
     codes = table[:, _LSAC_COLUMNS.index("race")].astype(int)
     race = np.array(["white", "black", "other"])[codes - 1]
-    rest = "white and other" if other == "with_white" else "white"
-    rows = np.flatnonzero((race != "other") | (other == "with_white"))
+    rest, note = "white and other", ""
+    if other == "drop":
+        rest, note = "white", " Rows of race other were dropped."
+        table, race = table[race != "other"], race[race != "other"]
     kept = [j for j, name in enumerate(_LSAC_COLUMNS[:-1]) if name != "race"]
     return make_bunch(
-        table[rows][:, kept],
-        np.where(race[rows] == "black", "black", rest),
+        table[:, kept],
+        np.where(race == "black", "black", rest),
         [_LSAC_COLUMNS[j] for j in kept],
-        described("lsac") + ("" if other == "with_white" else " Rows of race other were dropped."),
+        described("lsac") + note,
         balanced=balanced,
         standardize=prepare,
-        race=race[rows],
-        target=table[rows, -1].astype(int),
+        race=race,
+        target=table[:, -1].astype(int),
     )
 
 
@@ -161,8 +131,8 @@ def load_lfw(
         ``white`` (boolean, not exclusive), ``race`` (one of these names where exactly one of the
         three is set, else "unclear"), ``image_shape``.
     """
-    with np.load(_checked_file("lfw", data_home), allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
+    with np.load(_checked_file("lfw.npz", data_home), allow_pickle=False) as archive:
+        arrays = dict(archive)
     height, width = (int(side) for side in arrays["image_shape"])
     races = np.array(["asian", "black", "white"])
     flags = np.column_stack([arrays[race].astype(bool) for race in races])
@@ -179,42 +149,41 @@ def load_lfw(
     return bunch
 
 
-def _checked_file(key: str, data_home: PathLike | None) -> Path:
+def _checked_file(name: str, data_home: PathLike | None) -> Path:
     """The path of a data file with the right checksum; it is downloaded if it is not there."""
-    file = FILES[key]
     home = data_home or os.environ.get("FAIRPCA_DATA") or f"{get_data_home()}/fairpca"
-    folder = Path(home).expanduser()
-    path = folder / file.name
+    folder, url = Path(home).expanduser(), AUTHORS + name
+    path = folder / name
     if path.is_file():
-        if (actual := digest(path)) != file.sha256:
-            remedy = "it will be downloaded again" if file.url else file.by_hand
-            raise ValueError(
-                f"{path} is not the file the paper used: its sha256 is {actual}, expected "
-                f"{file.sha256}. It was altered or only partly copied. Delete it and call the "
-                f"loader again: {remedy}."
-            )
-        return path
+        if (actual := digest(path)) == SHA256[name]:
+            return path
+        raise ValueError(
+            f"{path} is not the file the paper used: its sha256 is {actual}, expected "
+            f"{SHA256[name]}. It was altered or only partly copied. Delete it and call the loader "
+            "again."
+        )
     by_hand = (
-        f"{file.by_hand or 'Download ' + file.url}. Put {file.name} into {folder}, or into a "
-        "folder of your choice named by the environment variable FAIRPCA_DATA or by "
-        "data_home='that/folder'."
+        f"Put {name} into {folder}, or into a folder of your choice named by the environment "
+        "variable FAIRPCA_DATA or by data_home='that/folder'."
     )
-    missing = f"{file.name} is not at hand."
-    if not file.url:
-        raise FileNotFoundError(f"{missing} {by_hand}")
+    if name == "lfw.npz":
+        raise FileNotFoundError(
+            f"{name} is not at hand. Its source publishes 13232 text images, not this archive: get "
+            "the folder data/images of https://github.com/mhli971/Fair-PCA and pack it, in a "
+            "checkout of fairpca, with python -m reproduction.pack_lfw Fair-PCA/data/images "
+            f"{folder}. {by_hand}"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return Path(fetch_file(file.url, folder, file.name, file.sha256, n_retries=0))
+        return Path(fetch_file(url, folder, name, SHA256[name], n_retries=0))
     except OSError as error:
-        failed = f"It could not be downloaded from {file.url} ({error})."
-        raise FileNotFoundError(f"{missing} {failed} {by_hand}") from error
+        raise FileNotFoundError(
+            f"{name} is not at hand, and {url} could not be downloaded ({error}). {by_hand}"
+        ) from error
 
 
 def digest(path: Path) -> str:
-    """The checksum of a file, or of what is inside an archive.
-
-    Compression libraries write different bytes for the same content.
-    """
+    """The checksum of a file, or of an archive's content, which can be compressed in many ways."""
     if path.suffix != ".npz":
         return hashlib.sha256(path.read_bytes()).hexdigest()
     content = hashlib.sha256()

@@ -1,6 +1,7 @@
 """How well a linear projection reconstructs each group, on any data.
 
-Errors are in the units of the rows as they arrive at the projection.
+Errors are in the units of the rows as they arrive at the projection. The last functions find the
+projection in a fitted object, which may be a pipeline.
 """
 
 from __future__ import annotations
@@ -8,38 +9,30 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.validation import check_is_fitted
 
+from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_feature_names, check_group_weights, check_sample_weight
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
 from fairpca._moments.tolerances import varying_groups
 from fairpca._typing import Array
 from fairpca.exceptions import warn
-from fairpca.metrics.projection import projection_of, seen_by_projection
 
 
 def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
-    """Squared reconstruction error of each row.
+    """Array with the squared reconstruction error of each row.
 
     Parameters
     ----------
     estimator : object
         Fitted, with ``components_`` and ``mean_``; or a fitted pipeline with such a step.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from fairpca.metrics import row_reconstruction_errors
-    >>> X = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0], [-2.0, 0.0]])
-    >>> row_reconstruction_errors(PCA(1).fit(X), X)
-    array([1., 1., 0., 0.])
     """
     return _squares(estimator, X)[0]
 
@@ -70,35 +63,28 @@ def group_reconstruction_errors(
     sample_weight: Any = None,
     normalize: bool = False,
 ) -> dict[Any, float]:
-    """Average squared reconstruction error ``R_g`` of each group.
+    """Dictionary with the average squared reconstruction error ``R_g`` of each group, by label.
 
     Parameters
     ----------
     estimator, X
         As for :func:`row_reconstruction_errors`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        The group of each row, any number of groups; several columns are crossed.
+        The group of each row; several columns are crossed. The labels are the keys, sorted.
     sample_weight : array-like of shape (n_samples,), optional
     normalize : bool, default=False
         Divide each group's error by the group's average squared distance from ``mean_``, which is
         its error when no component is kept. A group at ``mean_`` has the error 0.
 
-    Returns
-    -------
-    dict
-        Error of each group, in sorted order of the labels.
-
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.decomposition import PCA
-    >>> from fairpca.metrics import group_reconstruction_errors, reconstruction_disparity
+    >>> from fairpca.metrics import group_reconstruction_errors, row_reconstruction_errors
     >>> X, groups = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0], [-2.0, 0.0]]), list("aabb")
     >>> pca = PCA(1).fit(X)
-    >>> group_reconstruction_errors(pca, X, groups), reconstruction_disparity(pca, X, groups)
-    ({'a': 1.0, 'b': 0.0}, 1.0)
-    >>> group_reconstruction_errors(pca, X + [0.0, 1.0], groups, normalize=True)
-    {'a': 1.0, 'b': 0.2}
+    >>> row_reconstruction_errors(pca, X), group_reconstruction_errors(pca, X, groups)
+    (array([1., 1., 0., 0.]), {'a': 1.0, 'b': 0.0})
     """
     squares = _squares(estimator, X)
     n_rows = len(squares[0])
@@ -153,11 +139,9 @@ def fairness_measure(
 class DisparityScorer:
     """Minus the disparity of reconstruction errors, so that greater is better.
 
-    ``fairpca.metrics.disparity_scorer`` is ready for ``scoring=`` of ``cross_validate``,
-    ``GridSearchCV`` and others, with metadata routing enabled. It asks for ``sensitive_features``
-    and ``sample_weight`` by itself. A pipeline is judged by its projection, on the rows as they
-    arrive there. The scorer warns where the projection loses next to nothing, because a search over
-    ``n_components`` would end there.
+    ``disparity_scorer`` is ready for ``scoring=`` of ``cross_validate`` and searches, with metadata
+    routing enabled; it asks for ``sensitive_features`` and ``sample_weight`` by itself. It warns
+    where a projection loses next to nothing: a search over ``n_components`` would end there.
 
     Examples
     --------
@@ -169,12 +153,9 @@ class DisparityScorer:
     >>> people = load_rand_health()
     >>> groups = {"sensitive_features": people.sensitive_features}
     >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     plain, fair = (
-    ...         cross_validate(model, people.data, scoring=disparity_scorer, params=groups)
-    ...         for model in (FairPCA(8, alpha=1), FairPCA(8))
-    ...     )
-    >>> bool(fair["test_score"].mean() > plain["test_score"].mean())
-    True
+    ...     found = cross_validate(FairPCA(8), people.data, scoring=disparity_scorer, params=groups)
+    >>> found["test_score"].shape
+    (5,)
     """
 
     def __call__(
@@ -189,25 +170,23 @@ class DisparityScorer:
         """Score a fitted estimator on these rows."""
         if sensitive_features is None:
             raise ValueError(
-                "sensitive_features is missing: disparity_scorer needs one group label per row. "
-                "Enable metadata routing with sklearn.set_config(enable_metadata_routing=True) and "
-                "pass cross_validate(..., params={'sensitive_features': groups}), or "
-                "search.fit(X, y, sensitive_features=groups)."
+                "sensitive_features is missing: after "
+                "sklearn.set_config(enable_metadata_routing=True), pass cross_validate(..., params="
+                "{'sensitive_features': groups}) or search.fit(X, sensitive_features=groups)."
             )
         given = estimator, X, sensitive_features
         shares = group_reconstruction_errors(*given, sample_weight=sample_weight, normalize=True)
         if max(shares.values()) <= 1e-3:
             warn(
-                "this projection loses next to nothing of any group, so its disparity is next to "
-                "nothing too, fair or not, and a search over n_components ends there. Search with "
-                "a fixed n_components, or let another score choose it: scoring={'R2': 'r2', "
-                "'disparity': disparity_scorer}, refit='R2'.",
+                "this projection loses next to nothing of any group, so a search over n_components "
+                "ends here, fair or not; search with a fixed n_components, or let another score "
+                "choose it: scoring={'R2': 'r2', 'disparity': disparity_scorer}, refit='R2'.",
                 UserWarning,
             )
         return -reconstruction_disparity(*given, sample_weight=sample_weight)
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """The arguments that scikit-learn is to pass on."""
+        """Ask scikit-learn for the groups and the weights."""
         request = MetadataRequest(owner="disparity_scorer")
         for name in ("sensitive_features", "sample_weight"):
             request.score.add_request(param=name, alias=True)
@@ -218,3 +197,83 @@ class DisparityScorer:
 
 
 disparity_scorer = DisparityScorer()
+
+
+def refuse_unfitted(estimator: Any) -> None:
+    """Refuse a class, and an estimator or a pipeline that is not fitted."""
+    kind = estimator if isinstance(estimator, type) else type(estimator)
+    name = kind.__name__
+    groups = ", sensitive_features=groups" if issubclass(kind, FairProjection) else ""
+    if isinstance(estimator, type):
+        raise TypeError(f"{name} is a class; pass an object, {name}(...).fit(X{groups}).")
+    if not isinstance(estimator, BaseEstimator):
+        return
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        code = "pipeline" if isinstance(estimator, Pipeline) else " ".join(repr(estimator).split())
+        for step_name, step in getattr(estimator, "steps", []):
+            if isinstance(step, FairProjection):
+                groups = f", {step_name}__sensitive_features=groups"
+        raise NotFittedError(f"this {name} is not fitted; pass {code}.fit(X{groups}).") from None
+
+
+def steps_to_projection(estimator: Any, strict: bool = True) -> list[Any]:
+    """The steps up to the last linear projection. A pipeline without one is refused if strict."""
+    steps = flattened(estimator)
+    places = [place for place, step in enumerate(steps) if hasattr(step, "components_")]
+    if strict and not places and isinstance(estimator, Pipeline):
+        refuse_unfitted(estimator)
+        names = ", ".join(type(step).__name__ for step in steps)
+        raise TypeError(
+            f"no step of the pipeline ({names}) is a fitted linear projection; fit it, and let one "
+            "step be FairPCA or sklearn.decomposition.PCA."
+        )
+    return steps[: places[-1] + 1] if places else steps
+
+
+def flattened(estimator: Any) -> list[Any]:
+    """The steps of a pipeline and of those inside it; any other estimator is a step."""
+    if not isinstance(estimator, Pipeline):
+        return [estimator]
+    steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+    return [part for step in steps for part in flattened(step)]
+
+
+def seen_by_projection(estimator: Any, X: Any, strict: bool = True) -> tuple[Any, Any]:
+    """The projection of a fitted pipeline, and the rows as they arrive at it."""
+    *before, projection = steps_to_projection(estimator, strict)
+    if isinstance(projection, FairProjection) and projection.standardize:
+        refuse_unfitted(projection)
+        *scaling, projection = projection.to_sklearn()
+        before += scaling
+    for step in before:
+        X = step.transform(X)
+    return projection, X
+
+
+def projection_of(estimator: Any, n_features: int | None = None) -> tuple[Array, Array]:
+    """Components and mean of a fitted linear projection, which has ``n_features`` columns."""
+    components = getattr(estimator, "components_", None)
+    mean = getattr(estimator, "mean_", None)
+    if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre
+        mean = np.zeros(components.shape[1])
+    if components is None or mean is None:
+        refuse_unfitted(estimator)
+        raise TypeError(
+            f"{type(estimator).__name__} has no components_ and mean_; pass a fitted linear "
+            "projection such as FairPCA or sklearn.decomposition.PCA, or a pipeline with one."
+        )
+    components = np.asarray(components, dtype=np.float64)
+    departure = np.abs(components @ components.T - np.eye(len(components))).max(initial=0.0)
+    if departure > 1e-4:
+        raise ValueError(
+            f"the components_ of {type(estimator).__name__} are not orthonormal (off by "
+            f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
+        )
+    if n_features not in (None, components.shape[1]):
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} was fitted to "
+            f"{components.shape[1]}; pass the same columns as for fit."
+        )
+    return components, np.asarray(mean, dtype=np.float64)

@@ -6,19 +6,26 @@ matplotlib is imported when something is drawn, not before (``pip install "fairp
 
 Examples
 --------
->>> from fairpca import FairPCA
+>>> from fairpca import FairPCA, audit, plotting
 >>> from fairpca.datasets import load_checkup
->>> from fairpca.plotting import LoadingsDisplay, TradeoffDisplay
 >>> people = load_checkup()
->>> fair = FairPCA(5, standardize=True)
->>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
->>> TradeoffDisplay.from_estimator(fair)  # doctest: +SKIP
->>> LoadingsDisplay.from_estimator(fair, feature_names=people.feature_names)  # doctest: +SKIP
+>>> X, groups = people.data, people.sensitive_features
+>>> fair = FairPCA(5, standardize=True).fit(X, sensitive_features=groups)
+>>> plotting.TradeoffDisplay.from_estimator(fair)  # doctest: +SKIP
+>>> plotting.ScoresDisplay.from_estimator(fair, X, groups)  # doctest: +SKIP
+>>> plotting.LoadingsDisplay.from_estimator(fair, component=1)  # doctest: +SKIP
+>>> plotting.GroupErrorDisplay.from_estimator(fair)  # doctest: +SKIP
+>>> plotting.GroupScreeDisplay.from_data(X, groups, estimator=fair)  # doctest: +SKIP
+>>> plotting.ChangesDisplay.from_audit(audit(X, groups, FairPCA(5)))  # doctest: +SKIP
 """
 
 from fairpca.plotting.components import LoadingsDisplay, ScoresDisplay
-from fairpca.plotting.frontier import TradeoffDisplay
-from fairpca.plotting.groups import ChangesDisplay, GroupErrorDisplay, GroupScreeDisplay
+from fairpca.plotting.errors import (
+    ChangesDisplay,
+    GroupErrorDisplay,
+    GroupScreeDisplay,
+    TradeoffDisplay,
+)
 
 __all__ = [
     "ChangesDisplay",

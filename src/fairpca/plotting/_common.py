@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.group_moments import GroupMoments
-from fairpca.metrics.projection import projection_of, refuse_unfitted, steps_to_projection
+from fairpca._moments.small_groups import SettledGroups
+from fairpca.metrics.reconstruction import projection_of, refuse_unfitted, steps_to_projection
 
 # Groups are told apart with any colour vision (Okabe and Ito), and in grey by the markers.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -20,9 +21,8 @@ def axes_for(ax: Any, height: float | None = None) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            'drawing needs matplotlib; install it with pip install "fairpca[plot]".'
-        ) from error
+        cure = 'pip install "fairpca[plot]"'
+        raise ImportError(f"drawing needs matplotlib; install it with {cure}.") from error
     figure, ax = plt.subplots(layout="constrained")
     if height is not None:
         figure.set_figheight(height)
@@ -49,7 +49,7 @@ def drawn_projection(estimator: Any) -> Any:
 
 
 def fair_projection_in(estimator: Any) -> FairProjection:
-    """The same, if it keeps the moments of the rows fitted to."""
+    """A fair projection that keeps the moments of its rows, taken out of its pipeline."""
     projection = drawn_projection(estimator)
     if not isinstance(projection, FairProjection):
         raise TypeError(
@@ -64,6 +64,6 @@ def fair_projection_in(estimator: Any) -> FairProjection:
     return projection
 
 
-def moments_compared(fair: FairProjection) -> GroupMoments:
-    """The moments of the groups as a fitted estimator compares them: merged, standardised."""
-    return cast(GroupMoments, fair._settle(fair.moments_).moments)
+def settled(fair: FairProjection) -> SettledGroups:
+    """The groups as a fitted estimator compares them: small ones merged, columns standardised."""
+    return fair._settle(fair.moments_)

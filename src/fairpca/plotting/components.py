@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -11,23 +11,14 @@ from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
 from fairpca._input.labels import encode_groups
+from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
-from fairpca.metrics.projection import refuse_unfitted, steps_to_projection
-from fairpca.plotting._common import axes_for, drawn_projection, escaped, moments_compared, style_of
+from fairpca.metrics.reconstruction import refuse_unfitted, steps_to_projection
+from fairpca.plotting._common import axes_for, drawn_projection, escaped, settled, style_of
 
 
 class ScoresDisplay:
-    """Scores of the rows on two components, by group.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_components)
-    sensitive_features : array-like of shape (n_samples,)
-
-    Examples
-    --------
-    >>> ScoresDisplay.from_estimator(fair, X, groups)  # doctest: +SKIP
-    """
+    """Scores of the rows (n_samples x n_components) on two components, by group."""
 
     def __init__(self, scores: Array, sensitive_features: Any) -> None:
         self.scores = scores
@@ -62,7 +53,7 @@ class ScoresDisplay:
         At most ``max_rows`` random rows of each group are drawn, small groups above large ones.
         """
         r = self.scores.shape[1]
-        if not {*components} <= {*range(r)}:
+        if len(components) != 2 or not {*components} <= {*range(r)}:
             raise ValueError(
                 f"components={components} but the projection has {r}; pass two of 0 to {r - 1}, "
                 "or fit more components."
@@ -85,16 +76,8 @@ class ScoresDisplay:
 class LoadingsDisplay:
     """Weights of the features in one component of one or several projections.
 
-    Parameters
-    ----------
-    loadings : dict of str to ndarray of shape (n_components, n_features)
-        By name of the projection. Components of the later ones are turned to agree in sign with
-        those of the first.
-    feature_names : sequence of str
-
-    Examples
-    --------
-    >>> LoadingsDisplay.from_estimator(fair, component=1)  # doctest: +SKIP
+    ``loadings`` holds the weights (n_components x n_features) of each projection, by its name.
+    Components of the later ones are turned to agree in sign with those of the first.
     """
 
     def __init__(self, loadings: Mapping[str, Array], feature_names: Sequence[str]) -> None:
@@ -128,7 +111,8 @@ class LoadingsDisplay:
         loadings = {"fair PCA" if fair else "PCA": projection.components_}
         if fair and hasattr(projection, "moments_"):
             pca = FairPCA(projection.n_components_, alpha=1.0)
-            loadings["PCA"] = pca.fit_moments(moments_compared(projection)).components_
+            moments = cast(GroupMoments, settled(projection).moments)
+            loadings["PCA"] = pca.fit_moments(moments).components_
         if feature_names is None:
             usual = [f"x{j}" for j in range(projection.n_features_in_)]
             feature_names = getattr(projection, "feature_names_in_", usual)

@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._audit.record import Audit, Interval
+from fairpca._audit.record import Audit
+from fairpca._audit.verdict import Case
 from fairpca._typing import Array
-from fairpca.report.sentences import AnyAudit, gap_of
+from fairpca.report.sentences import AnyAudit, gap_of, group_names
 from fairpca.report.text import display_names
 
-Marks = list[dict[str, Any]]
-
-_MOST_COLUMNS = 20
-_MOST_COMPONENTS = 10
+#: How many columns, and components of them, a chart has room for.
+_MOST_COLUMNS, _MOST_COMPONENTS = 20, 10
 RATES = {
     "selection_rate": "Selection rate",
     "true_positive_rate": "True positive rate",
@@ -56,143 +55,123 @@ def methods(audit: AnyAudit) -> list[str]:
     return ["PCA", "fair version"] if isinstance(audit, Audit) else ["model", "plain PCA"]
 
 
-def charts(audit: AnyAudit, stops: dict[str, Any] | None, with_rows: bool) -> dict[str, Any]:
+def charts(audit: AnyAudit, slider: dict[str, Any] | None, with_rows: bool) -> dict[str, Any]:
     """For each chart, by the id of its place on the page: how it is drawn, and its marks."""
-    made = {"gaps": _intervals(audit, _gap_marks(audit), "error against all others, %", 0.0)}
-    if stops is not None and isinstance(audit, Audit):
-        made["frontier"] = {
-            "kind": "frontier",
-            "start": stops["start"],
-            "marks": _step_marks(stops),
-        }
-        own = _step_marks_by_group(audit, stops)
-        made["errors"] = {"kind": "errors", "start": stops["start"], "marks": own}
-    if isinstance(audit, Audit):
-        own = [
-            {"r": int(r), **_in_percent(gap)}
-            for r, gap in zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True)
-            if gap is not None
-        ]
-        made["ranks"] = {"kind": "ranks", "r": audit.n_components, "marks": own}
+    made: dict[str, Any] = {"gaps": _gaps(audit)}
     if audit.leakage is not None and audit.leakage.baseline_probes:
         probes = audit.leakage.baseline_probes, audit.leakage.alternative_probes
-        own = [
-            {"what": p.name, "method": method, "value": p.auc, "low": p.low, "high": p.high}
+        made["probes"] = _intervals(audit, "AUC of guessing the group", 0.5)
+        made["probes"]["marks"] = [
+            _mark(probe.name, method, probe)
             for method, found in zip(methods(audit), probes, strict=True)
-            for p in found
+            for probe in found
         ]
-        made["probes"] = _intervals(audit, own, "AUC of guessing the group", 0.5)
-    if audit.outcomes is not None:
-        made["rates"] = _intervals(audit, _rates(audit), "difference between the groups", 0.0)
-    made |= _of_columns(audit)
-    if with_rows and isinstance(audit, Audit) and audit.rows is not None:
-        made |= {f"scores-{which}": _scores(audit, which) for which in ("pca", "fair")}
+    if audit.outcomes:
+        made["rates"] = _rates(audit)
+    if not isinstance(audit, Audit):
+        return made | _columns(audit, [audit.loadings], [audit.column_errors])
+    if slider is not None:
+        made |= _steps(audit, slider)
+    ranks = zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True)
+    own = [{"r": int(r), **_mark("", "", gap, 100)} for r, gap in ranks if gap is not None]
+    made["ranks"] = {"kind": "ranks", "r": audit.n_components, "marks": own}
+    fit = audit.fit
+    if fit.pca_column_errors is not None and fit.fair_column_errors is not None:
+        errors = [fit.pca_column_errors, fit.fair_column_errors]
+        made |= _columns(audit, [fit.pca_loadings, fit.fair_loadings], errors)
+    if with_rows and audit.rows is not None:
+        codes, names = audit.rows.group.tolist(), list(group_names(audit).values())
+        for which in ("pca", "fair"):
+            points = zip(codes, getattr(audit.rows, which).tolist(), strict=True)
+            own = [
+                {"g": g, "group": names[g], "one": point[0], "two": point[-1]}
+                for g, point in points
+                if audit.groups[g].judged
+            ]
+            made[f"scores-{which}"] = {"kind": "scores", "marks": own}
     return made
 
 
-def _intervals(audit: AnyAudit, marks: Marks, title: str, at: float) -> dict[str, Any]:
-    return {
-        "kind": "intervals",
-        "title": title,
-        "at": at,
-        "methods": methods(audit),
-        "marks": marks,
-    }
+def _intervals(audit: AnyAudit, title: str, line: float) -> dict[str, Any]:
+    """A chart of figures with intervals, without its marks; ``line`` is no difference."""
+    return {"kind": "intervals", "title": title, "at": line, "methods": methods(audit)}
 
 
-def _gap_marks(audit: AnyAudit) -> Marks:
+def _mark(what: str, method: str, found: Any, unit: float = 1.0) -> dict[str, Any]:
+    """A figure, with its interval; a probe's figure is its AUC."""
+    value = found.value if hasattr(found, "value") else found.auc
+    numbers = {"value": unit * value, "low": unit * found.low, "high": unit * found.high}
+    return {"what": what, "method": method} | numbers
+
+
+def _gaps(audit: AnyAudit) -> dict[str, Any]:
     """How much worse off each judged group is than all others, before and after."""
-    names = display_names([row.name for row in audit.groups], 24)
-    return [
-        {"what": name, "method": method, **_in_percent(gap)}
-        for row, name in zip(audit.groups, names, strict=True)
+    names, can_judge = group_names(audit, 24), audit.verdict.case is not Case.CANNOT_JUDGE
+    marks = [
+        _mark(names[row.label], method, gap, 100)
+        for row in audit.groups
         for method, figures in zip(methods(audit), (row.baseline, row.alternative), strict=True)
-        if row.judged and (gap := gap_of(audit, figures)) is not None
+        if can_judge and row.judged and (gap := gap_of(audit, figures)) is not None
     ]
+    return _intervals(audit, "error against all others, %", 0.0) | {"marks": marks}
 
 
-def _in_percent(interval: Interval) -> dict[str, float]:
-    return {key: 100 * value for key, value in interval._asdict().items()}
-
-
-def _rates(audit: AnyAudit) -> Marks:
+def _rates(audit: AnyAudit) -> dict[str, Any]:
+    """How far the rates of the classifiers are apart between the groups."""
     shown = ("pca", "scores") if isinstance(audit, Audit) else ("scores", "pca")
     names = dict(zip(shown, methods(audit), strict=True))
-    return [
-        {
-            "what": title,
-            "method": names[seen.name],
-            "value": gap.value,
-            "low": gap.low,
-            "high": gap.high,
-        }
+    marks = [
+        _mark(title, names[seen.name], seen.difference[metric])
         for metric, title in RATES.items()
         for seen in audit.outcomes or ()
         if seen.name in names
-        for gap in [seen.difference[metric]]
     ]
+    return _intervals(audit, "difference between the groups", 0.0) | {"marks": marks}
 
 
-def _step_marks(stops: dict[str, Any]) -> Marks:
-    """What each step costs everyone, against how far apart the groups remain."""
-    return [
+def _steps(audit: Audit, slider: dict[str, Any]) -> dict[str, Any]:
+    """What each step costs everyone, and what it does to each judged group."""
+    names = list(group_names(audit).values())
+    steps = list(zip(slider["disparity"], slider["cost"], slider["changes"], strict=True))
+    frontier = [
         {"i": i, "disparity": disparity, "cost": 100 * cost}
-        for i, (disparity, cost) in enumerate(zip(stops["disparity"], stops["cost"], strict=True))
+        for i, (disparity, cost, _) in enumerate(steps)
     ]
-
-
-def _step_marks_by_group(audit: Audit, stops: dict[str, Any]) -> Marks:
-    """What each step does to each judged group."""
-    names = display_names([row.name for row in audit.groups])
-    return [
+    errors = [
         {"i": i, "g": g, "group": names[g], "disparity": disparity, "change": 100 * changes[g]}
-        for i, (disparity, changes) in enumerate(
-            zip(stops["disparity"], stops["changes"], strict=True)
-        )
+        for i, (disparity, _, changes) in enumerate(steps)
         for g, row in enumerate(audit.groups)
         if row.judged and changes[g] is not None
     ]
+    return {
+        kind: {"kind": kind, "start": slider["start"], "marks": marks}
+        for kind, marks in (("frontier", frontier), ("errors", errors))
+    }
 
 
-def _of_columns(audit: AnyAudit) -> dict[str, Any]:
+def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:
     """Weights of the columns in the components, and what the group of the verdict loses on each."""
-    if isinstance(audit, Audit):
-        fit = audit.fit
-        weights = [fit.pca_loadings, fit.fair_loadings]
-        found = [fit.pca_column_errors, fit.fair_column_errors]
-    else:
-        weights, found = [audit.loadings], [audit.column_errors]
-    errors = [own for own in found if own is not None and own.size]
-    if len(errors) < len(weights):
-        return {}
     columns = display_names(audit.provenance.feature_names, 24)
     labels = [row.label for row in audit.groups]
     g = labels.index(audit.verdict.group) if audit.verdict.group in labels else 0
     heavy = sorted(_largest(np.max([np.abs(V).max(axis=0) for V in weights], axis=0)))
     lossy = _largest(errors[0][g])
-    named = list(zip(methods(audit), weights, errors, strict=False))
+    loadings = [
+        {"method": method, "r": r + 1, "column": columns[j], "weight": float(V[r, j])}
+        for method, V in zip(methods(audit), weights, strict=False)
+        for r in range(min(len(V), _MOST_COMPONENTS))
+        for j in heavy
+    ]
+    losses = [
+        {"method": method, "column": columns[j], "error": float(own[g, j])}
+        for method, own in zip(methods(audit), errors, strict=False)
+        for j in lossy
+    ]
+    found = {"loadings": (heavy, loadings), "columns": (lossy, losses)}
+    used = methods(audit)[: len(weights)]
     return {
-        "loadings": {
-            "kind": "loadings",
-            "methods": [method for method, _, _ in named],
-            "columns": [columns[j] for j in heavy],
-            "marks": [
-                {"method": method, "r": r + 1, "column": columns[j], "weight": float(V[r, j])}
-                for method, V, _ in named
-                for r in range(min(len(V), _MOST_COMPONENTS))
-                for j in heavy
-            ],
-        },
-        "columns": {
-            "kind": "columns",
-            "methods": methods(audit),
-            "columns": [columns[j] for j in lossy],
-            "marks": [
-                {"method": method, "column": columns[j], "error": float(own[g, j])}
-                for method, _, own in named
-                for j in lossy
-            ],
-        },
+        kind: {"kind": kind, "methods": used, "columns": [columns[j] for j in js], "marks": marks}
+        for kind, (js, marks) in found.items()
     }
 
 
@@ -200,16 +179,3 @@ def _largest(values: Array) -> list[int]:
     """The columns with the largest values, largest first."""
     order: list[int] = np.argsort(-values, kind="stable")[:_MOST_COLUMNS].tolist()
     return order
-
-
-def _scores(audit: Audit, which: str) -> dict[str, Any]:
-    """Single people of judged groups on the first two components."""
-    rows, names = audit.rows, display_names([row.name for row in audit.groups])
-    codes = [] if rows is None else rows.group.tolist()
-    points = getattr(rows, which).tolist() if rows is not None else []
-    marks = [
-        {"g": g, "group": names[g], "one": point[0], "two": point[-1]}
-        for g, point in zip(codes, points, strict=True)
-        if audit.groups[g].judged
-    ]
-    return {"kind": "scores", "marks": marks}

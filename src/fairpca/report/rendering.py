@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
+from math import isfinite
 from typing import TYPE_CHECKING
 
-from fairpca.report.charts import javascript
+from fairpca._progress import printable
+from fairpca.report.charts import RATES, javascript
 from fairpca.report.context import Origin, context
 from fairpca.report.sentences import AnyAudit
-from fairpca.report.text import printable
+from fairpca.report.text import display_names, figure, in_a_row, percent, worse
 
 if TYPE_CHECKING:
     import jinja2
@@ -90,7 +92,12 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.filters |= {"markdown": _markdown, "inline": _inline, "fenced": _fenced}
+    environment.filters |= {"fenced": _fenced, "inline": _inline, "markdown": _markdown}
+    own = (display_names, figure, in_a_row, percent, printable)
+    environment.filters |= {filter_.__name__: filter_ for filter_ in own}
+    environment.filters["worse"] = lambda value: worse(value)[0]
+    environment.tests["finite"] = isfinite
+    environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES
     return environment
 
 

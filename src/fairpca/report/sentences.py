@@ -7,7 +7,6 @@ from :class:`~fairpca.report.Origin`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -27,53 +26,65 @@ AnyAudit = Audit | ModelAudit
 
 #: Aequitas and the four-fifths rule of US employment law call a difference of 20 % large.
 LARGE_GAP = 0.2
-_MOST_NAMED = 3
+#: How many groups or columns a sentence names before it counts the others.
+_MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
 
 
 @dataclass(frozen=True)
 class Said:
-    """The first screen.
+    """The first screen."""
 
-    Attributes
-    ----------
-    headline : str
-        The answer, in one sentence that can be quoted.
-    lead : str
-        How much, how sure, how many; the remedy with who gains and who pays.
-    to_do : str
-        What to do about it.
-    chips : list of (text, tone)
-        The answer in keywords.
-    notices : list of str
-        What must not be overlooked.
-    tone : {"good", "bad", "warn", "plain"}
-    """
-
-    headline: str
-    lead: str
+    headline: str  # the answer, in one sentence that can be quoted
+    lead: str  # how much, how sure, how many; the remedy with who gains and who pays
     to_do: str
-    chips: list[tuple[str, str]]
-    notices: list[str]
-    tone: str
+    chips: list[tuple[str, str]]  # the answer in keywords, each with a tone
+    notices: list[str]  # what must not be overlooked
+    tone: str  # "bad", "warn" or "plain"
 
 
 def say(audit: AnyAudit) -> Said:
     """The verdict on an audit, in words."""
     words = {
-        Case.NO_GAP: _no_gap,
+        Case.NO_GAP: _reference_is_worse if _short_changes_reference(audit) else _no_gap,
         Case.REMEDY: _gap_with_remedy,
         Case.NO_REMEDY: _gap_without_remedy,
         Case.GAP: _gap_of_model,
         Case.CANNOT_JUDGE: _cannot_judge,
     }
-    return words[audit.verdict.case](audit)
+    headline, lead, to_do = words[audit.verdict.case](audit)
+    chips = _chips(audit)
+    tone = "plain" if audit.verdict.small else chips[0][1]
+    return Said(headline, lead, to_do, chips, _notices(audit), tone)
+
+
+def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
+    """Names of the groups by their labels, short and all different.
+
+    Crossed groups have their columns: "sex = 0, ward = north".
+    """
+    crossed = len(audit.provenance.group_columns) > 1
+    names = [_with_columns(audit, row) if crossed else row.name for row in audit.groups]
+    shown = display_names(names, limit)
+    return {row.label: name for row, name in zip(audit.groups, shown, strict=True)}
+
+
+def _with_columns(audit: AnyAudit, row: GroupResult) -> str:
+    columns = audit.provenance.group_columns
+    values = str(row.label).split(" & ", len(columns) - 1) if columns else []
+    if not columns or len(values) != len(columns):
+        return row.name
+    pairs = zip(display_names(columns, 24), columns, values, strict=True)
+    return ", ".join(f"{shown} = {value.removeprefix(f'{own}=')}" for shown, own, value in pairs)
 
 
 def name(audit: AnyAudit, label: Any) -> str:
     """A group in a sentence."""
-    names = [row.name for row in audit.groups]
-    labels = [row.label for row in audit.groups]
-    return f"“{display_names(names)[labels.index(label)]}”"
+    return f"“{group_names(audit)[label]}”"
+
+
+def full_name(audit: AnyAudit, label: Any) -> str:
+    """A group that a sentence names first, with its columns: “sex = men”."""
+    return f"“{display_names([_with_columns(audit, audit.group(label))], 60)[0]}”"
 
 
 def against(audit: AnyAudit, label: Any) -> str:
@@ -86,14 +97,22 @@ def against(audit: AnyAudit, label: Any) -> str:
 
 def measured(audit: AnyAudit) -> str:
     """Which people the figures are about."""
-    if audit.provenance.n_folds:
-        return "Judged on people not used to build it"
-    return "Judged as it is, on these people"
+    left_out = "on people not used to build it"
+    return f"Judged {left_out if audit.provenance.n_folds else 'as it is, on these people'}"
 
 
 def judged(audit: AnyAudit) -> str:
     """What was judged, as the subject of a sentence."""
     return "PCA" if isinstance(audit, Audit) else "The model"
+
+
+def about(audit: AnyAudit) -> str:
+    """What was judged, in a line."""
+    own = audit.provenance
+    columns = counted(len(own.feature_names), "column")
+    kept = f"{columns} kept in {counted(own.n_components, 'component')}"
+    whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
+    return f"{counted(own.n_rows, 'row')}, {kept}, {whose}"
 
 
 def gap_of(audit: AnyAudit, figures: GroupFigures | None) -> Interval | None:
@@ -103,19 +122,20 @@ def gap_of(audit: AnyAudit, figures: GroupFigures | None) -> Interval | None:
     return figures.share_gap if audit.verdict.by_share else figures.gap
 
 
-def _no_gap(audit: AnyAudit) -> Said:
+def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     gaps = [(row, gap) for row in audit.groups if (gap := gap_of(audit, row.baseline))]
     row, gap = max(gaps, key=lambda pair: pair[1].value)
-    other, detectable = audit.verdict.other_group, audit.verdict.detectable_gap
     headline = f"No group is reliably described worse than {against(audit, row.label)}."
     if len(audit.groups) == 2:
-        both = in_a_row([name(audit, one.label) for one in audit.groups])
+        first, second = audit.groups
+        both = f"{full_name(audit, first.label)} and {name(audit, second.label)}"
         headline = f"No gap beyond chance between {both}."
     lead = (
         f"The largest difference is {percent(abs(gap.value))} ({name(audit, row.label)}, "
         f"{percent_range(gap.low, gap.high)}): not conclusive, a gap this size could be random."
     )
     to_do = "Nothing needs to be done."
+    detectable = audit.verdict.detectable_gap
     if detectable is not None and isfinite(detectable) and detectable > 0:
         lead += f" With these rows a gap of {percent(detectable)} or more would have been seen."
         if detectable > LARGE_GAP:
@@ -123,15 +143,42 @@ def _no_gap(audit: AnyAudit) -> Said:
                 "Nothing is proven, and a gap that matters could have been missed: judge again "
                 "when there are more rows."
             )
+    other = audit.verdict.other_group
     if other is not None:
         to_do = f"Decide which measure applies: by the other, {name(audit, other)} is worse off."
-    chips = _chips(audit, ("Gap: not conclusive", "plain"))
-    return Said(headline, lead, to_do, chips, _notices(audit), "plain")
+    return headline, lead, to_do
 
 
-def _gap_with_remedy(audit: AnyAudit) -> Said:
+def _short_changes_reference(audit: AnyAudit) -> bool:
+    """Whether nobody is worse off than the reference group because that one is worse off."""
+    return audit.provenance.reference is not None and bool(audit.verdict.better)
+
+
+def _reference_is_worse(audit: AnyAudit) -> tuple[str, str, str]:
+    reference, better = audit.provenance.reference, audit.verdict.better
+    groups = in_a_row([name(audit, label) for label in better], _MOST_NAMED, "more groups")
+    gains = []
+    for label in better:
+        gap = gap_of(audit, audit.group(label).baseline)
+        if gap is not None:
+            ends = percent_range(-gap.high, -gap.low)
+            gains.append(f"{name(audit, label)} {percent(-gap.value)} ({ends})")
+    return (
+        f"{judged(audit)} describes {full_name(audit, reference)}, the reference group, worse "
+        f"than {groups}.",
+        f"Reliably described better than the reference group: {in_a_row(gains, _MOST_NAMED)}.",
+        "Compare every group with all others, not with this one, to see what can be done about it.",
+    )
+
+
+def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     row, _ = _of_headline(audit)
-    lead = f"{_how_sure(audit)} A fair version {_after(row, audit)}: {_gains_and_payments(audit)}."
+    left, effect = gap_of(audit, row.alternative), "reduces it"
+    if left is not None and left.direction > 0:
+        effect = f"reduces it to {percent(left.value)}"
+    elif left is not None:
+        effect = "more than removes it" if left.direction < 0 else "removes it"
+    lead = f"{_how_sure(audit)} A fair version {effect}: {_gains_and_payments(audit)}."
     pay = max((g.change.value for g in audit.groups if g.judged and g.change), default=0.0)
     to_do = "Use the fair version."
     if pay > 0:
@@ -142,43 +189,37 @@ def _gap_with_remedy(audit: AnyAudit) -> Said:
     if audit.verdict.small:
         small = percent(audit.provenance.thresholds.small_gap)
         to_do = f"The gap is small (below {small}): decide whether it matters. {to_do}"
-    chips = _chips(audit, _reliable(audit), ("Remedy: reliable", "good"))
-    tone = "plain" if audit.verdict.small else "bad"
-    return Said(_who_is_worse(audit) + ".", lead, to_do, chips, _notices(audit), tone)
+    return f"{_who_is_worse(audit)}.", lead, to_do
 
 
-def _gap_without_remedy(audit: AnyAudit) -> Said:
-    verdict = audit.verdict
-    _, gap = _of_headline(audit)
-    remains = f"PCA’s gap of {percent(gap.value)} remains."
-    to_do = f"Do not use it. {remains}"
+def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
+    verdict, (_, gap) = audit.verdict, _of_headline(audit)
+    effect, to_do = f": {_gains_and_payments(audit)}.", "Do not use the fair version. "
     if verdict.remedy is Remedy.IS_PCA:
-        tried = "No strength of the fair version helped people who were left out."
-        to_do = remains
+        tried, to_do = "No strength of the fair version helped people who were left out.", ""
     elif verdict.remedy is Remedy.HARMS_ANOTHER:
-        harmed = in_a_row([name(audit, label) for label in verdict.harmed[:_MOST_NAMED]])
+        harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
         tried = (
-            f"The fair version makes {harmed} worse off than the worst-off group is under PCA: "
-            f"{_gains_and_payments(audit)}."
+            f"The fair version makes {harmed} worse off than the worst-off group "
+            f"is under PCA{effect}"
         )
     elif verdict.payers and not verdict.gainers:
-        tried = (
-            f"The fair version hurts some groups and reliably helps none: "
-            f"{_gains_and_payments(audit)}."
-        )
+        tried = f"The fair version hurts some groups and reliably helps none{effect}"
     else:
-        tried = f"What the fair version changes could be chance: {_gains_and_payments(audit)}."
-    better = _smaller_gap_elsewhere(audit)
+        tried = f"What the fair version changes could be chance{effect}"
+    to_do += f"PCA’s gap of {percent(gap.value)} remains: decide whether it can be accepted."
+    if isinstance(audit, Audit):
+        for r, found in zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True):
+            if r > audit.n_components and found is not None and abs(found.value) < gap.value / 2:
+                to_do += f" With {counted(int(r), 'component')} it would be {percent(found.value)}."
+                break
     headline = f"{_who_is_worse(audit)}, and no version we tried reliably reduces the gap."
-    chips = _chips(audit, _reliable(audit), ("Remedy: none that is reliable", "warn"))
-    lead = f"{_how_sure(audit)} {tried}"
-    return Said(headline, lead, f"{to_do}{better}", chips, _notices(audit), "bad")
+    return headline, f"{_how_sure(audit)} {tried}", to_do
 
 
-def _gap_of_model(audit: AnyAudit) -> Said:
+def _gap_of_model(audit: AnyAudit) -> tuple[str, str, str]:
     row, _ = _of_headline(audit)
-    lead = _how_sure(audit)
-    plain = gap_of(audit, row.alternative)
+    lead, plain = _how_sure(audit), gap_of(audit, row.alternative)
     if plain is not None:
         lead += (
             f" Plain PCA of the same size, fitted to these rows, has a gap of "
@@ -188,69 +229,49 @@ def _gap_of_model(audit: AnyAudit) -> Said:
         "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the rows "
         "that the model was made from, and judge it in the same way."
     )
-    chips = _chips(audit, _reliable(audit))
-    tone = "plain" if audit.verdict.small else "bad"
-    return Said(_who_is_worse(audit) + ".", lead, to_do, chips, _notices(audit), tone)
+    return f"{_who_is_worse(audit)}.", lead, to_do
 
 
-def _cannot_judge(audit: AnyAudit) -> Said:
+def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
     reason, origin = audit.verdict.reason, audit.provenance
-    headline, to_do = "This cannot be judged yet.", ""
     if reason is Reason.ONE_VALUE_DECIDES:
-        deciding = [column for column in audit.columns if column.decides]
+        deciding = [column for column in audit.columns if column.decides][:_MOST_NAMED]
         one = len(deciding) == 1 and deciding[0].n_rows == 1
-        headline = (
-            f"This cannot be judged yet: {'one value decides' if one else 'few rows decide'}."
+        columns = in_a_row([f"“{column.name}”" for column in deciding])
+        return (
+            f"This cannot be judged yet: {'one value decides' if one else 'few rows decide'}.",
+            " ".join(map(about_column, deciding)),
+            f"Correct {columns} or leave it out, and run again.",
         )
-        lead = " ".join(map(about_column, deciding[:_MOST_NAMED]))
-        columns = in_a_row([f"“{column.name}”" for column in deciding[:_MOST_NAMED]])
-        to_do = f"Correct {columns} or leave it out, and run again."
-    elif reason is Reason.NOTHING_COMPRESSED:
-        headline = "This cannot be judged: nothing was compressed."
-        r, d = (
-            counted(origin.n_components, "component"),
-            counted(len(origin.feature_names), "column"),
+    if reason is Reason.NOTHING_COMPRESSED:
+        columns = counted(len(origin.feature_names), "column")
+        return (
+            "This cannot be judged: nothing was compressed.",
+            f"{counted(origin.n_components, 'component')} of {columns} lose nothing, so every "
+            "group is described without error. That is no proof of fairness.",
+            "Keep fewer components, and run again.",
         )
-        lead = (
-            f"{r} of {d} lose nothing, so every group is described without error. That is no "
-            "proof of fairness."
-        )
-        to_do = "Keep fewer components, and run again."
-    else:
-        headline = "This cannot be judged yet: too few people."
-        least = origin.thresholds.judge_from
-        sizes = [f"“{row.name}” has {row.n:,}" for row in audit.groups[:_MOST_NAMED]]
-        lead = (
-            f"A group is judged if it and all others together have at least {least} rows: "
-            f"{in_a_row(sizes)}{' and so on' if len(audit.groups) > _MOST_NAMED else ''}."
-        )
-        to_do = "Collect more rows, or join small groups."
-    return Said(headline, lead, to_do, [("Cannot be judged", "warn")], _notices(audit), "warn")
+    sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in audit.groups]
+    return (
+        "This cannot be judged yet: too few people.",
+        f"A group is judged if it and all others together have at least "
+        f"{origin.thresholds.judge_from} rows: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
+        "Collect more rows, or join small groups.",
+    )
 
 
 def about_column(column: DecidingColumn) -> str:
     """A column whose scale, or whose errors, hang on few rows."""
-    rows = counted(column.n_rows, "row")
+    start, rows = f"Column “{column.name}”", counted(column.n_rows, "row")
+    share = f"which make up {percent(column.share_of_variance)} of its variance"
+    # The value is shown as it stands in the data, where it is to be found.
+    value, other = f"{column.value or 0:.12g}".replace("-", "−"), figure(column.next_value)
     if column.near_constant:
-        return (
-            f"Column “{column.name}” is {_number(column.next_value)} in all but {rows}, which make "
-            f"up {percent(column.share_of_variance)} of its variance."
-        )
+        return f"{start} is {other} in all but {rows}, {share}."
+    end = f"the most extreme of all other values is {other}."
     if column.value is None:
-        return (
-            f"Column “{column.name}” hangs on {rows}, which make up "
-            f"{percent(column.share_of_variance)} of its variance; the most extreme of all other "
-            f"values is {_number(column.next_value)}."
-        )
-    return (
-        f"Column “{column.name}” holds {_number(column.value)} in {rows}; the most extreme of all "
-        f"other values is {_number(column.next_value)}."
-    )
-
-
-def _number(value: float) -> str:
-    """A value of the data, as it stands there."""
-    return f"{value:.12g}".replace("-", "−", 1)
+        return f"{start} hangs on {rows}, {share}; {end}"
+    return f"{start} holds {value} in {rows}; {end}"
 
 
 def _of_headline(audit: AnyAudit) -> tuple[GroupResult, Interval]:
@@ -266,8 +287,8 @@ def _who_is_worse(audit: AnyAudit) -> str:
     small = " (a small gap)" if audit.verdict.small else ""
     relative = ", relative to how much each group varies" if audit.verdict.by_share else ""
     return (
-        f"{judged(audit)} describes {name(audit, row.label)} {percent(gap.value)} worse than "
-        f"{against(audit, row.label)}{relative}{small}"
+        f"{judged(audit)} describes {full_name(audit, row.label)} {percent(gap.value)} worse "
+        f"than {against(audit, row.label)}{relative}{small}"
     )
 
 
@@ -285,74 +306,55 @@ def _how_sure(audit: AnyAudit) -> str:
         if label != row.label and own is not None:
             others.append(f"{name(audit, label)} {percent(own.value)} ({other.n:,} people)")
     if others:
-        sure += f" Also reliably worse off: {in_a_row(_first(others))}."
+        sure += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
     return sure
 
 
-def _after(row: GroupResult, audit: AnyAudit) -> str:
-    """What the fair version does to the gap of the headline."""
-    left = gap_of(audit, row.alternative)
-    if left is None:
-        return "reduces it"
-    if left.direction > 0:
-        return f"reduces it to {percent(left.value)}"
-    return "removes it" if left.direction == 0 else "more than removes it"
-
-
 def _gains_and_payments(audit: AnyAudit) -> str:
-    """What the alternative changes for the judged groups, largest changes first."""
+    """Who gains and who pays under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.judged and row.change is not None]
-    changes.sort(key=lambda pair: (pair[1].direction == 0, -abs(pair[1].value)))
-    said = []
-    for row, change in changes:
-        how = "better" if change.value < 0 else "worse"
-        chance = "" if change.direction else ", which could be chance"
-        said.append(f"{name(audit, row.label)} {percent(abs(change.value))} {how}{chance}")
-    return in_a_row(_first(said))
+    changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
+    reliable, chance = (
+        [
+            f"{name(audit, row.label)} {percent(abs(change.value))} "
+            f"{'better' if change.value < 0 else 'worse'}"
+            for row, change in changes
+            if (change.direction != 0) is wanted
+        ]
+        for wanted in (True, False)
+    )
+    said = in_a_row(reliable, _MOST_NAMED, _IN_TABLE)
+    could_be = in_a_row(chance, _MOST_NAMED, _IN_TABLE)
+    return f"{said}; {could_be} could be chance" if said and chance else said or could_be
 
 
-def _first(items: Sequence[str]) -> list[str]:
-    most = _MOST_NAMED if len(items) > _MOST_NAMED + 1 else len(items)
-    more = [f"{len(items) - most} more groups (see the table)"] if len(items) > most else []
-    return [*items[:most], *more]
-
-
-def _smaller_gap_elsewhere(audit: AnyAudit) -> str:
-    """Whether more components make the gap of the headline clearly smaller."""
-    if not isinstance(audit, Audit):
-        return ""
-    _, gap = _of_headline(audit)
-    more = [
-        (int(r), found.value)
-        for r, found in zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True)
-        if found is not None and r > audit.n_components and abs(found.value) < gap.value / 2
-    ]
-    if not more:
-        return ""
-    r, value = more[0]
-    return f" With {counted(r, 'component')} it would be {percent(value)}."
-
-
-def _reliable(audit: AnyAudit) -> tuple[str, str]:
-    return f"Gap: reliable{', but small' if audit.verdict.small else ''}", "bad"
-
-
-def _chips(audit: AnyAudit, *first: tuple[str, str]) -> list[tuple[str, str]]:
+def _chips(audit: AnyAudit) -> list[tuple[str, str]]:
     """The answer in keywords, and which people and measures it rests on."""
-    agree = {True: ("Both measures agree", "plain"), False: ("The two measures disagree", "warn")}
-    known = audit.verdict.readings_agree
-    return [*first, (measured(audit), "plain"), *([] if known is None else [agree[known]])]
+    case = audit.verdict.case
+    if case is Case.CANNOT_JUDGE:
+        return [("Cannot be judged", "warn")]
+    chips = [("Gap: reliable, but small" if audit.verdict.small else "Gap: reliable", "bad")]
+    if case is Case.NO_GAP and not _short_changes_reference(audit):
+        chips = [("Gap: not conclusive", "plain")]
+    elif case is Case.REMEDY:
+        chips.append(("Remedy: reliable", "good"))
+    elif case is Case.NO_REMEDY:
+        chips.append(("Remedy: none that is reliable", "warn"))
+    chips.append((measured(audit), "plain"))
+    if audit.verdict.readings_agree is None:
+        return chips
+    agree = ("Both measures agree", "plain"), ("The two measures disagree", "warn")
+    return [*chips, agree[0] if audit.verdict.readings_agree else agree[1]]
 
 
 def _notices(audit: AnyAudit) -> list[str]:
     """What must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
+    can_judge = verdict.case is not Case.CANNOT_JUDGE
     said = []
-    differ = verdict.readings_agree is False or not verdict.worse
-    if differ and verdict.other_group is not None:
-        own, other = ("relative to how much each group varies", "in absolute terms")
-        if not verdict.by_share:
-            own, other = other, own
+    if verdict.other_group is not None and (verdict.readings_agree is False or not verdict.worse):
+        readings = ["in absolute terms", "relative to how much each group varies"]
+        own, other = reversed(readings) if verdict.by_share else readings
         first = name(audit, verdict.group) if verdict.worse else "no group"
         said.append(
             f"{own[0].upper()}{own[1:]} {first} fares reliably worse; {other}, "
@@ -363,24 +365,21 @@ def _notices(audit: AnyAudit) -> list[str]:
         if row.label in verdict.unjudged_payers:
             pays = f"its error rises by {percent(row.change_estimate)} under the fair version"
             said.append(f"{few}, yet {pays}. Join it to another group or look at it by itself.")
-        elif not row.judged and row.n < least and row.compared and isinstance(audit, Audit):
+        elif can_judge and row.n < least and row.compared and isinstance(audit, Audit):
             said.append(f"{few}, yet it affects the result. Merge or exclude it.")
-        elif row.judged and not row.compared and row.label in verdict.payers:
-            paid = percent(row.change.value) if row.change else ""
+        elif row.judged and not row.compared and row.label in verdict.payers and row.change:
             said.append(
                 f"{name(audit, row.label)} was set aside when the fair version was made, and pays "
-                f"{paid} more error for it."
+                f"{percent(row.change.value)} more error for it."
             )
     said += [about_column(column) for column in audit.columns if not column.decides]
-    if isinstance(audit, ModelAudit):
-        said += _about_rows(audit)
-    else:
-        said += _budgets_not_met(audit)
-    return said
-
-
-def _about_rows(audit: ModelAudit) -> list[str]:
-    said = []
+    if isinstance(audit, Audit):
+        return said + [
+            f"The limit {budget.name} = {figure(budget.wanted)} is not met: the best that was "
+            f"reached, on the rows fitted to, is {figure(budget.reached)}."
+            for budget in audit.fit.budgets
+            if not budget.met
+        ]
     if audit.on_rows_fitted_to:
         said.append(
             "These are the rows that the model was fitted to, on which it looks too good: judge it "
@@ -394,60 +393,24 @@ def _about_rows(audit: ModelAudit) -> list[str]:
     return said
 
 
-def _budgets_not_met(audit: Audit) -> list[str]:
-    """Limits that were asked for and cannot be had, not even on the rows fitted to."""
-    return [
-        f"The limit {budget.name} = {figure(budget.wanted)} is not met: the best that was reached, "
-        f"on the rows fitted to, is {figure(budget.reached)}."
-        for budget in audit.fit.budgets
-        if not budget.met
-    ]
-
-
-def about_unusual(audit: AnyAudit) -> str:
-    """Whether the gap of the headline is one of a few unusual people."""
-    if audit.verdict.group is None:
-        return ""
-    row, gap = _of_headline(audit)
-    robust = row.baseline.robust
-    if robust is None:
-        return ""
-    trimmed = robust.trimmed_gaps.get(0.01)
-    same = gap.value > 0 and robust.median_gap > 0 and (trimmed is None or trimmed > gap.value / 2)
-    start = "It is not a few unusual people" if same else "A few unusual people may matter"
-    if audit.verdict.case is Case.NO_GAP:
-        start = "The typical person"
-        return f"{start}: the medians differ by {percent(robust.median_gap)}."
-    ends = ""
-    if trimmed is not None:
-        ends = f", the means by {percent(trimmed)} without the most extreme 1 % of each group"
-    return (
-        f"{start}: the medians differ by {percent(robust.median_gap)}{ends}. In "
-        f"{percent(robust.pairs)} of all pairs of a person of {name(audit, row.label)} and one of "
-        f"{against(audit, row.label)}, the former is described worse (50 % if the group made "
-        "no difference)."
-    )
-
-
 def about_guessing(audit: AnyAudit) -> str:
     """How well the group can be guessed from the output."""
     leakage = audit.leakage
     if leakage is None:
         return ""
-    how, before, after = (
-        "By means and covariances alone, the group is guessed",
-        *(side.get("discriminant_auc") for side in (leakage.baseline, leakage.alternative)),
-    )
+    how = "By means and covariances alone, the group is guessed"
+    sides = leakage.baseline, leakage.alternative
+    aucs = [side["discriminant_auc"] for side in sides if "discriminant_auc" in side]
     if leakage.baseline_probes:
         how = "A classifier guesses the group"
-        before = max(probe.auc for probe in leakage.baseline_probes)
-        after = max((probe.auc for probe in leakage.alternative_probes), default=None)
-    if before is None:
+        probes = leakage.baseline_probes, leakage.alternative_probes
+        aucs = [max(probe.auc for probe in found) for found in probes if found]
+    if not aucs:
         return ""
     other = "the fair version" if isinstance(audit, Audit) else "plain PCA"
-    then = "" if after is None else f", {after:.2f} under {other}"
+    then = "" if len(aucs) < 2 else f", {aucs[1]:.2f} under {other}"
     return (
-        f"{how} with an AUC of {before:.2f}{then} (0.5 is chance, 1 is certainty); another "
+        f"{how} with an AUC of {aucs[0]:.2f}{then} (0.5 is chance, 1 is certainty); another "
         "classifier may see more."
     )
 
@@ -460,7 +423,9 @@ def about_scores(audit: AnyAudit) -> list[str]:
     for seen in audit.outcomes or ():
         gap = seen.difference.get("selection_rate")
         if gap is not None and seen.name != "features":
-            value, low, high = (f"{100 * share:.0f}" for share in (gap.value, gap.low, gap.high))
+            value, low, high = (
+                figure(round(100 * share)) for share in (gap.value, gap.low, gap.high)
+            )
             said.append(
                 f"A classifier on the scores of {seen_by.get(seen.name, 'PCA')} selects the groups "
                 f"at rates that differ by {value} percentage points ({low} to {high})."
@@ -472,17 +437,15 @@ def what_it_cannot_show(audit: AnyAudit) -> list[str]:
     """The limits of an audit: what was left out, and what it says nothing about."""
     said = []
     for what, label, n_rows, reason in audit.left_out:
-        of = f"{counted(n_rows, 'row')} " if n_rows else ""
-        subject = {"column": f"Column “{label}”", "group": f"Group “{label}”"}.get(what, "")
-        said.append(f"{subject or of.strip() or label}: left out, {reason}.")
-    if not said:
-        said.append("No column and no row was left out.")
+        subject = counted(n_rows, "row") if what == "rows" else f"{what.capitalize()} “{label}”"
+        said.append(f"{subject}: left out, {reason}.")
+    said = said or ["No column and no row was left out."]
     detectable = audit.verdict.detectable_gap
     if detectable is not None and isfinite(detectable) and detectable > 0:
         said.append(f"Gaps below about {percent(detectable)} could have been missed.")
-    said.append("Other groups than these were not judged.")
-    said.append(
+    return [
+        *said,
+        "Other groups than these were not judged.",
         "Equal errors are not equal outcomes: a model trained on the scores can still treat the "
-        "groups unequally."
-    )
-    return said
+        "groups unequally.",
+    ]

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, log10
+from math import isfinite
 
-_MOST_NAMES = 12
-
-
-def printable(text: object) -> str:
-    """The text without characters that move the cursor or change the direction of writing."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in str(text))
+from fairpca._progress import printable
 
 
 def display_names(names: Sequence[object], limit: int = 32) -> list[str]:
@@ -34,27 +29,24 @@ def display_names(names: Sequence[object], limit: int = 32) -> list[str]:
 
 
 def percent(share: float) -> str:
-    """A share in percent, with at most three digits unless it is huge.
+    """A share in percent, with at most three digits.
 
     Examples
     --------
-    >>> percent(0.331), percent(0.0243), percent(-0.02), percent(0.00004), percent(12.345)
-    ('33 %', '2.4 %', '−2 %', 'less than 0.1 %', '1,200 %')
+    >>> percent(0.331), percent(-0.02), percent(0.00004), percent(12.345), percent(1e9)
+    ('33 %', '−2 %', 'less than 0.1 %', '1,200 %', 'over a million %')
     """
-    if 0 < abs(share) < 0.0005:
-        return "less than 0.1 %"
-    return f"{_plain_percent(share)} %"
+    return "less than 0.1 %" if 0 < abs(share) < 0.0005 else f"{_in_percent(share)} %"
 
 
-def _plain_percent(share: float) -> str:
+def _in_percent(share: float) -> str:
     value = 100 * share
+    if value > 1e6:
+        return "over a million"
     if abs(value) >= 999.5:
-        step = 10.0 ** (int(log10(abs(value))) - 1)
-        text = f"{round(value / step) * step:,.0f}"
-    elif abs(value) >= 4.95:
-        text = f"{value:.0f}"
+        text = f"{float(f'{value:.2g}'):,.0f}"
     else:
-        text = f"{value:.1f}".removesuffix(".0")
+        text = f"{value:.0f}" if abs(value) >= 4.95 else f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text.replace("-", "−")
 
 
@@ -66,23 +58,26 @@ def percent_range(low: float, high: float) -> str:
     >>> percent_range(0.211, 0.44), percent_range(-0.02, 0.08)
     ('21 % to 44 %', '−2 % to 8 %')
     """
-    return f"{_plain_percent(low)} % to {_plain_percent(high)} %"
+    return f"{_in_percent(low)} % to {_in_percent(high)} %"
 
 
-def worse(change: float, low: float, high: float) -> tuple[str, str]:
+def worse(change: float, low: float | None = None, high: float | None = None) -> tuple[str, str]:
     """A relative difference of errors as "worse" or "better", and its interval in these words.
 
     Examples
     --------
-    >>> worse(0.33, 0.21, 0.44), worse(-0.25, -0.31, -0.17), worse(0.0, 0.0, 0.0)
-    (('33 % worse', '21 to 44'), ('25 % better', '17 to 31'), ('no change', ''))
+    >>> worse(0.33, 0.21, 0.44), worse(-0.25, -0.31, -0.17), worse(0.0), worse(float("nan"))
+    (('33 % worse', '21 to 44'), ('25 % better', '17 to 31'), ('no change', ''), ('', ''))
     """
-    if change == low == high == 0:
+    if not isfinite(change):
+        return "", ""
+    if change == 0 and not low and not high:
         return "no change", ""
-    sign = -1 if change < 0 else 1
-    low, high = sorted((sign * low, sign * high))
-    ends = f"{_plain_percent(low)} to {_plain_percent(high)}" if isfinite(high - low) else ""
-    return f"{percent(abs(change))} {'better' if sign < 0 else 'worse'}", ends
+    text = f"{percent(abs(change))} {'better' if change < 0 else 'worse'}"
+    if low is None or high is None or not isfinite(high - low):
+        return text, ""
+    ends = (-high, -low) if change < 0 else (low, high)
+    return text, " to ".join(map(_in_percent, ends))
 
 
 def figure(value: float, unit: float = 1.0) -> str:
@@ -91,40 +86,29 @@ def figure(value: float, unit: float = 1.0) -> str:
     Examples
     --------
     >>> figure(2.54561), figure(-0.25), figure(-3e-16), figure(12345.6), figure(3e-16, unit=1e-15)
-    ('2.55', '−0.25', '0', '12,300', '3e-16')
+    ('2.55', '−0.25', '0', '12,300', '3e−16')
     """
     if abs(value) < 1e-12 * unit:
         return "0"
-    if 999.5 <= abs(value) < 1e7:
-        step = 10.0 ** (int(log10(abs(value))) - 2)
-        text = f"{round(value / step) * step:,.0f}"
-    else:
-        text = f"{value:.3g}"
-    return text.replace("-", "−", 1) if value < 0 else text
+    text = f"{value:.3g}"
+    if 999.5 <= abs(value) < 1e12:
+        text = f"{float(text):,.0f}"
+    return text.replace("-", "−")
 
 
-def in_a_row(items: Sequence[str]) -> str:
-    """Items in a row, with "and" before the last.
+def in_a_row(items: Sequence[str], most: int = 12, more: str = "more") -> str:
+    """The first items, with "and" before the last, and how many more there are.
+
+    One item more is named rather than counted.
 
     Examples
     --------
-    >>> in_a_row(["a", "b", "c"]), in_a_row(["a"])
-    ('a, b and c', 'a')
+    >>> in_a_row(["a", "b", "c"], 2), in_a_row(["a", "b", "c", "d"], 2), in_a_row(["a"])
+    ('a, b and c', 'a, b and 2 more', 'a')
     """
+    if len(items) > most + 1:
+        items = [", ".join(items[:most]), f"{len(items) - most} {more}"]
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
-
-
-def some_names(names: Sequence[object], most: int = _MOST_NAMES) -> str:
-    """The first names, and how many more there are; one more name is shown rather than counted.
-
-    Examples
-    --------
-    >>> some_names(["a", "b", "c"], 2), some_names(["a", "b", "c", "d"], 2)
-    ('a, b, c', 'a, b and 2 more')
-    """
-    most = most if len(names) > most + 1 else len(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(display_names(names[:most], 40))}{more}"
 
 
 def counted(n: int, noun: str) -> str:

@@ -14,8 +14,7 @@ from fairpca import GroupMoments
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import FairProblem
 from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces.decompose import values_within
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top, values_within
 from fairpca._solvers.eigenspaces.many_features import GrowingBasis
 from fairpca._solvers.two_groups.exact import solve_exact
 

@@ -1,4 +1,4 @@
-"""What a decomposition tells of its neighbours agrees with decompositions there."""
+"""Predictions from one decomposition agree with decompositions nearby."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,7 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.problems import FairProblem, RobustProblem, WelfareProblem, WorstOffProblem
 from fairpca._solvers import solve
 from fairpca._solvers.eigenspaces import root_prediction
-from fairpca._solvers.eigenspaces.decompose import values_within
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top, values_within
 from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._solvers.two_groups import root
 from fairpca._solvers.two_groups.exact import solve_exact

@@ -70,7 +70,7 @@ def reference(fam, name, objective):
 
 
 def check(fam, solution: Solution, rounding=1e-12):
-    """What holds of every solution."""
+    """Every solution passes these checks."""
     largest = max(float(fam.traces.max()), 1e-300)
     r = fam.rank
     assert np.abs(solution.basis.T @ solution.basis - np.eye(r)).max() < 1e-12
@@ -275,7 +275,7 @@ def test_constraints_that_do_not_bind():
     problem = _group_problems.least_error(
         fam.shares, np.ones(3, dtype=bool), max_spread=100.0, cap=100.0
     )
-    solution = minimise(Workspace(fam, fam.top(fam.shares)), problem, 1e-9)
+    solution = minimise(Workspace(fam), problem, 1e-9)
     check(fam, solution)
     assert solution.value == pytest.approx(fam.shares @ fam.top(fam.shares).errors)
 

@@ -24,8 +24,7 @@ from fairpca._problems.solution import best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers import solve
 from fairpca._solvers.two_groups.exact import solve_exact
-from fairpca._solvers.two_groups.frontier import solve_fixed
-from fairpca._solvers.two_groups.golden import solve_golden
+from fairpca._solvers.two_groups.frontier import solve_fixed, solve_golden
 from fairpca._solvers.two_groups.root import SubspacePath
 
 
@@ -232,7 +231,7 @@ def test_no_more_error_than_pca_still_leaves_a_choice_between_equal_eigenvalues(
 
 
 def test_the_efficient_end_is_the_best_for_the_harmed_group_and_then_for_the_other():
-    """Of the projections that are the best for B the one that is the best for A."""
+    """Among the projections that are best for B, the one that is best for A is taken."""
     family = diagonal_family([3.0, 1, 0, 0], [0.0, 5, 5, 9], rank=2)
     solution = solve_exact(family, FairProblem(constraint="pareto"))
     assert solution.status is Status.WORST_OFF_BEST

@@ -9,8 +9,7 @@ from helpers.worst_off import CRITERIA
 from fairpca import GroupMoments
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import WorstOffProblem
-from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces import choose
+from fairpca._solvers import _is_thin, solve
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.minmax import solve_minmax
 
@@ -54,7 +53,7 @@ def test_growing_basis_finds_what_the_dense_solver_does(criterion):
     X[:180] = X[:180][:, rng.permutation(d)] + 0.3
     moments = GroupMoments.from_data(X, groups)
     operand = moments.operand()
-    assert choose._is_thin(operand, r)
+    assert _is_thin(operand, r)
     grown = solve(WorstOffProblem(criterion), operand, r)
     dense = solve_minmax(Eigenspaces(operand, r), criterion)
     np.testing.assert_allclose(

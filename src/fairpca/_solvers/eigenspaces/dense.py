@@ -7,20 +7,84 @@ asking for ``U(w)``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import nan
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
-from fairpca._moments.operand import Operand, group_errors
+from fairpca._moments.operand import Operand
 from fairpca._moments.tolerances import EPS, arithmetic_noise
-from fairpca._problems.solution import Point
-from fairpca._solvers.eigenspaces.decompose import descending, top_eigenvectors
+from fairpca._problems.solution import Objective, Point, Solution, best_and_worst
+from fairpca._problems.status import Status
 from fairpca._typing import Array
 
+_FULL_DRIVER_UP_TO = 128  # features up to which all eigenvectors take no longer than some
 _TIE = 64 * EPS  # distance, relative to the largest eigenvalue, below which two of them are equal
 _PROVEN = 4e-9  # share of the error within which a subspace is proven to be the best
+
+
+class Spaces(ABC):
+    """All ``U(w)`` of one rank, however they are found.
+
+    ``n_eigensolves`` counts the decompositions.
+    """
+
+    def __init__(self, operand: Operand, rank: int) -> None:
+        self.operand, self.rank = operand, rank
+        self.shares, self.traces = operand.shares, operand.traces
+        self.compared, self.n_features = operand.compared, operand.n_features
+        self.errors, self.products = operand.errors, operand.products
+        self.n_eigensolves = 0
+
+    @abstractmethod
+    def top(self, weights: Array) -> Point:
+        """``U(w)``."""
+
+    @cached_property
+    def pca(self) -> Point:
+        """Plain PCA."""
+        return self.top(self.shares)
+
+    def solution(
+        self,
+        found: Point,
+        status: Status,
+        objective: Objective,
+        value: float,
+        bound: float,
+        *,
+        weights: Array | None = None,
+        rests_on: tuple[Point, ...] = (),
+        alpha: float = nan,
+        violation: float = 0.0,
+        extras: Mapping[str, object] | None = None,
+    ) -> Solution:
+        """A projection in the form in which every solver returns its answer.
+
+        ``weights`` are those that prove the bound, by default the weights of the projection.
+        """
+        privileged, harmed = best_and_worst(self.pca.errors, self.traces, self.compared)
+        return Solution(
+            basis=found.basis,
+            errors=found.errors,
+            status=status,
+            objective=objective,
+            value=value,
+            bound=bound,
+            weights=found.weights if weights is None else weights,
+            pca=self.pca,
+            privileged=privileged,
+            harmed=harmed,
+            alpha=alpha,
+            violation=violation,
+            rests_on=(self.pca, *rests_on),
+            extras=extras or {},
+        )
 
 
 @dataclass(frozen=True)
@@ -32,46 +96,29 @@ class Decomposition:
     vectors: Array
 
 
-class Eigenspaces:
-    """All ``U(w)`` of one rank; counts the decompositions in ``n_eigensolves``.
+class Eigenspaces(Spaces):
+    """All ``U(w)`` of one rank, from matrices.
 
     For two groups the decomposition of PCA and the latest one are kept. They tell where on a line
     of weights the answer lies, to this search and to those that follow with the same spaces.
 
-    Parameters
-    ----------
-    operand : Operand
-        With matrices.
-    rank : int
-    precision : float
-        How rough an answer is good enough, relative to the largest trace.
-    guess : float, optional
-        On a line of weights, where the answer is expected.
+    ``precision`` is how rough an answer is good enough, relative to the largest trace; ``guess`` is
+    where on a line of weights the answer is expected.
     """
 
     def __init__(
         self, operand: Operand, rank: int, precision: float = 0.0, guess: float | None = None
     ) -> None:
-        self.operand = operand
+        super().__init__(operand, rank)
         self.matrices = operand.dense_matrices
-        self.shares = operand.shares
-        self.traces = operand.traces
-        self.compared = operand.compared
-        self.rank = rank
-        self.n_features = self.matrices.shape[1]
-        self.n_eigensolves = 0
         self.guess = guess
-        self.latest: Decomposition | None = None
-        self._pca: Decomposition | None = None
+        self.kept: list[Decomposition] = []  # that of PCA, and the latest one
         #: Differences between errors below this count as zero: noise of the arithmetic, or more
         #: where a rough answer is good enough.
         self.rounding = max(arithmetic_noise(self.n_features), precision) * float(self.traces.max())
 
     def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
         """``U(w)``; among equally good subspaces the best for the weights ``tiebreak``."""
-        is_pca = weights is self.shares and tiebreak is None
-        if is_pca and self._pca is not None:
-            return self._pca.point
         self.n_eigensolves += 1
         M, r = self.matrix(weights), self.rank
         if tiebreak is not None:
@@ -81,15 +128,12 @@ class Eigenspaces:
             return self._point(weights, *top_eigenvectors(M, r))
         values, vectors = descending(M)
         point = self._point(weights, values[:r], vectors[:, :r])
-        self.latest = Decomposition(point, values, vectors)
-        if is_pca:
-            self._pca = self.latest
+        self.kept = [*self.kept[:1], Decomposition(point, values, vectors)]
         return point
 
     def decomposition_of(self, point: Point) -> Decomposition | None:
         """The decomposition that a point comes from, if it is kept."""
-        kept = (one for one in (self.latest, self._pca) if one is not None and one.point is point)
-        return next(kept, None)
+        return next((one for one in self.kept if one.point is point), None)
 
     def is_first(self, weights: Array, basis: Array, values: Array) -> bool:
         """Whether the basis, with these eigenvalues, spans the first eigenspace, to rounding."""
@@ -97,16 +141,7 @@ class Eigenspaces:
 
     def matrix(self, weights: Array) -> Array:
         """``M(w)``."""
-        flat = self.matrices.reshape(len(weights), -1)  # one call is quicker where d is small
-        return np.asarray((weights @ flat).reshape(self.matrices.shape[1:]))
-
-    def errors(self, basis: Array) -> Array:
-        """``R_g(U)`` of every group."""
-        return group_errors(self.traces, self.matrices, basis)
-
-    def products(self, V: Array) -> Array:
-        """``C_g V`` for every group, of shape (k, d, m)."""
-        return np.asarray(self.matrices @ V)
+        return np.asarray(np.tensordot(weights, self.matrices, axes=1))
 
     def _point(self, weights: Array, values: Array, basis: Array, tied_bound: float = nan) -> Point:
         bound = float(weights @ self.traces - values.sum())
@@ -141,3 +176,41 @@ def is_top(M: Array, basis: Array, values: Array, within: float = _PROVEN) -> bo
     shifted.flat[:: len(M) + 1] += lowest + margin
     failed_at = dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)[1]  # half of numpy's time
     return bool(failed_at == 0)
+
+
+def values_within(M: Array, basis: Array) -> Array:
+    """Eigenvalues of M within the span of orthonormal columns, ascending."""
+    return np.asarray(np.linalg.eigvalsh(basis.T @ M @ basis), np.float64)
+
+
+def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
+    """The r largest eigenvalues, descending, and their eigenvectors as columns."""
+    d = len(M)
+    if d > _FULL_DRIVER_UP_TO and r <= d // 2:
+        values, vectors = eigh(M, subset_by_index=[d - r, d - 1], check_finite=False)
+        if vectors.shape[1] == r:  # LAPACK may find fewer inside a cluster of equal eigenvalues
+            return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides
+    values, vectors = descending(M)
+    return values[:r], vectors[:, :r]
+
+
+def descending(M: Array) -> tuple[Array, Array]:
+    """All eigenvalues, largest first, and eigenvectors."""
+    values, vectors = eigen(M)
+    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides
+
+
+def eigen(M: Array) -> tuple[Array, Array]:
+    """All eigenvalues, ascending, and eigenvectors; where one LAPACK driver fails, by another."""
+    try:
+        return np.linalg.eigh(M)
+    except np.linalg.LinAlgError:
+        try:
+            values, vectors = eigh(M, driver="ev")
+        except (np.linalg.LinAlgError, ValueError) as error:
+            raise ArithmeticError(
+                f"LAPACK cannot decompose a matrix of the groups' second moments (largest entry "
+                f"{np.abs(M).max():.3g}). Standardise the features first, for example with "
+                "StandardScaler."
+            ) from error
+    return values, vectors

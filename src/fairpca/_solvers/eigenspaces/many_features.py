@@ -22,8 +22,13 @@ import numpy as np
 from fairpca._moments.operand import Operand
 from fairpca._moments.tolerances import TINY, arithmetic_noise
 from fairpca._problems.solution import Point, Solution
-from fairpca._solvers.eigenspaces.decompose import top_eigenvectors, values_within
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top
+from fairpca._solvers.eigenspaces.dense import (
+    Eigenspaces,
+    Spaces,
+    is_top,
+    top_eigenvectors,
+    values_within,
+)
 from fairpca._typing import Array
 
 _TOLERANCE = 1e-8  # residual, relative to the least variance of a component; it counts squared
@@ -53,7 +58,7 @@ class _Progress:
 
 @dataclass(frozen=True)
 class _Round:
-    """What one search inside the basis found."""
+    """The result of one search inside the basis."""
 
     solution: Solution
     points: Sequence[Point]
@@ -73,27 +78,19 @@ class _Round:
 
     @property
     def unknown(self) -> float:
-        """Each eigenvalue is known to within its residual, and their sums so far."""
+        """How wrong a sum of eigenvalues can be: each is known to within its residual."""
         return max(float(np.linalg.norm(e, axis=1).sum()) for e in self.residuals)
 
 
-class GrowingBasis:
+class GrowingBasis(Spaces):
     """A basis that grows by residuals, and the eigenspaces inside it.
 
     It gives up when it would multiply more than ``limit`` columns for one answer, or earlier when
     it comes no nearer: ``converged`` is False then, and also where Cholesky refutes the answer. A
     basis of more than ``capacity`` columns is replaced by the eigenspaces found so far.
 
-    Vectors of d numbers are rows here, which is the fastest way to append and to combine them.
-
-    Parameters
-    ----------
-    operand : Operand
-    rank : int
-    limit : int
-    capacity : int, optional
-    start : ndarray of shape (d, m), optional
-        Orthonormal columns thought to be near the answer.
+    Vectors of d numbers are rows here, which is the fastest way to append and to combine them. The
+    columns of ``start`` are orthonormal and thought to be near the answer.
     """
 
     def __init__(
@@ -104,13 +101,8 @@ class GrowingBasis:
         capacity: int | None = None,
         start: Array | None = None,
     ) -> None:
-        self.operand = operand
-        self.shares, self.traces = operand.shares, operand.traces
-        self.compared = operand.compared
-        self.rank = rank
-        self.limit = limit
-        self.n_features = d = operand.n_features
-        self.n_eigensolves = 0
+        super().__init__(operand, rank)
+        self.limit, d = limit, operand.n_features
         self.converged = False
         most = limit + 2 * (rank + _SPARE)
         room = most if capacity is None else min(capacity, most)
@@ -127,9 +119,12 @@ class GrowingBasis:
     def solve(
         self, search: Callable[[Eigenspaces], Solution], guess: float | None = None
     ) -> Solution:
-        """What ``search`` finds among all eigenspaces, as far as the limit allows.
+        """Run a search among all eigenspaces, as far as the limit allows.
 
-        The guess is that of :class:`Eigenspaces`; it is known where the basis has served before.
+        Each round searches inside the basis, roughly at first, and appends the residuals that are
+        too long. It ends where none is, the search was as good as the arithmetic allows, and no
+        better eigenvector can have been overlooked. The guess is that of :class:`Eigenspaces`; it
+        is known where the basis has served before.
         """
         state = _Progress(guess, _ROUGH_START if guess is None else 0.0, self.limit)
         while True:
@@ -207,14 +202,6 @@ class GrowingBasis:
         if self.converged and self._is_first(found):
             return found
         return Eigenspaces(self.operand, self.rank).top(weights)
-
-    def errors(self, basis: Array) -> Array:
-        """``R_g(U)`` of every group."""
-        return self.operand.errors(basis)
-
-    def products(self, V: Array) -> Array:
-        """``C_g V`` for every group, of shape (k, d, m)."""
-        return self.operand.products(V)
 
     def _overlooked(self, points: Sequence[Point], tolerance: float) -> Array:
         """Vectors to append because better eigenvectors than a point's may lie outside the basis.
@@ -303,44 +290,24 @@ class GrowingBasis:
         self._size = len(Q)
 
 
-class ThinSpaces:
+class ThinSpaces(Spaces):
     """All ``U(w)`` of many features, from matrices: each in a growing basis of its own.
 
     The basis starts from the eigenspace found last and multiplies by ``M(w)`` only, so that the
     cost does not rise with the number of groups.
     """
 
-    def __init__(self, operand: Operand, rank: int) -> None:
-        self.operand = operand
-        self.shares, self.traces = operand.shares, operand.traces
-        self.compared = operand.compared
-        self.rank = rank
-        self.n_features = operand.n_features
-        self.n_eigensolves = 0
-        self._last: Array | None = None
+    _last: Array | None = None
 
     def top(self, weights: Array, *, proven: bool = True) -> Point:
         """``U(w)``, proven to be the first eigenspace unless the proof takes too long."""
         self.n_eigensolves += 1
         M = np.tensordot(weights, self.operand.dense_matrices, axes=1)
-        basis = GrowingBasis(
-            Operand(M[None], np.ones(1)), self.rank, self.n_features // 2, start=self._last
-        )
+        whole = Operand(M[np.newaxis], np.ones(1))
+        basis = GrowingBasis(whole, self.rank, self.n_features // 2, start=self._last)
         found = basis.top(np.ones(1), proven=proven)
         self._last = found.basis
-        return replace(found, weights=weights, errors=self.operand.errors(found.basis))
-
-    def top_unproven(self, weights: Array) -> Point:
-        """``U(w)``, in a fraction of the time that the proof takes."""
-        return self.top(weights, proven=False)
-
-    def products(self, V: Array) -> Array:
-        """``C_g V`` for every group, of shape (k, d, m)."""
-        return self.operand.products(V)
-
-
-#: Whichever way eigenspaces are found.
-Spaces = Eigenspaces | GrowingBasis | ThinSpaces
+        return replace(found, weights=weights, errors=self.errors(found.basis))
 
 
 def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:

@@ -19,12 +19,14 @@ decomposed together at each t (Rayleigh-Ritz); only the pairs beyond them are ta
 
 *Root.* Near the predicted t, the span of ``[I; X]`` is invariant under ``A = diag(L) + t N`` if
 
-    T_A(X) = A_21 + A_22 X - X (A_11 + A_12 X) = 0        (Stewart 1973),
+    T_A(X) = A_21 + A_22 X - X (A_11 + A_12 X) = 0        (Stewart 1973).
 
-and it keeps ``tr A_11 + <A_21, X> + <X (I + X'X)^-1, T_A>`` of A. ``T_A`` is linear in A, so
-``T_A = T_M + t T_N``. Newton's method needs the derivative ``dX -> A_22 dX - dX A_11``; its
-diagonal, the gaps, is enough where X is small. t is moved in the same steps towards zero slack.
-A step costs a few products of d x d with d x r, much less than a decomposition.
+``T_A`` is linear in A, so ``T_A = T_M + t T_N``. Newton's method needs the derivative
+``dX -> A_22 dX - dX A_11``; its diagonal, the gaps between kept and left-out eigenvalues, is enough
+where X is small. The coordinates are therefore turned first: eigenvectors that were decomposed
+together are taken at the predicted t. X starts from the 2 x 2 solutions, and t is moved in the same
+steps towards zero slack; what the subspace keeps of A changes by ``2 <T_A, dX>``. A step costs a
+few products of d x d with d x r, much less than a decomposition.
 """
 
 from __future__ import annotations
@@ -36,11 +38,10 @@ from math import inf, isnan, nan
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigvalsh, solve_triangular
 
 from fairpca._moments.tolerances import EPS, TINY
-from fairpca._solvers.eigenspaces.decompose import descending
-from fairpca._solvers.eigenspaces.dense import Decomposition
+from fairpca._solvers.eigenspaces.dense import Decomposition, descending
 from fairpca._typing import Array
 
 _DECOMPOSED_TOGETHER = 8  # an eighth of the eigenvectors; more of them would cost too much
@@ -49,12 +50,12 @@ _LARGE_X = 0.5  # norm of X above which the diagonal of the derivative hardly ev
 _DIFFERENCE = 1e-6  # step in t for the slope of a slack, which is smooth
 _ROUGHLY = 0.05  # share of the first slack; one more Newton step then predicts well enough
 _SMALL = 1e-3  # share of the groups' variance; where M is smaller, its rounding counts
-_THIN = 8  # where d is more than this many times r, N_22 is not worth its computation
+_THIN = 8  # where d is more than this many times r, all of V'N V is not worth its computation
 
 
 @dataclass(frozen=True)
 class Slack:
-    """What is left of a limit at t, given the group errors; wanted to be zero inside ``reach``.
+    """The rest of a limit at t, given the group errors; its root is wanted inside ``reach``.
 
     ``noise`` is the size below which it counts as zero.
     """
@@ -88,29 +89,34 @@ class Root(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """What a turned subspace keeps more of M and of N, and the slope of the latter in t."""
+    """How much more a turned subspace keeps of M and of N, and the slope of the latter in t."""
 
     of_M: float
     of_N: float
     slope: float
 
 
+class _Turned(NamedTuple):
+    """A subspace near the one that is decomposed."""
+
+    Z: Array  # a basis in the coordinates V
+    gram: Array  # Z'Z
+    NZ: Array
+    T_M: Array  # Stewart's residuals
+    T_N: Array
+    errors: Array
+
+
 class RootPrediction:
     """The line of weights through a decomposition, and the root of a slack on it.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (2, d, d)
-    at : Decomposition
-        At t = 0.
-    direction : ndarray of shape (2,)
-        The change of the weights with t.
-    slack : Slack
+    The decomposition is that at t = 0, and ``direction`` the change of the weights with t.
     """
 
     def __init__(self, matrices: Array, at: Decomposition, direction: Array, slack: Slack) -> None:
         (d, r), weights = at.point.basis.shape, at.point.weights
         self._matrices, self._direction, self._slack = matrices, direction, slack
+        self._traces = np.trace(matrices, axis1=1, axis2=2)
         self._errors, self._L, self._V = at.point.errors, at.values, at.vectors
         self._r, self._m = r, min(r + d // _DECOMPOSED_TOGETHER, d)
         self._together = r < d // _DECOMPOSED_TOGETHER
@@ -119,46 +125,39 @@ class RootPrediction:
         self._N_in_groups = np.array([-weights[1], weights[0]]) / determinant
 
     @cached_property
-    def _N(self) -> Array:
-        """N in the coordinates of the features."""
+    def _N_of_features(self) -> Array:
         return np.asarray(np.tensordot(self._direction, self._matrices, axes=1))
 
     @cached_property
-    def _NV(self) -> Array:
-        """``N V`` for the first m eigenvectors."""
-        return np.asarray(self._N @ self._V[:, : self._m])
+    def _N(self) -> Array:
+        """The first m columns of ``V'N V``."""
+        return np.asarray(self._V.T @ (self._N_of_features @ self._V[:, : self._m]))
 
     @cached_property
-    def _N21(self) -> Array:
-        return np.asarray(self._V[:, self._r :].T @ self._NV[:, : self._r])
+    def _all_of_N(self) -> Array:
+        """``V'N V``."""
+        rest = self._V.T @ (self._N_of_features @ self._V[:, self._m :])
+        return np.hstack([self._N, rest])
 
     @cached_property
-    def _N_first(self) -> Array:
-        """N in the coordinates of the first m eigenvectors."""
-        return np.asarray(self._V[:, : self._m].T @ self._NV)
-
-    def _gaps(self, L: Array, V: Array, NV: Array) -> tuple[Array, Array]:
-        """``l_i - l_j`` and ``n_i - n_j`` for all pairs, of shape (d - r, r).
-
-        Only the first m entries of the diagonal of N are computed; the others are taken as equal.
-        """
-        m, r = self._m, self._r
-        n = np.empty(len(L))
-        n[:m] = np.einsum("ij,ij->j", V[:, :m], NV)
-        n[m:] = (np.trace(self._N) - n[:m].sum()) / max(len(L) - m, 1)
-        return L[:r] - L[r:, None], n[:r] - n[r:, None]
+    def _n(self) -> Array:
+        """The diagonal of N; beyond the first m, which are computed, its entries count as equal."""
+        m, n = self._m, np.empty(len(self._L))
+        n[:m] = self._N.diagonal()[:m]
+        n[m:] = (self._direction @ self._traces - n[:m].sum()) / max(len(n) - m, 1)
+        return n
 
     def _kept(self, of_M: float, of_N: float) -> Array:
-        """What both groups keep, if this much is kept of M and of N."""
+        """The variance that each group keeps, if this much is kept of M and of N."""
         return np.asarray(of_M * self._M_in_groups + of_N * self._N_in_groups)
 
     @property
     def slopes(self) -> Array:
         """The slopes of the errors at t = 0, exactly."""
-        gaps = self._L[: self._r] - self._L[self._r :, None]
+        r, N_21 = self._r, self._N[self._r :, : self._r]
+        gaps = np.maximum(self._L[:r] - self._L[r:, None], TINY)
         with np.errstate(over="ignore"):  # where eigenvalues are equal
-            slope = 2.0 * _inner(self._N21, self._N21 / np.maximum(gaps, TINY))
-            return -self._kept(0.0, slope)
+            return -self._kept(0.0, 2.0 * _inner(N_21, N_21 / gaps))
 
     # -- prediction --------------------------------------------------------------------------------
 
@@ -199,11 +198,11 @@ class RootPrediction:
 
     def _decomposed_together(self, t: float) -> tuple[Array, Array]:
         """Eigenvalues, descending, and eigenvectors of ``diag(L) + t N`` in the first m."""
-        return descending(np.diag(self._L[: self._m]) + t * self._N_first)
+        return descending(np.diag(self._L[: self._m]) + t * self._N[: self._m, : self._m])
 
     def _first_change(self, t: float) -> _Change:
         """The part of the first m eigenvectors, decomposed together."""
-        r, L, N = self._r, self._L[: self._m], self._N_first
+        r, L, N = self._r, self._L[: self._m], self._N[: self._m, : self._m]
         values, Q = self._decomposed_together(t)
         NQ = Q.T @ (N @ Q[:, :r])
         gaps = np.maximum(values[:r] - values[r:, None], TINY)
@@ -214,9 +213,10 @@ class RootPrediction:
     @cached_property
     def _pairs(self) -> tuple[Array, Array, Array]:
         """Gaps of M and of N, and ``4 N_21^2``, for the pairs that are taken one by one."""
-        beyond = slice(self._m - self._r if self._together else 0, None)
-        gaps, drift = self._gaps(self._L, self._V, self._NV)
-        return gaps[beyond], drift[beyond], 4 * self._N21[beyond] ** 2
+        r, L, n = self._r, self._L, self._n
+        beyond = self._m if self._together else r
+        squares = 4 * self._N[beyond:, :r] ** 2
+        return L[:r] - L[beyond:, None], n[:r] - n[beyond:, None], squares
 
     def _pairs_change(self, t: float) -> _Change:
         """The part of the pairs."""
@@ -237,128 +237,74 @@ class RootPrediction:
         The errors are taken by ``measure``. Where they differ from those computed here, by
         rounding, the search goes on until the measured ones have zero slack.
         """
-        slack, t = self._slack, self.predicted
-        variance = float(np.trace(self._matrices, axis1=1, axis2=2).max())
-        if isnan(t) or np.abs(self._L).sum() < _SMALL * variance:
+        slack, t, L = self._slack, self.predicted, self._L
+        if isnan(t) or np.abs(L).sum() < _SMALL * float(self._traces.max()):
             return None
-        equation, start = self._equation(t)
-        X, before = equation.first_guess(t), inf
+        Q, gaps = self._coordinates(t)
+        at = self._turned(np.zeros_like(gaps), Q)
+        A_21 = at.T_M + t * at.T_N
+        X, before = 2 * A_21 / (gaps + np.sqrt(gaps * gaps + 4 * A_21 * A_21)), inf
         if not float(np.linalg.norm(X)) < _LARGE_X:
             return None
-        enough = EPS * np.sqrt(len(self._L)) * float(np.abs(self._L).max())
+        enough, rounding = EPS * np.sqrt(len(L)) * float(np.abs(L).max()), np.zeros(2)
         for steps_left in range(_MAX_STEPS, 0, -1):
-            T_M, T_N, of_M, of_N = equation.at(X)
-            size = float(np.linalg.norm(T_M + t * T_N))
+            at = self._turned(X, Q)
+            T_A = at.T_M + t * at.T_N
+            size = float(np.linalg.norm(T_A))
             in_time = size < before and size * (size / before) ** steps_left < enough
             if not (size <= enough or in_time):
                 return None
-            errors = start - self._kept(of_M, of_N)
+            errors = at.errors + rounding
             if size <= enough and slack.is_used_up(t, errors):
-                basis, values = equation.basis(X, t)
+                half = np.linalg.cholesky(at.gram)
+                W = (self._V @ at.Z).T
+                basis = solve_triangular(half, W, lower=True, check_finite=False).T
                 measured = measure(basis)
                 if slack.is_used_up(t, measured):
+                    inside = (L * at.Z.T) @ at.Z + t * (at.Z.T @ at.NZ)
+                    values = np.asarray(eigvalsh(0.5 * (inside + inside.T), at.gram), np.float64)
                     return Root(t, basis, measured, values)
-                start, errors, size = start + measured - errors, measured, inf
+                rounding, errors, size = rounding + measured - errors, measured, inf
             # One step of X at this t, then one step of t, and X along with it.
-            gaps = equation.gaps + t * equation.drift
-            step, turn = (T_M + t * T_N) / gaps, T_N / gaps
-            ahead = errors - self._kept(2 * _inner(T_M, step), 2 * _inner(T_N, step))
-            slopes = -self._kept(2 * _inner(T_M, turn), 2 * _inner(T_N, turn))
+            step, turn = T_A / gaps, at.T_N / gaps
+            ahead = errors - self._kept(2 * _inner(at.T_M, step), 2 * _inner(at.T_N, step))
+            slopes = -self._kept(2 * _inner(at.T_M, turn), 2 * _inner(at.T_N, turn))
             move = slack.newton_step(t, ahead, slopes)
             X, t, before = X + step + move * turn, t + move, size
             if not slack.reach[0] < t < slack.reach[1]:
                 break
         return None
 
-    def _equation(self, t: float) -> tuple[_InvariantSubspaces, Array]:
-        """The equation for X, and the errors at X = 0.
-
-        Where the first m eigenvectors were decomposed together, those at the predicted t take their
-        place, so that X stays small. M is then not quite diagonal any more.
-        """
-        L, V, NV, (r, m) = self._L, self._V, self._NV, (self._r, self._m)
-        beside, errors = np.zeros((r, r)), self._errors
+    def _coordinates(self, t: float) -> tuple[Array, Array]:
+        """A rotation of the first m coordinates that makes A nearly diagonal, and its gaps."""
+        r, m, diagonal = self._r, self._m, self._L + t * self._n
         if self._together:
-            _, Q = self._decomposed_together(t)
-            M = (Q.T * L[:m]) @ Q
-            beside = M - np.diag(M.diagonal())
-            of_N = _inner(Q[:, :r], self._N_first @ Q[:, :r]) - np.trace(self._N_first[:r])
-            errors = errors - self._kept(float(np.trace(M[:r]) - L[:r].sum()), float(of_N))
-            L = np.concatenate([M.diagonal(), L[m:]])
-            V, NV = np.hstack([V[:, :m] @ Q, V[:, m:]]), NV @ Q
-        gaps, drift = self._gaps(L, V, NV)
-        return _InvariantSubspaces(L, beside, V, self._N, NV[:, :r], gaps, drift), errors
+            diagonal[:m], Q = self._decomposed_together(t)
+        else:
+            Q = np.eye(0)
+        return Q, diagonal[:r] - diagonal[r:, None]
 
+    def _turned(self, X: Array, Q: Array) -> _Turned:
+        """The subspace ``[I; X]`` in the coordinates that Q turns."""
+        r, m = self._r, len(Q)
+        Z = np.vstack([np.eye(r), X])
+        Z[:m] = Q @ Z[:m]
+        MZ = self._L[:, None] * Z
+        if _THIN * r < len(Z):
+            NZ = self._V.T @ (self._N_of_features @ (self._V @ Z))
+        else:
+            NZ = self._all_of_N @ Z
+        gram = np.eye(r) + X.T @ X
+        Y = np.asarray(np.linalg.solve(gram, Z.T).T, np.float64)
+        of_M = _inner(Y, MZ) - float(self._L[:r].sum())
+        of_N = _inner(Y, NZ) - float(self._N.diagonal()[:r].sum())
+        T_M, T_N = (self._residual(K, X, Q) for K in (MZ, NZ))
+        return _Turned(Z, gram, NZ, T_M, T_N, self._errors - self._kept(of_M, of_N))
 
-class _InvariantSubspaces:
-    """Stewart's equation for the span of ``[I; X]``, in coordinates in which M is nearly diagonal.
-
-    Parameters
-    ----------
-    L : ndarray of shape (d,)
-        The diagonal of M.
-    beside : ndarray of shape (m, m)
-        M without its diagonal among the first m coordinates; zero beyond.
-    V : ndarray of shape (d, d)
-        The coordinates, as columns.
-    N : ndarray of shape (d, d)
-        In the coordinates of the features.
-    NV : ndarray of shape (d, r)
-        ``N`` times the first r columns of V.
-    gaps, drift : ndarray of shape (d - r, r)
-        Differences between the diagonals of M and of N, kept minus left out.
-    """
-
-    def __init__(
-        self, L: Array, beside: Array, V: Array, N: Array, NV: Array, gaps: Array, drift: Array
-    ) -> None:
-        self._r = r = NV.shape[1]
-        self._L, self._beside, self._N = L, beside, N
-        self._V1, self._V2 = V[:, :r], V[:, r:]
-        self._N11, self._N21 = self._V1.T @ NV, self._V2.T @ NV
-        self._N22 = None if _THIN * r < len(L) else self._V2.T @ (N @ self._V2)
-        self.gaps, self.drift = gaps, drift
-
-    def first_guess(self, t: float) -> Array:
-        """X from independent 2 x 2 rotations."""
-        g, c = self.gaps + t * self.drift, 2 * t * self._N21
-        return np.asarray(c / (g + np.sqrt(g * g + c * c)))
-
-    def at(self, X: Array) -> tuple[Array, Array, float, float]:
-        """``T_M`` and ``T_N``, and what is kept more of M and of N than at X = 0."""
-        M_11, N_11 = self._first_rows(X)
-        T_N = self._N21 + self._N22_times(X) - X @ N_11
-        T_M = -self.gaps * X
-        r, b = self._r, len(self._beside) - self._r
-        M_21 = self._beside[r:, :r]
-        if b:
-            T_M[:b] += M_21 + self._beside[r:, r:] @ X[:b]
-            T_M -= X @ M_11
-        gram = X.T @ X
-        Y = X - X @ (gram - gram @ gram)  # X (I + X'X)^-1, to sixth order
-        of_M = _inner(M_21, X[:b]) + _inner(Y, T_M)
-        return T_M, T_N, of_M, _inner(self._N21, X) + _inner(Y, T_N)
-
-    def basis(self, X: Array, t: float) -> tuple[Array, Array]:
-        """An orthonormal basis of an invariant subspace, and its eigenvalues."""
-        half = np.linalg.cholesky(np.eye(self._r) + X.T @ X)
-        W = (self._V1 + self._V2 @ X).T
-        basis = solve_triangular(half, W, lower=True, check_finite=False).T
-        M_11, N_11 = self._first_rows(X)
-        A = np.diag(self._L[: self._r]) + M_11 + t * N_11  # (M + t N) W' = W' A
-        A = solve_triangular(half, (half.T @ A).T, lower=True, check_finite=False)
-        return basis, np.asarray(np.linalg.eigvalsh(0.5 * (A + A.T)), np.float64)
-
-    def _first_rows(self, X: Array) -> tuple[Array, Array]:
-        """``A_11 + A_12 X`` for M, without its diagonal, and for N."""
-        r, b = self._r, len(self._beside) - self._r
-        M_11 = self._beside[:r, :r] + self._beside[:r, r:] @ X[:b]
-        return M_11, self._N11 + self._N21.T @ X
-
-    def _N22_times(self, X: Array) -> Array:
-        if self._N22 is None:
-            return np.asarray(self._V2.T @ (self._N @ (self._V2 @ X)))
-        return np.asarray(self._N22 @ X)
+    def _residual(self, AZ: Array, X: Array, Q: Array) -> Array:
+        """``T_A(X)`` in the turned coordinates, given ``A Z``."""
+        AZ = np.vstack([Q.T @ AZ[: len(Q)], AZ[len(Q) :]])
+        return np.asarray(AZ[self._r :] - X @ AZ[: self._r])
 
 
 def _inner(A: Array, B: Array) -> float:

@@ -45,7 +45,7 @@ from scipy.optimize import brentq
 
 from fairpca._moments.tolerances import EPS
 from fairpca._problems.linear import LinearProblem
-from fairpca._solvers.eigenspaces.decompose import eigen
+from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._solvers.many_groups.workspace import MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
 
@@ -147,7 +147,7 @@ class SmoothedDual:
     def value(self, prices: Array) -> float:
         """Dual value without the barrier."""
         self.n_evaluations += 1
-        weights = self.problem.cost + self.problem.rows.T @ prices
+        weights = self.problem.weights(prices)
         eigenvalues, _ = eigen(np.tensordot(weights, self.matrices, 1))
         return self._bound(prices, weights, eigenvalues)
 
@@ -189,21 +189,15 @@ class SmoothedDual:
 
     def _evaluate(self, prices: Array, mu: float) -> _Evaluation:
         self.n_evaluations += 1
-        weights = self.problem.cost + self.problem.rows.T @ prices
+        weights = self.problem.weights(prices)
         eigenvalues, vectors = eigen(np.tensordot(weights, self.matrices, 1))
         theta, filled, empty = _occupy(eigenvalues, self.rank, mu)
         low, high = self._room(prices, mu)
         barrier = np.log(low).sum() + np.log(high).sum()
         barrier -= np.log(filled).sum() + np.log(empty).sum()
-        value = (
-            weights @ self.traces
-            - eigenvalues @ filled
-            - self.problem.limits @ prices
-            + mu * barrier
-        )
-        return _Evaluation(
-            float(value), prices, weights, eigenvalues, vectors, theta, filled, empty
-        )
+        value = weights @ self.traces - eigenvalues @ filled - self.problem.limits @ prices
+        total = float(value + mu * barrier)
+        return _Evaluation(total, prices, weights, eigenvalues, vectors, theta, filled, empty)
 
     def _directions(self, prices: Array, mu: float, at: _Evaluation) -> tuple[Array, Array, float]:
         """Newton step, tangent ``dy/dmu`` and Newton decrement."""

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from fairpca._problems.linear import LinearProblem
-from fairpca._solvers.eigenspaces.decompose import eigen
+from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._solvers.many_groups.workspace import KEPT, LEAST_CURVATURE, MAX_STEPS, Workspace
 from fairpca._typing import Array
 

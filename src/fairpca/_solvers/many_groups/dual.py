@@ -22,20 +22,21 @@ for rank r.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import inf
-from typing import Any
+from math import inf, nan
 
 import numpy as np
 
 from fairpca._problems.linear import LinearProblem
-from fairpca._problems.solution import Objective, Solution, best_and_worst
+from fairpca._problems.problems import FairProblem
+from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
+from fairpca._solvers.eigenspaces.dense import Spaces
 from fairpca._solvers.many_groups.barrier import balanced, follow
 from fairpca._solvers.many_groups.descent import Candidate, descend
 from fairpca._solvers.many_groups.recovery import recover
 from fairpca._solvers.many_groups.workspace import KEPT, MAX_STEPS, Proof, Workspace
+from fairpca._solvers.pca import solve_pca
 from fairpca._typing import Array
 
 
@@ -62,20 +63,10 @@ class Minimum:
     weights: Array  # weights of the groups at these prices
     violation: float  # largest amount by which a row is violated
 
-    @property
-    def found(self) -> dict[str, Any]:
-        """The projection, without the bound."""
-        return {"basis": self.basis, "errors": self.errors, "violation": self.violation}
-
-    def or_instead(self, known: Solution, work: Workspace) -> Minimum:
-        """A known projection instead, where the one found exceeds the limits.
-
-        The objective is the overall error.
-        """
-        if self.violation <= work.rounding:
-            return self
-        value = float(work.spaces.shares @ known.errors)
-        return replace(self, basis=known.basis, errors=known.errors, violation=0.0, value=value)
+    def at(self, other: Minimum | Solution, value: float) -> Minimum:
+        """The same proof, for another projection with this objective."""
+        basis, errors, violation = other.basis, other.errors, other.violation
+        return replace(self, basis=basis, errors=errors, violation=violation, value=value)
 
     def solution(
         self, work: Workspace, objective: Objective, status: Status, error_gap: float | None = None
@@ -85,24 +76,15 @@ class Minimum:
         ``error_gap`` tells how far the overall error can be from the least one; where the overall
         error is the objective, it is the gap.
         """
-        privileged, harmed = best_and_worst(
-            work.pca.errors, work.spaces.traces, work.spaces.compared
-        )
-        return Solution(
-            basis=self.basis,
-            errors=self.errors,
-            status=status,
-            objective=objective,
-            value=self.value,
-            bound=self.bound,
-            weights=self.weights,
-            pca=work.pca,
-            privileged=privileged,
-            harmed=harmed,
+        gap = self.value - self.bound if error_gap is None else error_gap
+        return work.spaces.solution(
+            Point(self.weights, self.basis, self.errors, nan),
+            status,
+            objective,
+            self.value,
+            self.bound,
             violation=self.violation,
-            extras={
-                "error_gap_": max(self.value - self.bound if error_gap is None else error_gap, 0.0)
-            },
+            extras={"error_gap_": max(gap, 0.0)},
         )
 
 
@@ -116,16 +98,8 @@ def minimise(
 ) -> Minimum:
     """Solve one problem that is linear in the group errors.
 
-    Parameters
-    ----------
-    work : Workspace
-    problem : LinearProblem
-    tol : float
-        Gap to reach, relative to the value, or to the unit where the value may be zero.
-    start : Start
-        A point near the answer.
-    nearby_only : bool
-        Whether the optimum next to the start is good enough, proven or not.
+    ``tol`` is the gap to reach, relative to the value, or to the unit where the value may be zero.
+    With ``nearby_only`` the optimum next to the start is good enough, proven or not.
     """
     problem = problem.in_units(work.unit)
     found, proof = _nearby(work, problem, tol, start)
@@ -216,26 +190,15 @@ def _improved(
     """The end of the central path and a projection near it, where what is known is not proven."""
     if known.bound > ceiling or _proven(work, problem, nearby, known, tol):
         return nearby, known
-    # Should the path leave the range of the arithmetic, what is known stands.
-    with suppress(np.linalg.LinAlgError, ArithmeticError):
-        return _anywhere(work, problem, tol, ceiling, nearby, known)
-    return nearby, known
-
-
-def _anywhere(
-    work: Workspace,
-    problem: LinearProblem,
-    tol: float,
-    ceiling: float,
-    nearby: Candidate,
-    known: Proof,
-) -> tuple[Candidate, Proof]:
-    end = follow(work, problem, tol, ceiling)
-    proof = max(known, end.proof, key=lambda proof: proof.bound)
-    if proof.bound > ceiling:
-        return nearby, proof
-    target = proof.bound + _allowed(work, problem, nearby.value, tol)
-    found = recover(work, problem, end.centre, end.prices, target)
+    try:
+        end = follow(work, problem, tol, ceiling)
+        proof = max(known, end.proof, key=lambda proof: proof.bound)
+        if proof.bound > ceiling:
+            return nearby, proof
+        target = proof.bound + _allowed(work, problem, nearby.value, tol)
+        found = recover(work, problem, end.centre, end.prices, target)
+    except (np.linalg.LinAlgError, ArithmeticError):  # the path left the range of the arithmetic
+        return nearby, known
     if found.value - proof.bound > _allowed(work, problem, found.value, tol):
         # At a row that is active at no price the path approaches its end slowly, whereas the
         # multipliers of the descent are exact, zeros included.
@@ -248,8 +211,36 @@ def _anywhere(
 def _priced(
     work: Workspace, problem: LinearProblem, prices: Array, *, certain: bool = True
 ) -> Proof:
-    """What multipliers prove, made feasible as prices."""
+    """Make multipliers feasible as prices, and prove what these prove."""
     prices = balanced(problem, np.where(problem.equal, prices, np.maximum(prices, 0.0)))
     if (prices < 0.0)[~problem.equal].any():
         return Proof(problem.start, -inf)
     return work.prove(problem, prices, certain=certain)
+
+
+class FrontierOfMany:
+    """The way from PCA towards fairer projections of more than two groups."""
+
+    def __init__(self, spaces: Spaces, tol: float) -> None:
+        self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
+        self.work, self.tol = Workspace(spaces), tol
+        self.shares, self.compared = spaces.shares, spaces.compared
+        self.rounding = self.work.rounding
+        self._near = Start()  # where the search before ended
+
+    def largest(self, errors: Array) -> float:
+        """The largest error of a group that is compared."""
+        return float(errors[self.compared].max())
+
+    def spread(self, errors: Array) -> float:
+        """The largest error minus the smallest, of the groups compared."""
+        return float(np.ptp(errors[self.compared]))
+
+    def is_fair(self, errors: Array, max_spread: float) -> bool:
+        """Whether the spread is within the one allowed, or so small that the groups are equal."""
+        return self.spread(errors) <= max(max_spread + self.rounding, self.work.parity)
+
+    def largest_error_allowed(self, problem: FairProblem) -> float:
+        """The overall error that a problem allows; infinite where no projection can exceed it."""
+        limit = (1.0 + problem.max_error_increase) * float(self.shares @ self.pca.errors)
+        return limit if limit < float(self.shares @ self.work.spaces.traces) else inf

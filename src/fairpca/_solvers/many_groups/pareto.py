@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from math import inf, nan
-from typing import Any
+from math import inf
 
 import numpy as np
 
@@ -30,10 +29,15 @@ from fairpca._problems.linear import least_error, least_maximum
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.many_features import Spaces
-from fairpca._solvers.many_groups.dual import Minimum, Start, minimise, minimise_in_face
-from fairpca._solvers.many_groups.workspace import MAX_STEPS, Workspace
-from fairpca._solvers.pca import solve_pca
+from fairpca._solvers.eigenspaces.dense import Spaces
+from fairpca._solvers.many_groups.dual import (
+    FrontierOfMany,
+    Minimum,
+    Start,
+    minimise,
+    minimise_in_face,
+)
+from fairpca._solvers.many_groups.workspace import MAX_STEPS
 from fairpca._typing import Array
 
 _LOOKS = 8  # steps in which the spread is looked at on the way from PCA to the end
@@ -46,9 +50,9 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
     frontier = EfficientFrontier(spaces, tol)
     if problem.fraction is not None:
         return frontier.part(problem.fraction)
-    if is_fair(frontier.spread(frontier.pca.errors), problem.max_disparity, frontier.work):
+    if frontier.is_fair(frontier.pca.errors, problem.max_disparity):
         return replace(frontier.pca, status=Status.ALREADY_FAIR)
-    max_error = largest_error_allowed(problem, frontier.work)
+    max_error = frontier.largest_error_allowed(problem)
     if max_error < inf:
         return frontier.within_budget(max_error)
     if problem.max_disparity > 0:
@@ -56,35 +60,13 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
     return frontier.end
 
 
-def is_fair(spread: float, max_spread: float, work: Workspace) -> bool:
-    """Whether a spread is within the one allowed, or so small that the groups count as equal."""
-    return spread <= max(max_spread + work.rounding, work.parity)
-
-
-def largest_error_allowed(problem: FairProblem, work: Workspace) -> float:
-    """The overall error that a problem allows; infinite where no projection can exceed it."""
-    shares = work.spaces.shares
-    limit = (1.0 + problem.max_error_increase) * float(shares @ work.pca.errors)
-    return limit if limit < float(shares @ work.spaces.traces) else inf
-
-
-class EfficientFrontier:
+class EfficientFrontier(FrontierOfMany):
     """Least overall error subject to ``R_g <= c``, for falling ``c``."""
 
-    def __init__(self, spaces: Spaces, tol: float) -> None:
-        self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
-        self.work = Workspace(spaces, self.pca.pca)
-        self.shares, self.compared = spaces.shares, spaces.compared
-        self.tol = tol
-        self.rounding = self.work.rounding
-        self.highest = self.largest(self.pca.errors)
-        self._near = Start()
-
-    def largest(self, errors: Array) -> float:
-        return float(errors[self.compared].max())
-
-    def spread(self, errors: Array) -> float:
-        return float(np.ptp(errors[self.compared]))
+    @cached_property
+    def highest(self) -> float:
+        """The largest error under PCA."""
+        return self.largest(self.pca.errors)
 
     @cached_property
     def lowest(self) -> Minimum:
@@ -101,7 +83,7 @@ class EfficientFrontier:
         """
         lowest, best = self.lowest, self.lowest
         if self.highest <= lowest.value + self.rounding:
-            return replace(lowest, **self._as_pca()), self.pca.bound
+            return lowest.at(self.pca, self.highest), self.pca.bound
         prices: Array = np.zeros(np.count_nonzero(self.compared))
         if lowest.value - lowest.bound <= self.tol * lowest.value:
             problem = least_error(self.shares, self.compared, cap=lowest.value + self.rounding)
@@ -110,7 +92,7 @@ class EfficientFrontier:
                 prices = found.prices
                 gain = self.shares @ (lowest.errors - found.errors)
                 if found.violation <= self.rounding < gain:
-                    best = replace(lowest, **found.found)
+                    best = lowest.at(found, self.largest(found.errors))
         return best, self._least_error_at_the_end(prices)
 
     def _least_error_at_the_end(self, prices: Array) -> float:
@@ -137,10 +119,6 @@ class EfficientFrontier:
     def _status(self, found: Minimum, otherwise: Status) -> Status:
         return Status.PARITY if self.spread(found.errors) <= self.work.parity else otherwise
 
-    def _as_pca(self) -> dict[str, Any]:
-        """PCA as the projection of a minimum."""
-        return {"basis": self.pca.basis, "errors": self.pca.errors, "violation": 0.0}
-
     def within_budget(self, limit: float) -> Solution:
         """Least largest error at an overall error of at most ``limit``."""
         if limit <= self.pca.value + self.rounding:
@@ -149,7 +127,7 @@ class EfficientFrontier:
         problem = least_maximum(nothing, self.compared, shares=self.shares, max_error=limit)
         found = minimise(self.work, problem, self.tol)
         if found.violation > self.rounding:
-            found = replace(found, **self._as_pca())
+            found = found.at(self.pca, self.highest)
         left, price = limit - float(self.shares @ found.errors), float(found.prices[-1])
         if left > self.rounding or price <= self.tol:
             end = self.end
@@ -163,7 +141,7 @@ class EfficientFrontier:
         equal = least_error(self.shares, self.compared, max_spread=0.0)
         free = minimise_in_face(self.work, equal, self.shares, self.tol)
         if free is None:  # no other projection is as good as PCA
-            free = replace(self.lowest, **self._as_pca(), bound=self.highest)
+            free = replace(self.lowest.at(self.pca, self.highest), bound=self.highest)
         elif free.violation > self.rounding or not self.compared.all():
             problem = least_maximum(np.zeros(len(self.shares)), self.compared)
             free = minimise_in_face(self.work, problem, self.shares, self.tol) or free
@@ -189,7 +167,9 @@ class EfficientFrontier:
         if nearby_only and found.violation > self.rounding:
             return self._at(c)
         self._near = Start(found.basis, found.prices)
-        return found if found.violation <= self.rounding else found.or_instead(self.end, self.work)
+        if found.violation > self.rounding:
+            found = found.at(self.end, float(self.shares @ self.end.errors))
+        return found
 
     def first_within(self, max_spread: float) -> Solution:
         """The first projection seen from PCA whose spread is at most ``max_spread``.
@@ -212,7 +192,7 @@ class EfficientFrontier:
             if self.spread(errors) <= max_spread + self.rounding:
                 ends.append(proof)
                 break
-            ends.append(replace(proof, **found.found, value=found.value))
+            ends.append(proof.at(found, found.value))
         if not ends:
             return self.end
         best = min(ends, key=lambda end: end.value)

@@ -40,10 +40,10 @@ from fairpca._moments.operand import group_errors
 from fairpca._moments.tolerances import EPS, TINY
 from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Point, Solution
-from fairpca._solvers.eigenspaces.many_features import Spaces
+from fairpca._solvers.eigenspaces.dense import Spaces
 from fairpca._solvers.many_groups.recovery import random_starts, split
 from fairpca._solvers.many_groups.workspace import LEAST_CURVATURE, MAX_STEPS, Workspace
-from fairpca._solvers.welfare import Welfare
+from fairpca._solvers.two_groups.welfare import Welfare
 from fairpca._typing import Array
 
 _SUM_TO_ONE = 1e4  # weight of the equation "shares add up to one" among the least squares
@@ -81,7 +81,7 @@ def solve_welfare(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9) ->
         return welfare.best_average()
     target = tol * float(spaces.traces.max())
     proof, atoms = _relax(welfare, 0.1 * target)
-    work = Workspace(spaces, welfare.pca, unit=1.0)
+    work = Workspace(spaces, unit=1.0)
     found = _climb(work, welfare, _average(work, atoms), welfare.most(proof) - target)
     return welfare.certified(found, proof=proof, tol=tol)
 
@@ -91,7 +91,7 @@ def _relax(welfare: Welfare, tol: float) -> tuple[Point, _Atoms]:
     spaces, problem = welfare.spaces, welfare.problem
     uniform = spaces.traces[welfare.members] * spaces.rank / spaces.n_features
     atoms = _Atoms([None], uniform[np.newaxis], np.ones(1))
-    best, least = welfare.pca, np.inf
+    best, least = spaces.pca, np.inf
     for _ in range(5 * MAX_STEPS):
         average = atoms.shares @ atoms.kept
         point = spaces.top(welfare.weights(problem.gradient(average)))

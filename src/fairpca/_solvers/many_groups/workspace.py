@@ -18,10 +18,8 @@ import numpy as np
 
 from fairpca._moments.tolerances import EPS, arithmetic_noise, moment_noise, parity_tolerance
 from fairpca._problems.linear import LinearProblem
-from fairpca._problems.solution import Point
-from fairpca._solvers.eigenspaces.decompose import eigen
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.eigenspaces.many_features import Spaces, ThinSpaces, bordered
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, eigen
+from fairpca._solvers.eigenspaces.many_features import ThinSpaces, bordered
 from fairpca._typing import Array
 
 MAX_STEPS = 60  # every loop has its own end; this only stops one that rounding keeps going
@@ -48,36 +46,16 @@ class Proof:
 class Workspace:
     """A span, the groups' second moments in it, and their unit.
 
-    Parameters
-    ----------
-    spaces : Spaces
-    pca : Point
-    unit : float, optional
-        By default the largest error of a group under PCA.
-
-    Attributes
-    ----------
-    basis : ndarray of shape (d, m)
-        Orthonormal columns.
-    matrices : ndarray of shape (k, m, m)
-        ``V' C_g V``, in units.
-    traces : ndarray of shape (k,)
-        ``tr C_g``, in units.
-    unit : float
-    noise : float
-        Rounding, in units.
-    rounding : float
-        Limits are kept if they are exceeded by no more than this; not in units.
-    parity : float
-        Groups compared are equal if their errors differ by no more than this; not in units.
-    closed : bool
-        Whether the span is the whole space, and will not grow.
+    ``basis`` has orthonormal columns V; ``matrices`` are the ``V' C_g V`` and ``traces`` the
+    ``tr C_g``, both in units, by default of the largest error under PCA. ``noise`` is rounding, in
+    units. Not in units: limits are kept if they are exceeded by no more than ``rounding``, and
+    groups are equal if their errors differ by no more than ``parity``. A span that is ``closed`` is
+    the whole space and does not grow.
     """
 
-    def __init__(self, spaces: Spaces, pca: Point, unit: float | None = None) -> None:
-        self.spaces = spaces
-        self.pca = pca
-        self.rank = spaces.rank
+    def __init__(self, spaces: Spaces, unit: float | None = None) -> None:
+        self.spaces, self.pca, self.rank = spaces, spaces.pca, spaces.rank
+        pca = self.pca
         largest = float(spaces.traces.max())
         # Errors far below the square root of the noise are half noise themselves.
         self.unit = unit or max(float(pca.errors.max()), LEAST_CURVATURE * largest) or 1.0

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import nan
 
 import numpy as np
 
 from fairpca._moments.tolerances import varying_groups
 from fairpca._problems.linear import least_maximum
 from fairpca._problems.problems import Criterion
-from fairpca._problems.solution import Solution
+from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.balance import Balance
-from fairpca._solvers.eigenspaces.many_features import Spaces
+from fairpca._solvers.eigenspaces.dense import Spaces
 from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.workspace import Workspace
+from fairpca._solvers.worst_off import Balance
 from fairpca._typing import Array, Mask
 
 
@@ -24,28 +25,27 @@ def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solu
     A group that does not vary keeps no variance under any projection, so it is left out where the
     least variance decides.
     """
-    balance, compared = Balance(spaces, criterion), spaces.compared
-    work, varying = Workspace(spaces, balance.pca), varying_groups(spaces.traces)
+    balance, compared, pca = Balance(spaces, criterion), spaces.compared, spaces.pca
+    work, varying = Workspace(spaces), varying_groups(spaces.traces)
     if criterion == "variance" and (compared & varying).any():
         compared = compared & varying
     if spaces.rank == spaces.n_features or not varying.any():
-        basis, errors = balance.pca.basis, balance.pca.errors  # nothing is lost, whatever the basis
-        worst = _worst_off(balance.values(errors), compared, work.parity)
-        weights = np.where(worst, 1.0, 0.0) / np.count_nonzero(worst)
-        bound = float(balance.values(errors)[compared].max())
+        found, values = pca, pca.errors - balance.offsets  # nothing is lost, whatever the basis
+        worst = _worst_off(values, compared, work.parity)
+        weights, bound = worst / np.count_nonzero(worst), float(values[compared].max())
     else:
-        found = minimise(work, least_maximum(balance.offsets, compared), tol)
-        basis, errors, weights, bound = found.basis, found.errors, found.weights, found.bound
+        best = minimise(work, least_maximum(balance.offsets, compared), tol)
+        found = Point(best.weights, best.basis, best.errors, nan)
+        values, weights, bound = found.errors - balance.offsets, best.weights, best.bound
         # A group that has weight 1 / k in the bound is off by at most k times the gap.
-        gap = len(spaces.shares) * (found.value - found.bound)
-        tolerance = max(work.parity, min(gap, tol * work.unit))
-        worst = _worst_off(balance.values(errors), compared, tolerance)
+        gap = len(spaces.shares) * (best.value - best.bound)
+        worst = _worst_off(values, compared, max(work.parity, min(gap, tol * work.unit)))
     if np.count_nonzero(worst) == np.count_nonzero(compared):
         status = Status.GROUPS_EQUAL
     else:
         status = Status.ONE_GROUP_DECIDES if worst.sum() == 1 else Status.WORST_EQUAL
-    value = float(balance.values(errors)[compared].max())
-    return replace(balance.solution(basis, errors, status, weights, bound), value=value)
+    solution = balance.solution(found, status, weights, bound)
+    return replace(solution, value=float(values[compared].max()))
 
 
 def _worst_off(values: Array, compared: Mask, tolerance: float) -> Mask:

@@ -25,8 +25,6 @@ The gap is how far the projection found lies above that bound: zero up to roundi
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from math import inf, isfinite
 
 from fairpca._moments.tolerances import moment_noise, parity_tolerance
@@ -50,8 +48,9 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     if limits.pca_disparity <= max(allowed, parity_tolerance(pca.errors, spaces.traces)):
         return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
 
-    capped, end = False, 0.0 if problem.constraint is None else alpha_B
-    line = frontier.line(partial(limits.slack, capped=False), end)
+    without: tuple[Status, ...] = (Status.CAPPED,)  # the cap is kept down to alpha_B
+    end = 0.0 if problem.constraint is None else alpha_B
+    line = frontier.line(lambda _, errors: limits.tightest(errors, *without)[0], end)
     start = line.sample(1.0)
     if start.value <= _USED_UP * spaces.rounding:
         return limits.among_ties(start, Status.ERROR_BUDGET)
@@ -60,19 +59,19 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         status, bound = Status.WORST_OFF_BEST, below.point.bound / alpha_B
         return frontier.solution(below.point, alpha_B, status, "harmed", bound)
     if below.value > spaces.rounding and problem.constraint == "no_worse":
-        best_for_B = below
-        if limits.cap - best_for_B.point.errors[frontier.harmed] <= _USED_UP * spaces.rounding:
-            return limits.among_ties(best_for_B, Status.CAPPED)
+        if limits.cap - below.point.errors[frontier.harmed] <= _USED_UP * spaces.rounding:
+            return limits.among_ties(below, Status.CAPPED)
         # Below alpha_B the cap is one more shrinking slack.
-        capped, line = True, frontier.line(partial(limits.slack, capped=True), 0.0)
-        left = limits.slack(alpha_B, best_for_B.point.errors, capped)
-        above, below = line.approach(replace(best_for_B, value=left))
+        without = ()
+        line = frontier.line(lambda _, errors: limits.tightest(errors)[0], 0.0)
+        above, below = line.approach(line.sample_of(alpha_B, below.point))
     if below.value > spaces.rounding:
         bound = below.point.bound
         return frontier.solution(below.point, 0.0, Status.INFEASIBLE, "disparity", bound)
     point, crossing = line.cross(below, above)
-    ends = (crossing.below.point, crossing.above.point) if crossing.below.x else ()
-    return limits.certify(point, crossing.at, limits.binding(point.errors, capped), *ends)
+    ends = crossing.ends if crossing.below.x else ()
+    binding = limits.tightest(point.errors, *without)[1]
+    return limits.certify(point, crossing.at, binding, *ends)
 
 
 class Limits:
@@ -87,22 +86,16 @@ class Limits:
         limited = isfinite(problem.max_error_increase)
         self.error_limit = R * (1 + problem.max_error_increase) if limited else inf
 
-    def slack(self, alpha: float, errors: Array, capped: bool) -> float:
-        """What is left of the tightest limit; ``capped`` includes the cap on the harmed group."""
-        return min(self._left(errors, capped).values())
-
-    def binding(self, errors: Array, capped: bool) -> Status:
-        """The tightest limit."""
-        left = self._left(errors, capped)
-        return min(left, key=left.__getitem__)
-
-    def _left(self, errors: Array, capped: bool) -> dict[Status, float]:
+    def tightest(self, errors: Array, *without: Status) -> tuple[float, Status]:
+        """The slack of the tightest limit and its name, some limits left out."""
         R, D = self.frontier.error_and_disparity(errors)
-        return {
-            self.parity: D - self.max_disparity,
-            Status.CAPPED: float(self.cap - errors[self.frontier.harmed]) if capped else inf,
-            Status.ERROR_BUDGET: self.error_limit - R,
-        }
+        left = (
+            (D - self.max_disparity, self.parity),
+            (self.cap - float(errors[self.frontier.harmed]), Status.CAPPED),
+            (self.error_limit - R, Status.ERROR_BUDGET),
+        )
+        counting = (limit for limit in left if limit[1] not in without)
+        return min(counting, key=lambda limit: limit[0])
 
     def among_ties(self, start: Sample, used_up: Status) -> Solution:
         """The least disparity within the limits, among projections as good as the start's.
@@ -111,22 +104,17 @@ class Limits:
         alpha_B the same error of the harmed group. So they all keep the limit that is used up. The
         other limits shrink on the way from the start to the fairest of these projections.
         """
-        frontier, alpha = self.frontier, start.x
-
-        def left(errors: Array) -> dict[Status, float]:
-            slacks = self._left(errors, capped=False)
-            return {limit: slack for limit, slack in slacks.items() if limit is not used_up}
+        frontier, alpha, without = self.frontier, start.x, (used_up, Status.CAPPED)
 
         def slack(errors: Array) -> float:
-            return min(left(errors).values())
+            return self.tightest(errors, *without)[0]
 
         fairest = frontier.fairest_at(alpha)
         below = Sample(alpha, slack(fairest.errors), fairest)
         if below.value >= 0:
             return frontier.solution(fairest, alpha, used_up, "disparity", fairest.tied_bound)
         point = between(frontier.spaces, Crossing(below, start, start), slack)
-        slacks = left(point.errors)
-        binding = min(slacks, key=slacks.__getitem__)
+        binding = self.tightest(point.errors, *without)[1]
         return self.certify(point, start, binding, start.point, fairest)
 
     def certify(self, point: Point, at: Sample, status: Status, *ends: Point) -> Solution:

@@ -9,27 +9,29 @@ alpha falls from 1 to 0, ``D`` never rises and ``R`` and ``R_A`` never fall. ``R
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nan, sqrt
 
 import numpy as np
 
+from fairpca._problems.problems import Constraint
 from fairpca._problems.solution import Objective, Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
 
+_GOLDEN_TOLERANCE = 1e-6  # length of the last interval, and how far errors may exceed the cap
+
 
 class Frontier:
     """The projections ``U(alpha)`` between PCA (alpha = 1) and least disparity (alpha = 0)."""
 
     def __init__(self, spaces: Eigenspaces) -> None:
-        self.spaces = spaces
-        self.pca = spaces.top(spaces.shares)
+        self.spaces, self.pca = spaces, spaces.pca
         self.privileged, self.harmed = best_and_worst(
             self.pca.errors, spaces.traces, spaces.compared
         )
-        self.p_A = float(spaces.shares[self.privileged])
-        self.alpha_B = 1.0 / (1.0 + self.p_A)
+        self.alpha_B = 1.0 / (1.0 + float(spaces.shares[self.privileged]))
         self._towards_parity = np.zeros(2)
         self._towards_parity[[self.privileged, self.harmed]] = -1.0, 1.0
 
@@ -37,9 +39,8 @@ class Frontier:
         """``U(alpha)``; of several where ``D`` or ``R_B`` is least the one of least R."""
         if alpha == 1.0:
             return self.pca
-        shares = self.spaces.shares
         ends = alpha in (0.0, self.alpha_B)
-        return self.spaces.top(self._weights(alpha), shares if ends else None)
+        return self.spaces.top(self._weights(alpha), self.spaces.shares if ends else None)
 
     def fairest_at(self, alpha: float) -> Point:
         """``U(alpha)``; of several the one of least D, which is its ``tied_bound``."""
@@ -77,19 +78,9 @@ class Frontier:
             "weighted": alpha * R + (1 - alpha) * D,
             "fairness": D**2,
         }
-        return Solution(
-            basis=point.basis,
-            errors=point.errors,
-            status=status,
-            objective=objective,
-            value=values[objective],
-            bound=bound,
-            weights=point.weights,
-            pca=self.pca,
-            privileged=self.privileged,
-            harmed=self.harmed,
-            alpha=alpha,
-            rests_on=(self.pca, *(others or (point,))),
+        value, rests_on = values[objective], others or (point,)
+        return self.spaces.solution(
+            point, status, objective, value, bound, rests_on=rests_on, alpha=alpha
         )
 
 
@@ -98,3 +89,27 @@ def solve_fixed(spaces: Eigenspaces, alpha: float) -> Solution:
     frontier = Frontier(spaces)
     point = frontier.at(alpha)
     return frontier.solution(point, alpha, Status.FIXED, "weighted", point.bound)
+
+
+def solve_golden(spaces: Eigenspaces, constraint: Constraint = None) -> Solution:
+    """Run algorithms 1 and 2 of the paper, golden section on ``F = D^2``, for comparison.
+
+    Corrected here: the sign of ``C_B - C_A`` and the direction of the loop's test. As printed: on a
+    tie the search moves towards alpha = 0, and the result is the midpoint of the last interval. As
+    in the authors' code: both tolerances. The search proves nothing, so there is no gap.
+    """
+    frontier = Frontier(spaces)
+    cap = float(frontier.pca.errors[frontier.harmed]) + _GOLDEN_TOLERANCE
+    alpha_0 = frontier.alpha_B if constraint == "pareto" else 0.0
+    alpha_1, g_ratio = 1.0, (sqrt(5) + 1) / 2
+    while alpha_1 - alpha_0 > _GOLDEN_TOLERANCE:
+        alpha_1a = alpha_0 + (alpha_1 - alpha_0) / g_ratio
+        alpha_0a = alpha_1 - (alpha_1 - alpha_0) / g_ratio
+        errors_1, errors_0 = frontier.at(alpha_1a).errors, frontier.at(alpha_0a).errors
+        F_1, F_0 = (frontier.error_and_disparity(e)[1] ** 2 for e in (errors_1, errors_0))
+        if F_0 <= F_1 and (constraint != "no_worse" or errors_0.max() <= cap):
+            alpha_1 = alpha_1a
+        else:
+            alpha_0 = alpha_0a
+    alpha = (alpha_1 + alpha_0) / 2
+    return frontier.solution(frontier.at(alpha), alpha, Status.SEARCHED, "fairness", nan)

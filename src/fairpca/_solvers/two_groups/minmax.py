@@ -12,9 +12,9 @@ import numpy as np
 from fairpca._problems.problems import Criterion
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.balance import Balance
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.root import Line, Sample
+from fairpca._solvers.two_groups.root import Line
+from fairpca._solvers.worst_off import Balance
 from fairpca._typing import Array
 
 
@@ -29,24 +29,16 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
 
     def difference(_: float, errors: Array) -> float:
         """Group 0 minus group 1; it falls as t rises."""
-        first, second = balance.values(errors)
+        first, second = errors - balance.offsets
         return float(first - second)
 
-    below, above = (
-        Sample(t, difference(t, point.errors), point)
-        for t, point in zip((1.0, 0.0), own, strict=True)
-    )
-    for end, excess in ((below, below.value), (above, -above.value)):
+    line = Line(spaces, at, difference, np.array([1.0, -1.0]))
+    below, above = line.sample_of(1.0, own[0]), line.sample_of(0.0, own[1])
+    for point, excess in ((own[0], below.value), (own[1], -above.value)):
         if excess >= -spaces.rounding:
             equal = excess <= spaces.rounding
             status = Status.GROUPS_EQUAL if equal else Status.ONE_GROUP_DECIDES
-            point = end.point
-            bound = balance.phi(point)
-            return balance.solution(point.basis, point.errors, status, point.weights, bound)
-    line = Line(spaces, at, difference, np.array([1.0, -1.0]))
-    point, crossing = line.cross(below, above)
-    best = crossing.at.point
-    ends = crossing.below.point, crossing.above.point
-    return balance.solution(
-        point.basis, point.errors, Status.GROUPS_EQUAL, best.weights, balance.phi(best), *ends
-    )
+            return balance.solution(point, status, point.weights, balance.phi(point))
+    found, crossing = line.cross(below, above)
+    best, bound = crossing.at.point.weights, balance.phi(crossing.at.point)
+    return balance.solution(found, Status.GROUPS_EQUAL, best, bound, *crossing.ends)

@@ -22,10 +22,10 @@ import numpy as np
 
 from fairpca._moments.tolerances import EPS, moment_noise
 from fairpca._problems.problems import RobustProblem
-from fairpca._problems.solution import Point, Solution, best_and_worst
+from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.root import Line, Sample
+from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
 
 _MAX_DIVISIONS = 1000  # a few dozen suffice; this many only where rounding hides the optimum
@@ -44,23 +44,16 @@ class Piece(NamedTuple):
 
 def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
     """Find the least robust error of two groups."""
-    pca = spaces.top(spaces.shares)
     ends = [spaces.top(unit, 1.0 - unit) for unit in np.eye(2)]  # best for group 0, for group 1
     found, proof = _branch_and_bound(spaces, problem, _divide_where_equal(spaces, problem, *ends))
-    privileged, harmed = best_and_worst(pca.errors, spaces.traces, spaces.compared)
     value = problem.measure(found.errors, spaces.shares)
-    return Solution(
-        basis=found.basis,
-        errors=found.errors,
-        status=Status.ROBUST,
-        objective="robust",
-        value=value,
-        bound=min(value, proof.bound),
-        weights=found.weights,
-        pca=pca,
-        privileged=privileged,
-        harmed=harmed,
-        rests_on=(pca, found, proof.a, proof.b),
+    return spaces.solution(
+        found,
+        Status.ROBUST,
+        "robust",
+        value,
+        min(value, proof.bound),
+        rests_on=(found, proof.a, proof.b),
         extras={"group_robust_errors_": problem.worst(found.errors)},
     )
 
@@ -77,11 +70,10 @@ def _divide_where_equal(
     def at(t: float) -> Point:
         return spaces.top(np.array([t, 1.0 - t]))
 
-    below = Sample(1.0, difference(1.0, best_for_0.errors), best_for_0)
-    above = Sample(0.0, difference(0.0, best_for_1.errors), best_for_1)
+    line = Line(spaces, at, difference, np.array([1.0, -1.0]))
+    below, above = line.sample_of(1.0, best_for_0), line.sample_of(0.0, best_for_1)
     if below.value >= 0.0 or above.value <= 0.0:
         return [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
-    line = Line(spaces, at, difference, np.array([1.0, -1.0]))
     equal, _ = line.cross(below, above)
     return [(best_for_0, equal, 1), (equal, best_for_1, 0)]
 
@@ -95,7 +87,7 @@ def _branch_and_bound(
         return problem.measure(point.errors, spaces.shares)
 
     def noise_of(point: Point) -> float:
-        """What rounding of the errors makes of the objective, whose slope is infinite at zero."""
+        """Rounding of the objective, whose slope in the errors is infinite at zero."""
         noisy = problem.measure(np.maximum(point.errors, 0.0) + spaces.rounding, spaces.shares)
         return max(spaces.rounding, noisy - objective(point))
 

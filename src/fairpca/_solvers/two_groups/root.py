@@ -5,11 +5,11 @@ is monotone in x is zero at a root, or changes sign where U jumps: the r-th and 
 of ``M(w(x))`` meet there, and every subspace on the shortest path between both sides is optimal for
 that x. One of them has zero slack.
 
-The slope of the slack comes from the same decomposition as U, so Newton's method needs a handful of
-them. With more features, where a decomposition takes longer than a few products, it also tells
+The bracket around the root is shrunk by inverse quadratic interpolation where that is safe, and by
+bisection (Chandrupatla 1997); by hand, not by scipy, because the function may jump over zero. With
+many features, where a decomposition takes longer than a few products, each decomposition also tells
 about where the root lies, and two are enough: corrections to the second one lead to the root
-(:mod:`fairpca._solvers.eigenspaces.root_prediction`). The bracket is shrunk by hand, not by scipy,
-because the function may jump over zero.
+(:mod:`fairpca._solvers.eigenspaces.root_prediction`).
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from math import isnan, nan
 import numpy as np
 from scipy.optimize import brentq
 
+from fairpca._moments.tolerances import EPS
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._typing import Array
 
-_NEWTON_STEPS = 8  # steps on one side of the root before the end of the line is tried
+_PREDICTIONS = 8  # steps on one side of the root before the end of the line is tried
 _BESIDE = 1e-9  # share of the line's length below which its end point is used
 _MANY_FEATURES = 80  # with fewer, a decomposition is faster than predictions and corrections
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A function value, its slope if known, and whatever was computed on the way to it."""
+    """A function value, and whatever was computed on the way to it."""
 
     x: float
     value: float
     point: Point
-    slope: float = nan
     prediction: RootPrediction | None = None
 
     @property
@@ -60,6 +60,57 @@ class Crossing:
     above: Sample
     at: Sample
 
+    @property
+    def ends(self) -> tuple[Point, Point]:
+        """The projections on both sides."""
+        return self.below.point, self.above.point
+
+
+class _Bracket:
+    """Two samples of opposite signs, the latest one and its opposite, and the one before."""
+
+    def __init__(self, below: Sample, above: Sample) -> None:
+        nearer = above.value < -below.value
+        self.latest, self.opposite = (above, below) if nearer else (below, above)
+        self.before: Sample | None = None
+
+    @property
+    def sides(self) -> tuple[Sample, Sample]:
+        """The sample below zero and the one above."""
+        one, other = self.latest, self.opposite
+        return (one, other) if one.value < 0 else (other, one)
+
+    def holds(self, x: float) -> bool:
+        """Whether x is strictly inside."""
+        return min(self.latest.x, self.opposite.x) < x < max(self.latest.x, self.opposite.x)
+
+    def narrow(self, sample: Sample) -> None:
+        """Put a sample from inside in the place of the end whose sign it has."""
+        if (sample.value < 0) == (self.latest.value < 0):
+            self.before = self.latest
+        else:
+            self.before, self.opposite = self.opposite, self.latest
+        self.latest = sample
+
+    def suggestion(self) -> float:
+        """Where to look next: as predicted, or by inverse quadratic interpolation.
+
+        NaN where neither is safe.
+        """
+        if self.holds(self.latest.predicted):
+            return self.latest.predicted
+        if self.before is None or self.before.value in (self.latest.value, self.opposite.value):
+            return nan
+        x1, x2, x3 = self.latest.x, self.opposite.x, self.before.x
+        f1, f2, f3 = self.latest.value, self.opposite.value, self.before.value
+        xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+        if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
+            return nan
+        t = f1 * f3 / ((f2 - f1) * (f2 - f3))
+        t += (x3 - x1) / (x2 - x1) * f1 * f2 / ((f3 - f1) * (f3 - f2))
+        least = EPS * max(abs(x1), abs(x2)) / abs(x2 - x1)
+        return x1 + min(max(t, least), 1 - least) * (x2 - x1)
+
 
 def find_crossing(
     evaluate: Callable[[float], Sample],
@@ -71,25 +122,13 @@ def find_crossing(
 ) -> Crossing:
     """Shrink a bracket by what samples tell of the root, by interpolation, and by bisection.
 
-    Interpolation is inverse quadratic where that is safe (Chandrupatla 1997).
+    The function is monotone between its ends ``below`` and ``above`` zero, either of which may be
+    the left one. The search begins at the ``guess``, if that is inside. It ends at a value within
+    ``ftol`` of zero, at a proven jump, or where the bracket cannot shrink any more.
 
-    Parameters
-    ----------
-    evaluate : callable
-        The function, monotone on the bracket.
-    below, above : Sample
-        Ends with a negative and with a positive value; either may be the left one.
-    ftol : float
-        Values within ``ftol`` of zero count as zero.
-    find_jump : callable, optional
-        Asked instead of every other bisection: given the bracket, returns a sample strictly inside
-        and whether a jump at it is proven, or None. It saves bisecting down to rounding.
-    guess : float, optional
-        Where to look first, if inside of the bracket.
-
-    Returns
-    -------
-    Crossing
+    ``find_jump`` is asked instead of every other bisection: given the bracket, it returns a sample
+    strictly inside and whether a jump at it is proven, or None. It saves bisecting down to
+    rounding.
     """
     for end in (below, above):
         if abs(end.value) <= ftol:
@@ -99,97 +138,40 @@ def find_crossing(
             f"the values {below.value} and {above.value} at the ends of the bracket do not lie "
             "on the two sides of zero."
         )
-    new, opposite = (above, below) if above.value < -below.value else (below, above)
-    previous: Sample | None = None
-    if guess is not None and min(below.x, above.x) < guess < max(below.x, above.x):
-        new = evaluate(guess)
-        if abs(new.value) <= ftol:
-            return Crossing(new, new, new)
-        opposite, previous = (above, below) if new.value < 0 else (below, above)
-    slow = met = False  # the last step made no headway; it looked for a jump
+    bracket = _Bracket(below, above)
+    x = nan if guess is None or not bracket.holds(guess) else guess
+    slow = asked = False  # the last step made no headway; the last step asked for a jump
     while True:
-        lo, hi = (new, opposite) if new.value < 0 else (opposite, new)
-        smallest = min(-lo.value, hi.value)
-        x = nan if slow else _next(new, opposite, previous)
+        low, high = bracket.sides
+        x = bracket.suggestion() if isnan(x) and not slow else x
         bisect = isnan(x)
-        jump = find_jump(lo, hi) if bisect and not met and find_jump is not None else None
-        met = jump is not None
+        jump = find_jump(low, high) if bisect and not asked and find_jump is not None else None
+        asked = jump is not None
         if jump is not None:
             sample, proven = jump
             if proven:
-                return Crossing(lo, hi, sample)
+                return Crossing(low, high, sample)
         else:
-            x = 0.5 * (lo.x + hi.x) if bisect else x
-            if x in (lo.x, hi.x):
-                return Crossing(lo, hi, hi)
+            x = 0.5 * (low.x + high.x) if bisect else x
+            if x in (low.x, high.x) or abs(high.x - low.x) <= 2 * EPS * max(
+                abs(low.x), abs(high.x)
+            ):
+                return Crossing(low, high, high)
             sample = evaluate(x)
         if abs(sample.value) <= ftol:
             return Crossing(sample, sample, sample)
-        slow = not abs(sample.value) < 0.5 * smallest and (met or not bisect)
-        if (sample.value < 0) == (new.value < 0):
-            previous = new
-        else:
-            previous, opposite = opposite, new
-        new = sample
-        if abs(new.x - opposite.x) <= 4e-16 * max(abs(new.x), abs(opposite.x)):
-            lo, hi = (new, opposite) if new.value < 0 else (opposite, new)
-            return Crossing(lo, hi, hi)
-
-
-def _next(new: Sample, opposite: Sample, previous: Sample | None) -> float:
-    """Where to look next, strictly inside the bracket unless it has shrunk to rounding.
-
-    NaN where neither Newton's method nor interpolation is safe.
-    """
-    others = [other for other in (previous, opposite) if other is not None]
-    for x in (new.predicted, *(_hermite(new, other) for other in others)):
-        if min(new.x, opposite.x) < x < max(new.x, opposite.x):
-            return x
-    return new.x + _interpolate(new, opposite, previous) * (opposite.x - new.x)
-
-
-def _hermite(first: Sample, second: Sample) -> float:
-    """The root of the cubic ``x(value)`` through two samples with their slopes; NaN without."""
-    f, g = first.value, second.value
-    if not (first.slope and second.slope and f != g):
-        return nan
-    chord = (second.x - first.x) / (g - f)
-    bend = (chord - 1 / first.slope) / (g - f)
-    twist = (1 / first.slope - 2 * chord + 1 / second.slope) / (g - f) ** 2
-    return first.x - f / first.slope + bend * f**2 - twist * f**2 * g
-
-
-def _interpolate(new: Sample, opposite: Sample, previous: Sample | None) -> float:
-    """The fraction of the way from ``new`` to ``opposite`` at which to look next."""
-    if previous is None:
-        return nan
-    x1, x2, x3 = new.x, opposite.x, previous.x
-    f1, f2, f3 = new.value, opposite.value, previous.value
-    if f3 in (f1, f2):
-        return nan
-    xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
-    if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
-        return nan
-    t = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
-    width = abs(x2 - x1)
-    least = 2e-16 * max(abs(x1), abs(x2)) / width
-    return min(max(t, least), 1 - least)
+        no_headway = not abs(sample.value) < 0.5 * min(-low.value, high.value)
+        slow = no_headway and (asked or not bisect)
+        bracket.narrow(sample)
+        x = nan
 
 
 class Line:
     """The optimal projections ``U(x)`` along a line of group weights, and a slack of each.
 
-    Parameters
-    ----------
-    spaces : Eigenspaces
-    at : callable
-        ``U(x)``, with its weights.
-    slack : callable
-        What is left of a limit, given x and the group errors; monotone along the line.
-    direction : ndarray of shape (k,)
-        The change of the weights with x.
-    ends : tuple of float
-        Where x begins and ends.
+    ``at(x)`` is ``U(x)``, with its weights, which change with x by ``direction``. ``slack`` is what
+    is left of a limit, given x and the group errors; it is monotone along the line between the
+    ``ends``.
     """
 
     def __init__(
@@ -202,39 +184,33 @@ class Line:
     ) -> None:
         self.spaces, self.at, self.slack, self.direction = spaces, at, slack, direction
         self.ends = ends
+        self._predicts = _MANY_FEATURES <= spaces.n_features > spaces.rank
 
     def sample(self, x: float) -> Sample:
-        """The slack at x, and what its decomposition tells of the line."""
-        return self._sampled(x, self.at(x))
+        """The slack at x."""
+        return self.sample_of(x, self.at(x))
 
-    def _sampled(self, x: float, point: Point) -> Sample:
-        spaces, value = self.spaces, self.slack(x, point.errors)
-        decomposition = spaces.decomposition_of(point)
-        if decomposition is None or spaces.rank == spaces.n_features:
+    def sample_of(self, x: float, point: Point) -> Sample:
+        """The slack of a projection at x, and what its decomposition tells of the line."""
+        value = self.slack(x, point.errors)
+        decomposition = self.spaces.decomposition_of(point) if self._predicts else None
+        if decomposition is None:
             return Sample(x, value, point)
         reach = self.ends[0] - x, self.ends[1] - x
-        slack = Slack(lambda t, errors: self.slack(x + t, errors), spaces.rounding, reach)
-        prediction = RootPrediction(spaces.matrices, decomposition, self.direction, slack)
-        if spaces.n_features >= _MANY_FEATURES:
-            return Sample(x, value, point, prediction=prediction)
-        slopes = prediction.slopes
-        known = bool(np.isfinite(slopes).all())  # not where eigenvalues are equal
-        return Sample(x, value, point, slack.slope(0.0, point.errors, slopes) if known else nan)
-
-    def _root_or_sample(self, x: float, ends: tuple[float, float]) -> Sample:
-        """The root between the ends if corrections to x lead to it, else the sample at x."""
-        return self._corrected(self.sample(x), ends)
+        slack = Slack(lambda t, errors: self.slack(x + t, errors), self.spaces.rounding, reach)
+        prediction = RootPrediction(self.spaces.matrices, decomposition, self.direction, slack)
+        return Sample(x, value, point, prediction)
 
     def _from_before(self, above: Sample) -> Sample | None:
-        """What the latest decomposition of an earlier search tells, if it lies on this line."""
-        latest = self.spaces.latest
-        if latest is None or latest.point is above.point or self.spaces.n_features < _MANY_FEATURES:
+        """A sample from the latest decomposition of an earlier search, if it lies on this line."""
+        latest = self.spaces.kept[-1].point if self.spaces.kept else above.point
+        if latest is above.point or not self._predicts:
             return None
-        change, d = latest.point.weights - above.point.weights, self.direction
+        change, d = latest.weights - above.point.weights, self.direction
         t = float(change @ d / (d @ d))
-        if not np.allclose(change, t * d, rtol=0.0, atol=1e-14 * float(np.abs(d).max())):
+        if not np.allclose(change, t * d, rtol=0.0, atol=64 * EPS * float(np.abs(d).max())):
             return None
-        return self._corrected(self._sampled(above.x + t, latest.point), (self.ends[0], above.x))
+        return self._corrected(self.sample_of(above.x + t, latest), (self.ends[0], above.x))
 
     def _corrected(self, sample: Sample, ends: tuple[float, float]) -> Sample:
         """The root between the ends if corrections to a sample lead to it, else the sample."""
@@ -254,76 +230,61 @@ class Line:
     def approach(self, above: Sample) -> tuple[Sample, Sample]:
         """From a positive slack down to the first that is not, or to the end: the last two samples.
 
-        Steps by slopes are Newton's in ``1 / x``, in which the slack of a frontier is nearly
-        straight.
+        Where neither a guess nor a prediction tells where to look, the end is next.
         """
-        x, before, end = self.spaces.guess, None, self.ends[0]
+        end, rounding = self.ends[0], self.spaces.rounding
+        x = nan if self.spaces.guess is None else self.spaces.guess
         known = self._from_before(above)
         if known is not None:
-            if end < known.x < above.x and abs(known.value) <= self.spaces.rounding:
+            if end < known.x < above.x and abs(known.value) <= rounding:
                 return above, known
             x = x if isnan(known.predicted) else known.predicted
-        for _ in range(_NEWTON_STEPS):
-            if x is None:
-                x = nan if before is None else _hermite(above, before)
+        for _ in range(_PREDICTIONS):
             if not end < x < above.x:
                 x = above.predicted
-            if isnan(x) and above.slope:
-                x = above.x / (1 + above.value / (above.x * above.slope))
             if not end + _BESIDE * (above.x - end) < x < above.x:
                 break  # beside the end rounding decides between subspaces that are tied there
-            sample = self._root_or_sample(x, (end, above.x))
-            if sample.value <= self.spaces.rounding:
+            before, sample = above, self._corrected(self.sample(x), (end, above.x))
+            if sample.value <= rounding:
                 return above, sample
-            if before is not None and sample.value > 0.5 * above.value:
+            above, x = sample, nan
+            if sample.value > 0.5 * before.value:
                 break
-            above, before, x = sample, above, None
         return above, self.sample(end)
 
     def cross(self, below: Sample, above: Sample) -> tuple[Point, Crossing]:
-        """Find the projection of zero slack, and the root it was found at.
+        """Find the projection of zero slack between two ends, and the root it was found at.
 
-        Parameters
-        ----------
-        below, above : Sample
-            Ends of negative and of positive slack.
-
-        Returns
-        -------
-        point : Point
-            Zero slack up to rounding; at a jump its errors and basis are those between both sides.
-        crossing : Crossing
-            Its ends are the eigenspaces that ``point`` rests on.
+        At a jump the errors and the basis of the projection are those between both sides; it rests
+        on the ends of the crossing.
         """
-        spaces = self.spaces
-        evaluate = partial(self._root_or_sample, ends=(below.x, above.x))
+        spaces, ends = self.spaces, (below.x, above.x)
+
+        def evaluate(x: float) -> Sample:
+            return self._corrected(self.sample(x), ends)
+
         crossing = find_crossing(evaluate, below, above, spaces.rounding, self._jump, spaces.guess)
         if crossing.below is crossing.above:
             return crossing.at.point, crossing
         return between(spaces, crossing, partial(self.slack, crossing.at.x)), crossing
 
-    def _jump(self, lo: Sample, hi: Sample) -> tuple[Sample, bool] | None:
-        # min_U w(x) @ R is the lower envelope of lines in x, one per projection: where the lines
-        # of both ends meet on the envelope itself, both ends are optimal and U jumps there.
-        x = _meeting_point(lo, hi)
-        if x is None:
+    def _jump(self, low: Sample, high: Sample) -> tuple[Sample, bool] | None:
+        """A sample inside, and whether U jumps there.
+
+        ``min_U w(x) @ R`` is the lower envelope of lines in x, one per projection. Where the lines
+        of both ends meet on the envelope itself, both ends are optimal and U jumps there.
+        """
+        change = low.point.errors - high.point.errors
+        at_low, at_high = (float(end.point.weights @ change) for end in (low, high))
+        x = low.x + at_low / (at_low - at_high) * (high.x - low.x) if at_low != at_high else nan
+        if not min(low.x, high.x) < x < max(low.x, high.x):
             return None
         middle = self.sample(x)
-        worse = max(float(middle.point.weights @ end.point.errors) for end in (lo, hi))
-        crosses = self.slack(x, lo.point.errors) < 0 < self.slack(x, hi.point.errors)
+        worse = max(float(middle.point.weights @ end.point.errors) for end in (low, high))
+        crosses = self.slack(x, low.point.errors) < 0 < self.slack(x, high.point.errors)
         if crosses and worse - middle.point.bound <= self.spaces.rounding:
             return middle, True
-        return self._corrected(middle, (lo.x, hi.x)), False
-
-
-def _meeting_point(lo: Sample, hi: Sample) -> float | None:
-    """The x at which the projections of both ends are equally good, if inside the bracket."""
-    change = lo.point.errors - hi.point.errors
-    at_lo, at_hi = float(lo.point.weights @ change), float(hi.point.weights @ change)
-    if at_lo == at_hi:
-        return None
-    x = lo.x + at_lo / (at_lo - at_hi) * (hi.x - lo.x)
-    return x if min(lo.x, hi.x) < x < max(lo.x, hi.x) else None
+        return self._corrected(middle, (low.x, high.x)), False
 
 
 def between(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], float]) -> Point:

@@ -31,7 +31,7 @@ const inPercent = (share) => {
   const shown = Math.abs(value) < 4.95 ? value.toFixed(1).replace(/\.0$/, "") : value.toFixed(0);
   return `${(shown === "-0" ? "0" : shown).replace("-", "−")} %`;
 };
-const change = (share) =>
+const change = (share) => share === null ? "not known" : // the group was set aside in the fit
   Math.abs(share) < 0.0005 ? "no change" : `${inPercent(Math.abs(share))} ${share < 0 ? "better" : "worse"}`;
 
 function follow() {

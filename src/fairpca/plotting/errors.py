@@ -1,4 +1,4 @@
-"""Each group's error and variance by number of components, and how an audit changes it."""
+"""Errors of groups: against the overall error, by number of components, and in an audit."""
 
 from __future__ import annotations
 
@@ -7,50 +7,106 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._typing import Array
+from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
-from fairpca.plotting._common import axes_for, escaped, fair_projection_in, style_of
+from fairpca.path import TradeoffPath, tradeoff_path
+from fairpca.plotting._common import axes_for, escaped, fair_projection_in, settled, style_of
 
 if TYPE_CHECKING:
     from fairpca import Audit
 
 
 @dataclass
+class TradeoffDisplay:
+    """The frontier of overall error against disparity: PCA on the left, parity on the right."""
+
+    path: TradeoffPath
+    chosen: tuple[float, float] | None = None  #: Disparity and overall error of a fit to mark.
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, n_points: int = 41, ax: Any = None) -> Self:
+        """Draw the frontier at the rank of a fitted estimator, which may be in a pipeline."""
+        fair = fair_projection_in(estimator)
+        if fair.small_groups == "ignore" and fair.small_groups_:
+            raise ValueError(
+                f"the frontier compares all groups, but {fair!r} left out "
+                f"{fair.small_groups_}; leave out their rows, or use small_groups='merge'."
+            )
+        path = tradeoff_path(
+            settled(fair).moments,
+            n_components=fair.n_components_,
+            n_points=n_points,
+            normalize=fair.normalize,
+            max_groups=fair.max_groups,
+        )
+        return cls(path, (fair.disparity_, fair.reconstruction_error_)).plot(ax)
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        sensitive_features: Any,
+        *,
+        n_components: int,
+        n_points: int = 41,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the frontier of the rows of X; arguments as for :func:`fairpca.tradeoff_path`."""
+        path = tradeoff_path(X, sensitive_features, n_components=n_components, n_points=n_points)
+        return cls(path).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
+        self.ax_ = ax = axes_for(ax)
+        path = self.path
+        ax.plot(path.disparity, path.reconstruction_error, color="black", label="best possible")
+        if len(path.groups) == 2 and not path.efficient.all():
+            last = max(int(np.count_nonzero(path.efficient)) - 1, 0)
+            beyond = path.disparity[last:], path.reconstruction_error[last:]
+            ax.plot(*beyond, color="white")
+            ax.plot(*beyond, color="black", linestyle=":", label="levelling down")
+        points: dict[tuple[float, float], list[str]] = {}
+        for name, mark in path.marks.items():  # methods that end at the same point share a marker
+            at = mark.disparity, mark.reconstruction_error
+            same = (other for other in points if np.allclose(at, other, rtol=1e-6, atol=1e-9))
+            points.setdefault(next(same, at), []).append(name)
+        for i, (at, names) in enumerate(points.items()):
+            label = ", ".join(names)
+            ax.plot(*at, style_of(i)[1], color="black", markerfacecolor="white", label=label)
+        if self.chosen is not None:
+            ax.plot(*self.chosen, "*", markersize=13, color=style_of(1)[0], label="this fit")
+        difference = "largest minus smallest group error"
+        if len(path.groups) == 2:
+            sides = path.harmed_group, path.privileged_group
+            difference = "error of {} minus {}".format(*map(escaped, sides))
+        ax.set(xlabel=f"disparity: {difference}", ylabel="overall error")
+        ax.xaxis.set_inverted(True)
+        ax.legend(frameon=False)
+        return self
+
+
+@dataclass
 class GroupErrorDisplay:
-    """Group errors against the number of components, PCA dashed and fair PCA solid.
+    """Group errors against the number of components, PCA dashed and fair PCA solid."""
 
-    Parameters
-    ----------
-    n_components : ndarray of shape (n_ranks,)
-    pca, fair : ndarray of shape (n_ranks, n_groups)
-        Errors, the ``group_errors_`` of each fit.
-    groups : sequence of labels
-
-    Examples
-    --------
-    >>> GroupErrorDisplay.from_data(X, groups)  # doctest: +SKIP
-    """
-
-    n_components: NDArray[np.intp]
-    pca: Array
-    fair: Array
+    n_components: Codes
+    pca: Array  #: (n_ranks, n_groups), the ``pca_group_errors_`` of each fit.
+    fair: Array  #: (n_ranks, n_groups), the ``group_errors_`` of each fit.
     groups: Sequence[Any]
-    share: float | None = None
-    _as_shares: ClassVar[bool] = False  # of the group's variance
+    share: float | None = None  #: Marked in a scree plot: what ``FairPCA(share)`` asks for.
+    _as_shares: ClassVar[bool] = False
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, *, ranks: Sequence[int] | None = None, ax: Any = None
     ) -> Self:
-        """Refit a fitted estimator at many ranks, from its moments, and draw.
+        """Refit a fitted estimator, or the one in a pipeline, at many ranks, and draw.
 
-        The estimator may be the projection of a pipeline. By default all ranks are fitted, at most
-        30 of them.
+        By default all ranks are fitted, or some thirty on a logarithmic scale.
         """
         fair = fair_projection_in(estimator)
         chosen, fits = _ranks_to_draw(fair, ranks), []
@@ -66,13 +122,10 @@ class GroupErrorDisplay:
                 if ranks is not None or rank <= fair.n_components_:
                     raise
                 break  # the directions that the estimator hides leave no room for more components
-        pca, errors = (
-            np.array([getattr(fit, name) for fit in fits])
-            for name in ("pca_group_errors_", "group_errors_")
-        )
-        share = None
+        pca = np.array([fit.pca_group_errors_ for fit in fits])
+        errors, share = np.array([fit.group_errors_ for fit in fits]), None
         if cls._as_shares:
-            whole = fair._settle(fair.moments_).measured(fair.normalize).traces
+            whole = settled(fair).measured(fair.normalize).traces
             whole = np.where(whole > 0, whole, np.inf)  # a group that does not vary loses nothing
             pca, errors = 1 - pca / whole, 1 - errors / whole
             share = fair.n_components if isinstance(fair.n_components, float) else None
@@ -97,13 +150,11 @@ class GroupErrorDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
         self.ax_ = ax = axes_for(ax)
+        x = self.n_components
         for g, label in enumerate(map(escaped, self.groups)):
-            color, marker = style_of(g)
-            pca, fair = self.pca[:, g], self.fair[:, g]
-            ax.plot(
-                self.n_components, pca, f"{marker}--", c=color, mfc="none", label=f"{label}, PCA"
-            )
-            ax.plot(self.n_components, fair, f"{marker}-", c=color, label=f"{label}, fair")
+            c, marker = style_of(g)
+            ax.plot(x, self.pca[:, g], f"{marker}--", c=c, mfc="none", label=f"{label}, PCA")
+            ax.plot(x, self.fair[:, g], f"{marker}-", c=c, label=f"{label}, fair")
         if self.share is not None:
             ax.axhline(self.share, c="0.5", ls=":", label=f"{self.share:.4g} of the variance")
         kept, lost = "share of the group's variance kept", "average squared error"
@@ -114,30 +165,16 @@ class GroupErrorDisplay:
 
 
 class GroupScreeDisplay(GroupErrorDisplay):
-    """Share of its variance that each group keeps, against the number of components.
+    """A scree plot by group: the share of its variance that each group keeps.
 
-    A scree plot by group, PCA dashed and fair PCA solid. The shares are sums over all components
-    up to a number, because those of a fair projection change with their number.
-
-    Parameters
-    ----------
-    n_components, groups
-        As for :class:`GroupErrorDisplay`.
-    pca, fair : ndarray of shape (n_ranks, n_groups)
-        Shares from 0 to 1, the ``group_explained_variance_ratio_`` of each fit.
-    share : float, optional
-        A share to mark: the one that ``FairPCA(share)`` asks for.
-
-    Examples
-    --------
-    >>> fair = FairPCA(0.9).fit(X, sensitive_features=groups)  # doctest: +SKIP
-    >>> GroupScreeDisplay.from_estimator(fair)  # doctest: +SKIP
+    Like :class:`GroupErrorDisplay`, but ``pca`` and ``fair`` are shares from 0 to 1, summed over
+    all components up to a number, because those of a fair projection change with their number.
     """
 
     _as_shares = True
 
 
-def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> NDArray[np.intp]:
+def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> Codes:
     """The ranks asked for; by default all, or some thirty on a logarithmic scale."""
     limit = int(min(fair.n_features_in_, fair.moments_.counts.sum()))
     if ranks is None:
@@ -155,26 +192,12 @@ class ChangesDisplay:
     Groups that gain lie to the left of the line, groups that pay to the right of it. An interval
     that crosses the line can be chance. A group with too few rows to be judged has a hollow marker
     and no interval.
-
-    Parameters
-    ----------
-    groups : sequence of labels
-    changes : ndarray of shape (k,)
-        As fractions of the error under PCA: -0.1 is 10 % less.
-    intervals : ndarray of shape (k, 2)
-        NaN for a group that is not judged.
-    sizes : sequence of int
-        Rows of each group.
-
-    Examples
-    --------
-    >>> ChangesDisplay.from_audit(audit(X, groups, FairPCACV(5)))  # doctest: +SKIP
     """
 
     groups: Sequence[Any]
-    changes: Array
-    intervals: Array
-    sizes: Sequence[int]
+    changes: Array  #: As fractions of the error under PCA: -0.1 is 10 % less.
+    intervals: Array  #: (k, 2); NaN for a group that is not judged.
+    sizes: Sequence[int]  #: Rows of each group.
 
     @classmethod
     def from_audit(cls, audit: Audit, *, ax: Any = None) -> Self:
@@ -191,9 +214,8 @@ class ChangesDisplay:
         """Draw on ``ax``, or on a new figure; the axes stay in ``ax_``."""
         self.ax_ = ax = axes_for(ax, height=1.2 + 0.6 * len(self.groups))
         ax.axvline(0, color="0.6", lw=1)
-        for place, (change, (low, high)) in enumerate(
-            zip(100 * self.changes, 100 * self.intervals, strict=True)
-        ):
+        figures = 100 * np.column_stack([self.changes, self.intervals])
+        for place, (change, low, high) in enumerate(figures):
             judged = bool(np.isfinite(low) and np.isfinite(high))
             color = style_of(0 if change < 0 else 1)[0]
             ax.plot(change, place, "o", ms=8, color=color, mfc=color if judged else "white")

@@ -1,0 +1,386 @@
+"""What classifiers make of scores, on rows that they have not seen.
+
+A probe guesses the group; its AUC is a lower bound, because another probe may do better. Others
+predict a target. Their intervals are not resampled, as those of fairlearn's ``MetricFrame`` are:
+resampled gaps are never 0, so that intervals of groups that do not differ exclude 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb, hypot, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import ndtri
+from scipy.stats import rankdata
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, has_fit_parameter
+from threadpoolctl import threadpool_limits
+
+from fairpca._input import checks
+from fairpca._input.labels import encode_groups, encode_outcomes
+from fairpca._moments.group_differences import positive_class
+from fairpca._typing import Array, Codes, Labels, Mask
+from fairpca.metrics.reconstruction import flattened, seen_by_projection
+
+# The classifier if nobody passes one; it is cloned before it is fitted.
+_LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+class Estimate(NamedTuple):
+    """A figure with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How well one kind of classifier guesses the group, on rows it has not seen."""
+
+    name: str
+    auc: float  #: 0.5 when it cannot tell; for more groups, the mean of each against the rest.
+    #: Confidence interval of the mean AUC of the probes of these folds, on new rows. It is too wide
+    #: where the groups are easily told apart.
+    low: float
+    high: float
+
+
+def probe_groups(
+    scores: Any,
+    sensitive_features: Any,
+    *,
+    probes: Mapping[str, Any] | None = None,
+    cv: int = 5,
+    confidence: float = 0.95,
+    random_state: Any = None,
+) -> list[Probe]:
+    """Guess the group of each row from its scores: a :class:`Probe` for each kind of classifier.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples, n_components)
+        Preferably of rows that the projection was not fitted to: where it made the means of these
+        very rows equal, a linear probe comes out below 0.5. Pass X to probe all features.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The group of each row; several columns are crossed.
+    probes : mapping of str to classifier, optional
+        By default ``"logistic"``, a logistic regression on standardised scores, and ``"boosted"``,
+        gradient-boosted trees, which also see what is not linear.
+    cv : int, default=5
+        Number of folds; every row is guessed by a classifier that was fitted without its fold.
+    confidence : float, default=0.95
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and the trees.
+
+    Examples
+    --------
+    >>> from fairpca import FairPCA
+    >>> from fairpca.datasets import load_checkup
+    >>> from fairpca.metrics import probe_groups
+    >>> people = load_checkup()
+    >>> fair = FairPCA(5, standardize=True)
+    >>> scores = fair.fit_transform(people.data, sensitive_features=people.sensitive_features)
+    >>> for probe in probe_groups(scores, people.sensitive_features, random_state=0):
+    ...     print(f"{probe.name}: AUC {probe.auc:.1f}, above {probe.low:.1f}")
+    logistic: AUC 0.8, above 0.8
+    boosted: AUC 0.8, above 0.8
+    """
+    checks.check_confidence(confidence)
+    rng = check_random_state(random_state)
+    if np.ndim(scores) == 1:
+        raise ValueError(
+            f"scores have one dimension, {len(scores)} numbers; pass a row of scores for each "
+            "person, for example scores.reshape(-1, 1) for one component."
+        )
+    Z = np.asarray(check_array(scores, dtype=np.float64))
+    codes, labels = encode_groups(sensitive_features, len(Z))
+    checks.check_several_groups(labels.tolist(), len(Z), otherwise="")
+    fold = _stratified_folds(cv, codes, "group", rng)
+    if probes is None:
+        trees = HistGradientBoostingClassifier(max_iter=50, random_state=rng.randint(2**31 - 1))
+        probes = {"logistic": _LOGISTIC, "boosted": trees}
+    if not isinstance(probes, Mapping) or not probes:
+        raise TypeError(
+            f"probes={probes!r}: pass classifiers by name, for example {{'forest': "
+            "RandomForestClassifier()}, or None for the usual ones."
+        )
+    for name, probe in probes.items():
+        checks.check_classifier(f"probe {name!r}", probe)
+    guessed = {"cv": PredefinedSplit(fold), "method": "predict_proba"}
+    with threadpool_limits(1):  # threads would wait for each other longer than they work
+        chances = {n: cross_val_predict(p, Z, codes, **guessed) for n, p in probes.items()}
+    return [Probe(n, *_auc(values, codes, fold, confidence)) for n, values in chances.items()]
+
+
+@dataclass(frozen=True, repr=False)
+class Outcomes:
+    """Rates of one classifier by group, on rows it has not seen.
+
+    The metrics are ``"accuracy"``, ``"auc"``, ``"selection_rate"`` (how often the positive class is
+    predicted), ``"true_positive_rate"`` and ``"false_positive_rate"``.
+    """
+
+    name: str  #: What the classifier saw: "scores", "pca" or "features".
+    overall: Mapping[str, float]  #: Each metric over all rows.
+    base_rate: float  #: Share of positive rows, to compare with the overall selection rate.
+    by_group: Mapping[str, Mapping[Any, Estimate]]  #: Each metric of each group.
+    #: Largest less smallest value of a group: 0 is parity. The interval holds for all pairs of
+    #: groups at once; it starts at 0 unless the rows show that two groups differ.
+    difference: Mapping[str, Estimate]
+    #: For each row whether it is positive, its predicted probability, and its group, for use with
+    #: ``fairlearn.metrics.MetricFrame``, for example. None in an audit, which keeps no rows.
+    data: tuple[Codes, Array, Labels] | None
+    positive: Any = True  #: The positive class: a person predicted to be of it is selected.
+
+    def __repr__(self) -> str:
+        rates = ("selection_rate", "true_positive_rate", "false_positive_rate")
+        gaps = ", ".join(f"{name} {self.difference[name]}" for name in rates)
+        return f"Outcomes({self.name!r}: AUC {self.overall['auc']:.3f}, gaps: {gaps})"
+
+
+def classifier_outcomes(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    *,
+    classifier: Any = None,
+    pos_label: Any = None,
+    cv: int = 5,
+    confidence: float = 0.95,
+    random_state: Any = None,
+) -> list[Outcomes]:
+    """Rates by group of a classifier on the scores, on PCA's scores, and on all features.
+
+    Parameters
+    ----------
+    estimator : transformer
+        If it is fitted, it is used as it is, and X should be rows that it was not fitted to;
+        otherwise it is fitted to the training rows of each fold.
+    X : array or data frame of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Classes.
+    classifier : classifier, optional
+        By default a logistic regression on standardised columns.
+    pos_label : label, optional
+        The positive class; by default the larger of two. All others are negative.
+    sensitive_features, cv, confidence, random_state
+        As for :func:`probe_groups`. The intervals hold for the classifiers as fitted.
+
+    Returns
+    -------
+    list of Outcomes
+        For ``"scores"``, ``"pca"`` (with as many components) and ``"features"``. With a pipeline,
+        PCA and all features are those that arrive at its projection: standardised, for example.
+
+    Examples
+    --------
+    >>> from fairpca import FairPLS
+    >>> from fairpca.datasets import load_rand_health
+    >>> from fairpca.metrics import classifier_outcomes
+    >>> people = load_rand_health(prepare=False)
+    >>> X, often = people.data[:, 1:], people.data[:, 0] > 1  # visits to a doctor
+    >>> pls = FairPLS(3, notion="demographic_parity", standardize=True)
+    >>> for found in classifier_outcomes(pls, X, often, people.sensitive_features, random_state=0):
+    ...     print(found.name, f"{found.difference['selection_rate'].value:.1f}")
+    scores 0.0
+    pca 0.1
+    features 0.3
+    """
+    checks.check_confidence(confidence)
+    if not hasattr(estimator, "transform"):
+        name, cure = type(estimator).__name__, "pass a transformer such as FairPCA(2)"
+        if isinstance(estimator, Pipeline):
+            name += f" that ends in {type(estimator.steps[-1][1]).__name__}"
+            cure = "pass estimator=pipeline[:-1], classifier=pipeline[-1]"
+        raise TypeError(f"estimator is a {name}, which has no transform; {cure}.")
+    classifier = _LOGISTIC if classifier is None else classifier
+    checks.check_classifier("classifier", classifier)
+    if issparse(X):
+        raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
+    codes, labels = encode_groups(sensitive_features, len(X))
+    checks.check_several_groups(labels.tolist(), len(codes), otherwise="")
+    outcomes, classes = encode_outcomes(y, len(X))
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes.tolist()[0]!r}), so there is nothing to predict; "
+            "pass y with two classes or more."
+        )
+    label = positive_class(classes.tolist(), pos_label)
+    positive = np.asarray(outcomes == classes.tolist().index(label))
+    cells = 2 * codes + positive
+    sizes = np.bincount(cells, minlength=2 * len(labels))
+    if not sizes.all():
+        raise ValueError(
+            f"group {labels.tolist()[int(np.argmin(sizes)) // 2]!r} has rows of one class only, so "
+            "it has no rates to compare; leave it out, or merge it with others."
+        )
+    fold = _stratified_folds(cv, cells, "group and class", check_random_state(random_state))
+    chances = np.empty((3, len(codes)))
+    for i in range(cv):
+        train, test = fold != i, fold == i
+        inputs = _representations(estimator, X, y, sensitive_features, train)
+        for chance, seen in zip(chances, inputs, strict=True):
+            fitted = clone(classifier).fit(seen[train], positive[train])
+            chance[test] = fitted.predict_proba(seen[test])[:, 1]
+    return [
+        rates_by_group(name, positive, chance, codes, labels, confidence, label)
+        for name, chance in zip(("scores", "pca", "features"), chances, strict=True)
+    ]
+
+
+def _representations(model: Any, X: Any, y: Any, groups: Any, train: Mask) -> list[Array]:
+    """The scores of a model, those of PCA, and all features as they arrive at the model.
+
+    A model that is not fitted is fitted to the training rows.
+    """
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(model))
+        given = {"sensitive_features": _safe_indexing(groups, train)} if takes else {}
+        with config_context(enable_metadata_routing=True):  # so steps of pipelines get the groups
+            model = clone(model).fit(_safe_indexing(X, train), _safe_indexing(y, train), **given)
+    scores, seen = np.asarray(model.transform(X)), seen_by_projection(model, X, strict=False)[1]
+    seen = np.asarray(seen.toarray() if hasattr(seen, "toarray") else seen, dtype=np.float64)
+    pca = PCA(min(scores.shape[1], *seen[train].shape)).fit(seen[train])
+    return [scores, pca.transform(seen), seen]
+
+
+def _stratified_folds(cv: int, cells: Codes, what: str, rng: np.random.RandomState) -> Codes:
+    """The fold of each row; all folds have the same share of each cell."""
+    checks.check_integer("cv", cv, 2)
+    fewest = int(np.unique(cells, return_counts=True)[1].min())
+    if fewest < cv:
+        fewer = f"pass cv={fewest} or " if fewest > 1 else ""
+        raise ValueError(
+            f"cv={cv} folds need {cv} rows of each {what}, but one has {fewest}; {fewer}merge "
+            "small groups."
+        )
+    split = StratifiedKFold(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
+    fold = np.empty(len(cells), dtype=np.intp)
+    for i, (_, test) in enumerate(split.split(cells, cells)):
+        fold[test] = i
+    return fold
+
+
+def rates_by_group(
+    name: str, positive: Mask, chance: Array, codes: Codes, labels: Labels, level: float, label: Any
+) -> Outcomes:
+    """All figures and their intervals, from the predicted probability of each row."""
+    k, overall = len(labels), _estimates(positive, chance, level)
+    groups, wider = (
+        [_estimates(positive[codes == g], chance[codes == g], each) for g in range(k)]
+        for each in (level, 1 - (1 - level) / comb(k, 2))  # wider for all pairs at once
+    )
+    return Outcomes(
+        name=name,
+        overall={metric: estimate.value for metric, estimate in overall.items()},
+        base_rate=float(positive.mean()),
+        by_group={
+            metric: dict(zip(labels.tolist(), (group[metric] for group in groups), strict=True))
+            for metric in overall
+        },
+        difference={metric: _gap([group[metric] for group in wider]) for metric in overall},
+        data=(positive.astype(int), chance, labels[codes]),
+        positive=label,
+    )
+
+
+def _estimates(positive: Mask, chance: Array, level: float) -> dict[str, Estimate]:
+    """Every metric of some rows of both classes, with its interval."""
+    chosen = chance >= 0.5
+    shares = {
+        "accuracy": chosen == positive,
+        "selection_rate": chosen,
+        "true_positive_rate": chosen[positive],
+        "false_positive_rate": chosen[~positive],
+    }
+    found = {name: _wilson(float(rows.mean()), len(rows), level) for name, rows in shares.items()}
+    both, one_fold = np.column_stack([1 - chance, chance]), np.zeros(len(chance), dtype=np.intp)
+    return found | {"auc": _auc(both, positive.astype(np.intp), one_fold, level)}
+
+
+def _gap(groups: list[Estimate]) -> Estimate:
+    """Largest less smallest value, with its interval.
+
+    It reaches from the largest lower to the largest upper end of all pairs (Newcombe's hybrid score
+    intervals, which come from those of the two groups).
+    """
+    gap, low, high = 0.0, 0.0, 0.0
+    for pair in combinations(groups, 2):
+        small, large = sorted(pair)
+        apart = large.value - small.value
+        gap = max(gap, apart)
+        low = max(low, apart - hypot(large.value - large.low, small.high - small.value))
+        high = max(high, apart + hypot(large.high - large.value, small.value - small.low))
+    return Estimate(gap, low, high)
+
+
+def _auc(chances: Array, codes: Codes, fold: Codes, level: float) -> Estimate:
+    """AUC with Wilson's interval, for as many rows as give a share of this size this error."""
+    auc, error = cross_fitted_auc(chances, codes, fold)
+    n = float(np.bincount(codes).min())  # without an error, an AUC is still not known for sure
+    return _wilson(auc, auc * (1 - auc) / error**2 if error > 0 and 0 < auc < 1 else n, level)
+
+
+def _wilson(share: float, n: float, level: float) -> Estimate:
+    """Wilson's interval of a share of n rows; it stays within 0 and 1."""
+    z = float(ndtri(0.5 + level / 2))
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
+    return Estimate(share, min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share))
+
+
+def cross_fitted_auc(chances: Array, codes: Codes, fold: Codes) -> tuple[float, float]:
+    """AUC over pairs within folds, and its standard error.
+
+    For more than two groups, the mean of the AUC of each against the rest. The error is that of
+    DeLong et al. (1988), from the *placements* of rows, summed over these AUCs row by row because
+    they depend on each other. The folds do too, because their probes were fitted to each other's
+    rows: where there is nothing to tell, each pair of rows counts twice, with either one in
+    training. The variance is therefore doubled, too much where groups are easily told apart.
+    """
+    k = chances.shape[1]
+    each = [1] if k == 2 else range(k)
+    areas, shares = [], np.zeros(len(codes))
+    for g in each:
+        own = codes == g
+        placements = _placements(chances[:, g], own, fold)
+        areas.append(float(placements[own].mean()))
+        size = np.where(own, own.sum(), (~own).sum()) * len(each)
+        shares += (placements - areas[-1]) / size
+    parts = [shares[codes == g] for g in range(k)]
+    variance = sum(len(part) * np.var(part, ddof=1) if len(part) > 1 else 0.25 for part in parts)
+    if fold.any():
+        variance *= 2
+    return float(np.mean(areas)), float(np.sqrt(variance))
+
+
+def _placements(values: Array, positive: Mask, fold: Codes) -> Array:
+    """The share of the other class's rows of its fold that each row is on the right side of."""
+    placements = np.empty(len(values))
+    for i in np.unique(fold):
+        up, down = np.flatnonzero(positive & (fold == i)), np.flatnonzero(~positive & (fold == i))
+        overall = rankdata(values[np.r_[up, down]])
+        placements[up] = (overall[: len(up)] - rankdata(values[up])) / len(down)
+        placements[down] = 1 - (overall[len(up) :] - rankdata(values[down])) / len(up)
+    return placements
