@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -105,6 +105,7 @@ class TargetedProjection(FairProjection):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class BlindPCA(TargetedProjection):
     """Principal component analysis whose scores do not tell the groups apart.
 
@@ -191,6 +192,20 @@ class BlindPCA(TargetedProjection):
     True
     """
 
+    n_components: int | float | None = None
+    _: KW_ONLY
+    notion: Notion = "demographic_parity"
+    hide_covariances: int = 0
+    keep_covariances: float | None = None
+    max_mean_gap: float | None = None
+    fair: FairPCA | None = None
+    pos_label: Any = None
+    standardize: bool = False
+    whiten: bool = False
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
         "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"})],
@@ -200,35 +215,6 @@ class BlindPCA(TargetedProjection):
         "fair": [FairPCA, None],
         "pos_label": [object],
     }
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        notion: Notion = "demographic_parity",
-        hide_covariances: int = 0,
-        keep_covariances: float | None = None,
-        max_mean_gap: float | None = None,
-        fair: FairPCA | None = None,
-        pos_label: Any = None,
-        standardize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.notion = notion
-        self.hide_covariances = hide_covariances
-        self.keep_covariances = keep_covariances
-        self.max_mean_gap = max_mean_gap
-        self.fair = fair
-        self.pos_label = pos_label
-        self.standardize = standardize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
 
     @property
     def normalize(self) -> bool:  # type: ignore[override]

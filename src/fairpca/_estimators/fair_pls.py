@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from math import inf
 from numbers import Real
@@ -33,6 +33,7 @@ from fairpca._solvers import solve
 from fairpca._typing import Array
 
 
+@dataclass(eq=False, repr=False)
 class FairPLS(TargetedProjection):
     """Partial least squares whose scores do not tell the groups apart.
 
@@ -116,6 +117,19 @@ class FairPLS(TargetedProjection):
     (0.076, 0.048)
     """
 
+    n_components: int | float | None = None
+    _: KW_ONLY
+    notion: Notion | None = "demographic_parity"
+    max_mean_gap: float | None = None
+    target_type: Literal["auto", "classes", "numbers"] = "auto"
+    pos_label: Any = None
+    standardize: bool = False
+    normalize: bool = False
+    whiten: bool = False
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
         "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"}), None],
@@ -123,33 +137,6 @@ class FairPLS(TargetedProjection):
         "target_type": [StrOptions({"auto", "classes", "numbers"})],
         "pos_label": [object],
     }
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        notion: Notion | None = "demographic_parity",
-        max_mean_gap: float | None = None,
-        target_type: Literal["auto", "classes", "numbers"] = "auto",
-        pos_label: Any = None,
-        standardize: bool = False,
-        normalize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.notion = notion
-        self.max_mean_gap = max_mean_gap
-        self.target_type = target_type
-        self.pos_label = pos_label
-        self.standardize = standardize
-        self.normalize = normalize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
 
     def fit_moments(
         self, moments: GroupMoments, target: str | int | Sequence[str | int] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -47,6 +47,7 @@ class CenteredProjection(FairProjection):
         return solve(self._problem(), measured, rank, self.tol)
 
 
+@dataclass(eq=False, repr=False)
 class MinMaxPCA(CenteredProjection):
     """Principal component analysis that serves the worst-off group best.
 
@@ -115,6 +116,21 @@ class MinMaxPCA(CenteredProjection):
     array([0.1551, 0.1596])
     """
 
+    n_components: int | float | None = None
+    _: KW_ONLY
+    criterion: Criterion = "loss"
+    center: Center = "overall"
+    standardize: bool = False
+    normalize: bool = False
+    whiten: bool = False
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+    solver: Literal["exact", "multiplicative_weights"] = "exact"
+    eta: float = 1.0
+    n_iter: int = 10
+    tol: float = 1e-6
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,
         "criterion": [StrOptions({"loss", "error", "variance"})],
@@ -122,37 +138,6 @@ class MinMaxPCA(CenteredProjection):
         "eta": [Interval(Real, 0, None, closed="neither")],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        criterion: Criterion = "loss",
-        center: Center = "overall",
-        standardize: bool = False,
-        normalize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-        solver: Literal["exact", "multiplicative_weights"] = "exact",
-        eta: float = 1.0,
-        n_iter: int = 10,
-        tol: float = 1e-6,
-    ) -> None:
-        self.n_components = n_components
-        self.criterion = criterion
-        self.center = center
-        self.standardize = standardize
-        self.normalize = normalize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
-        self.solver = solver
-        self.eta = eta
-        self.n_iter = n_iter
-        self.tol = tol
 
     def _problem(self) -> WorstOffProblem:
         return WorstOffProblem(self.criterion, self.solver, float(self.eta), int(self.n_iter))

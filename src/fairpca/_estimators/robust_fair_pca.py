@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from fairpca._sklearn import Interval
 from fairpca._solvers import solve
 
 
+@dataclass(eq=False, repr=False)
 class RobustFairPCA(FairProjection):
     """Distributionally robust fair principal component analysis for two groups.
 
@@ -75,27 +76,19 @@ class RobustFairPCA(FairProjection):
     (array([2.489, 1.995]), array([2.757, 2.135]))
     """
 
+    n_components: int | float | None = None
+    _: KW_ONLY
+    radius: float = 0.15
+    penalty: float = 0.5
+    standardize: bool = False
+    whiten: bool = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
         "radius": [Interval(Real, 0, None, closed="left")],
         "penalty": [Interval(Real, 0, 1, closed="both")],
     }
     normalize = False  # radii are in the units of the data
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        radius: float = 0.15,
-        penalty: float = 0.5,
-        standardize: bool = False,
-        whiten: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.radius = radius
-        self.penalty = penalty
-        self.standardize = standardize
-        self.whiten = whiten
 
     def _check_groups(self, settled: SettledGroups) -> None:
         check_two_groups(settled.moments.groups.tolist(), "RobustFairPCA")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -13,6 +14,7 @@ from fairpca._problems.problems import Rule, SubsetProblem
 from fairpca._sklearn import StrOptions
 
 
+@dataclass(eq=False, repr=False)
 class SubsetFairPCA(FairProjection):
     """Principal component analysis that keeps PCA's components, but not always the largest.
 
@@ -80,31 +82,21 @@ class SubsetFairPCA(FairProjection):
     array([0.4182, 0.3807, 0.2279, 0.0387, 0.0033, 0.0008, 0.    ])
     """
 
+    n_components: int | float | None = None
+    _: KW_ONLY
+    selection: Rule = "balanced"
+    standardize: bool = False
+    normalize: bool = False
+    whiten: bool = False
+    solver: Literal["auto", "exact", "spea2"] = "auto"
+    random_state: int | np.random.RandomState | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
         "selection": [StrOptions(set(get_args(Rule)))],
         "solver": [StrOptions({"auto", "exact", "spea2"})],
         "random_state": ["random_state"],
     }
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        selection: Rule = "balanced",
-        standardize: bool = False,
-        normalize: bool = False,
-        whiten: bool = False,
-        solver: Literal["auto", "exact", "spea2"] = "auto",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.selection = selection
-        self.standardize = standardize
-        self.normalize = normalize
-        self.whiten = whiten
-        self.solver = solver
-        self.random_state = random_state
 
     def _check_groups(self, settled: SettledGroups) -> None:
         check_two_groups(settled.moments.groups.tolist(), "SubsetFairPCA")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import inf
 from numbers import Real
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from fairpca._typing import Center
 _INFINITE = 1e8  # With larger aversions the difference to infinity is rounding.
 
 
+@dataclass(eq=False, repr=False)
 class WelfarePCA(CenteredProjection):
     """Principal component analysis with a dial from the average group to the worst-off one.
 
@@ -112,36 +113,23 @@ class WelfarePCA(CenteredProjection):
     inf [7.95 7.95]
     """
 
+    n_components: int | float | None = None
+    _: KW_ONLY
+    inequality_aversion: float = 1.0
+    center: Center = "overall"
+    standardize: bool = False
+    normalize: bool = False
+    whiten: bool = False
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+    tol: float = 1e-6
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,
         "center": [StrOptions({"overall", "group", "balanced"})],
         "inequality_aversion": [Interval(Real, 0, np.inf, closed="both")],
     }
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        inequality_aversion: float = 1.0,
-        center: Center = "overall",
-        standardize: bool = False,
-        normalize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-        tol: float = 1e-6,
-    ) -> None:
-        self.n_components = n_components
-        self.inequality_aversion = inequality_aversion
-        self.center = center
-        self.standardize = standardize
-        self.normalize = normalize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
-        self.tol = tol
 
     def _problem(self) -> WelfareProblem:
         a = float(self.inequality_aversion)
