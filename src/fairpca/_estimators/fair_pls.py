@@ -48,41 +48,30 @@ class FairPLS(TargetedProjection):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        As in :class:`FairPCA`; None means as many as there are.
     notion : {"demographic_parity", "equal_opportunity", "equalized_odds"} or None, \
             default="demographic_parity"
-        Among whom the groups' mean scores are to be equal: all rows; the rows of the positive
-        class; the rows of each class of y. None is plain PLS.
+        As in :class:`BlindPCA`; None is plain PLS.
     max_mean_gap : float, optional
         Instead of equal means ask for a ``mean_gap_`` of at most this: of the projections between
-        hidden means and plain PLS that keep to it, the one that explains most of the target. It
-        never explains less than with hidden means. Needs a ``notion``.
+        hidden means and plain PLS that keep to it, the one that explains most of the target.
     target_type : {"auto", "classes", "numbers"}, default="auto"
         What y holds. By default numbers with fractions, or several columns, are numbers, and all
         else are classes; more than 20 different whole numbers are refused, since they may be
         either. In files and dask arrays, columns of floating-point type are numbers.
-    pos_label : label, optional
-        The positive class of equal opportunity; by default the larger of two.
-    standardize, normalize, whiten, min_group_size, small_groups, max_groups
-        As in :class:`FairPCA`; the means of groups that are left out are not hidden.
+    n_components, pos_label, standardize, whiten, min_group_size, small_groups, max_groups
+        As in :class:`BlindPCA`; ``normalize`` as in :class:`FairPCA`.
 
     Attributes
     ----------
     classes_ : list or None
         The classes of y, sorted; None for numbers.
-    target_r2_ : float
-        Share of the target's variance that a linear model of the scores explains; of classes, that
-        of their indicators. A warning says so where it is none.
-    pls_target_r2_ : float
-        The same for plain PLS.
+    target_r2_, pls_target_r2_ : float
+        Share of the target's variance that a linear model of the scores explains (for classes, of
+        their indicators), and the same for plain PLS.
+    mean_gap_, pls_mean_gap_ : float
+        As in :class:`BlindPCA`, without a notion that of demographic parity; and for plain PLS.
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
         Orthonormal rows: the directions left out; none with a budget or without a notion.
-    mean_gap_ : float
-        Variance of the scores between the groups' means, as in :class:`BlindPCA`; without a notion
-        that of demographic parity.
-    pls_mean_gap_ : float
-        The same for plain PLS.
     alpha_ : float
         1 for plain PLS, 0 where means are hidden, between them with a budget.
     duality_gap_ : float
@@ -94,7 +83,6 @@ class FairPLS(TargetedProjection):
     See Also
     --------
     BlindPCA : The same without a target.
-    fairpca.metrics : What the scores reveal, and what a classifier makes of them.
 
     References
     ----------
@@ -112,8 +100,7 @@ class FairPLS(TargetedProjection):
     >>> X, often = people.data[:, 1:], people.data[:, 0] > 1  # visits to a doctor
     >>> pipeline = make_pipeline(FairPLS(2, standardize=True), LogisticRegression())
     >>> pipeline = pipeline.fit(X, often, fairpls__sensitive_features=people.sensitive_features)
-    >>> pls = pipeline["fairpls"]
-    >>> round(pls.pls_target_r2_, 3), round(pls.target_r2_, 3)
+    >>> round(pipeline[0].pls_target_r2_, 3), round(pipeline[0].target_r2_, 3)
     (0.076, 0.048)
     """
 
@@ -141,13 +128,12 @@ class FairPLS(TargetedProjection):
     def fit_moments(
         self, moments: GroupMoments, target: str | int | Sequence[str | int] | None = None
     ) -> Self:
-        """Find the projection from moments accumulated elsewhere.
+        """Fit to moments accumulated elsewhere.
 
         Parameters
         ----------
         moments : GroupMoments
-            Made with ``target=y`` where y are classes. Where it is numbers, its columns belong to
-            the moments like those of X.
+            Made with ``target=y`` where y are classes; numbers are columns like those of X.
         target : column name or number, or several, optional
             Which columns hold the target, where it is numbers; -1 is the last one.
 

@@ -38,9 +38,7 @@ class WelfarePCA(CenteredProjection):
 
     What counts is variance *kept*, not error. A group may keep little because it has little, and
     then a large ``a`` favours it at the expense of a group that varies more and has the larger
-    error. Look at ``group_errors_`` too. ``normalize=True`` compares shares of variance,
-    ``MinMaxPCA(criterion="error")`` compares errors. A group whose rows are all alike keeps nothing
-    under any projection and is left out.
+    error. Look at ``group_errors_`` too. A group whose rows are all alike is left out.
 
     With ``a`` above 0 no other projection is better for one group and worse for none, up to
     ``duality_gap_``, which is zero up to rounding for two groups, and for more on most data.
@@ -54,12 +52,10 @@ class WelfarePCA(CenteredProjection):
     center : {"overall", "group", "balanced"}, default="overall"
         About which mean variances are measured: that of all rows, so that differences between the
         groups' means count as variance; each group's own, as in [1]_; or the mean of the groups'
-        means, each group counted once, as multi-batch PCA does [2]_. ``mean_`` and
-        ``group_errors_`` are about the overall mean in any case.
+        means, as in [2]_. ``mean_`` and ``group_errors_`` are about the overall mean in any case.
     normalize : bool, default=False
-        Let the welfare be about shares of each group's own total variance, so that a group does not
-        count more because its data are wider; all errors are then such shares too. With ``a = 1``
-        the projection is the same.
+        Let welfare, and all errors, be about shares of each group's own total variance. With
+        ``a = 1`` the projection is the same.
     tol : float, default=1e-6
         As in :class:`FairPCA`, in units of the largest total variance of a group.
     n_components, standardize, whiten, min_group_size, small_groups, max_groups
@@ -72,12 +68,8 @@ class WelfarePCA(CenteredProjection):
         the mean that ``center`` says, in the order of ``groups_``.
     welfare_ : float
         The power mean of these. No projection has more than ``welfare_ + duality_gap_``.
-    group_weights_ : ndarray of shape (k,)
-        Weights of the groups' matrices that prove this bound; without a gap the projection is
-        optimal for them.
-    alpha_ : float
-        The same weights of two groups written as :class:`FairPCA` does: 1 is PCA, and more than 1
-        favours the group that PCA favours. NaN for more groups.
+    group_weights_, alpha_
+        As in :class:`MinMaxPCA`.
     duality_gap_ : float
         How much more welfare another projection could have: zero up to rounding for two groups.
     status_ : str
