@@ -102,10 +102,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             Non-negative weights.
         **unknown
             Refused, with the name that was meant.
-
-        Returns
-        -------
-        self
         """
         self._check_params()
         rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight, unknown)
@@ -139,9 +135,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             )
         if not first and not is_dask(X):  # whose blocks are compared when they are merged
             validate_data(self, X, reset=False, skip_check_array=True)
-        rows, groups = self._rows_of(
-            "partial_fit", X, y, sensitive_features, sample_weight, unknown
-        )
+        passed = X, y, sensitive_features, sample_weight
+        rows, groups = self._rows_of("partial_fit", *passed, unknown)
         moments = GroupMoments() if first else copy(self.moments_)
         moments.update(rows, groups, sample_weight, self._target(y, "partial_fit", moments))
         try:
@@ -157,17 +152,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         return self
 
     def fit_moments(self, moments: GroupMoments) -> Self:
-        """Fit to moments accumulated elsewhere.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            For instance merged from many files or machines.
-
-        Returns
-        -------
-        self
-        """
+        """Fit to moments accumulated elsewhere, for instance merged from many files or machines."""
         self._check_params()
         if not isinstance(moments, GroupMoments):
             raise TypeError(
@@ -189,10 +174,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         data, sensitive_features, **options
             Those of :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
             that look at it.
-
-        Returns
-        -------
-        self
         """
         from fairpca._tables.read import input_paths
 
@@ -212,19 +193,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
         with replacing(path, self._fitted_files) as temporary:
             write_model(self, temporary)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read an estimator written by :meth:`save`; nothing in the file is ever executed."""
-        from fairpca._models.safetensors import load_model
-
-        model = load_model(path)
-        if not isinstance(model, cls):
-            raise ValueError(
-                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
-                "read it with fairpca.load_model(path)."
-            )
-        return model
 
     # -- what a subclass says ----------------------------------------------------------------------
 

@@ -70,9 +70,7 @@ class TargetedProjection(FairProjection):
             return min(rank, left)
         if rank <= left:
             return rank
-        taken = (
-            f"of n_features = {d} directions, hiding the groups takes {d - left} and leaves {left}"
-        )
+        taken = f"of n_features = {d} directions, hiding takes {d - left} and leaves {left}"
         if isinstance(self.n_components, float):
             lost = operand.errors(complement.lift(np.eye(left)))
             kept = 1 - lost / np.maximum(operand.traces, TINY)
@@ -237,8 +235,7 @@ class BlindPCA(TargetedProjection):
             if (name in here or name not in usual) and value != usual.get(name):
                 raise ValueError(
                     f"fair={self.fair} sets {name}={value!r}, which has no effect inside BlindPCA; "
-                    "leave it out, or pass it to BlindPCA where that has a parameter of the same "
-                    "name."
+                    f"leave it out{', or pass it to BlindPCA' if name in here else ''}."
                 )
 
     def _hide_less(self) -> str:
@@ -323,12 +320,12 @@ class BlindPCA(TargetedProjection):
 
 def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
     """The covariance matrix of each group, about its own mean."""
-    no_hiding = "hide_covariances=0 and keep_covariances=None"
+    less = "hide_covariances=0 and keep_covariances=None"
     alone = moments.groups[moments.counts == 1].tolist()
     if alone:
         raise ValueError(
             f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
-            f"min_group_size=2 with small_groups='merge' or 'ignore', or {no_hiding}."
+            f"min_group_size=2 with small_groups='merge' or 'ignore', or {less}."
         )
     try:
         if isinstance(moments, GroupMoments):
@@ -336,6 +333,5 @@ def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
     except MemoryError:
         pass
     raise ValueError(
-        f"hiding covariances would need matrices with {moments.n_features} rows; pass "
-        f"{no_hiding}, or fewer features."
+        f"hiding covariances would need matrices with {moments.n_features} rows; pass {less}."
     )

@@ -58,8 +58,9 @@ class FairPLS(TargetedProjection):
         What y holds. By default numbers with fractions, or several columns, are numbers, and all
         else are classes; more than 20 different whole numbers are refused, since they may be
         either. In files and dask arrays, columns of floating-point type are numbers.
-    n_components, pos_label, standardize, whiten, min_group_size, small_groups, max_groups
-        As in :class:`BlindPCA`; ``normalize`` as in :class:`FairPCA`.
+    n_components, pos_label, standardize, normalize, whiten
+    min_group_size, small_groups, max_groups
+        As in :class:`BlindPCA` and :class:`FairPCA`.
 
     Attributes
     ----------
@@ -136,10 +137,6 @@ class FairPLS(TargetedProjection):
             Made with ``target=y`` where y are classes; numbers are columns like those of X.
         target : column name or number, or several, optional
             Which columns hold the target, where it is numbers; -1 is the last one.
-
-        Returns
-        -------
-        self
         """
         if target is not None:
             moments = _with_targets_last(moments, target)
@@ -172,9 +169,8 @@ class FairPLS(TargetedProjection):
             )
         if self.target_type == "numbers" and not self._may_be_numbers():
             raise ValueError(
-                f"notion={self.notion!r} compares people of the same class, but "
-                "target_type='numbers' has no classes; pass target_type='classes', or "
-                "notion='demographic_parity'."
+                f"notion={self.notion!r} compares rows of the same class, but target_type='numbers'"
+                " has no classes; pass target_type='classes', or notion='demographic_parity'."
             )
 
     def _needs_outcomes(self) -> bool:
