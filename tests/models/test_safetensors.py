@@ -200,9 +200,10 @@ def rewrite(path, change):
         ("extra", None, "'extra' must be dict"),
         ("format_version", True, "has format version True"),
         ("class", "GroupMoments", "holds a 'GroupMoments'"),
-        ("params", {"n_components": 3, "depth": 2}, "parameters that this fairpca"),
-        ("params", {"n_components": "three"}, "parameters that this fairpca"),
-        ("params", {"n_components": {"class": "FairPCA"}}, "parameters that this fairpca"),
+        ("params", {"n_components": 3, "depth": 2}, "unexpected keyword argument 'depth'"),
+        ("params", {"n_components": "three"}, "'n_components' parameter of FairPCA must be"),
+        ("params", {"n_components": {"class": "FairPCA"}}, "'n_components' parameter of FairPCA"),
+        ("params", {"n_components": {"class": "FairPCA", "params": [1]}}, "not a fairpca model"),
         ("attributes", {}, "groups_ a list of labels"),
     ],
 )
@@ -266,7 +267,7 @@ def test_bad_content_with_a_right_checksum_is_refused(fair, tmp_path, name, cont
             header["attributes"][name] = content
 
     rewrite(tmp_path / "m", change)
-    with pytest.raises(ValueError, match="is not a fairpca model") as refusal:
+    with pytest.raises(ValueError, match="not a fairpca model") as refusal:
         load_model(tmp_path / "m")
     assert len(str(refusal.value)) < 500
 
