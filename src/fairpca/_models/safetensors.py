@@ -135,7 +135,7 @@ def _parts(model: Any) -> tuple[Estimator, Array | None]:
             if imputer.missing_values is np.nan and _all_finite(fill):
                 return estimator, fill
     raise TypeError(
-        f"cannot save this {type(model).__name__}; pass an estimator (standardize=True stands in for "
+        f"cannot save this {type(model).__name__}; pass an estimator (standardize=True in place of "
         "a StandardScaler), or a Pipeline of SimpleImputer() and an estimator."
     )
 
@@ -214,7 +214,7 @@ def _checked_header(text: str | None, arrays: dict[str, NDArray[Any]]) -> Json:
         raise ValueError(f"it has format version {version!r}, and {FORMAT_VERSION} is known here")
     for name, kind in _HEADER.items():
         if not isinstance(header.get(name), kind):
-            raise ValueError(f"{name!r} must be {kind.__name__}, but is {_short(header.get(name))}")
+            raise ValueError(f"{name!r} must be {kind.__name__}, but is {header.get(name)!r:.60}")
     unsigned = {name: value for name, value in header.items() if name != "sha256"}
     if text != _text(header) or header.get("sha256") != _checksum(unsigned, arrays):
         raise ValueError("its checksum does not match")
@@ -226,7 +226,7 @@ def _described_estimator(described: Json) -> Estimator:
     name = described.get("class")
     known = getattr(fairpca, name) if name in fairpca.__all__ else None
     if not (isinstance(known, type) and issubclass(known, GroupEstimator)):
-        raise ValueError(f"it holds a {_short(name)}, which is no estimator of this fairpca")
+        raise ValueError(f"it holds a {name!r:.60}, which is no estimator of this fairpca")
     params = {
         name: _described_estimator(value) if isinstance(value, dict) else value
         for name, value in described.get("params", {}).items()
@@ -240,10 +240,10 @@ def _fault(model: Estimator, attributes: Json) -> str | None:
     """The first fault of the attributes of a model, in words; None if there is none."""
     for name, value in attributes.items():
         if name != "fill" and (not _FITTED.fullmatch(name) or hasattr(type(model), name)):
-            return f"{_short(name)} is not an attribute of a {type(model).__name__}"
+            return f"{name!r:.60} is not an attribute of a {type(model).__name__}"
         numbers = isinstance(value, np.ndarray) or model._saved_shapes.get(name) == ""
         if numbers and not _all_finite(value):
-            return f"{_short(name)} must hold finite numbers below {_LARGEST:g}"
+            return f"{name!r:.60} must hold finite numbers below {_LARGEST:g}"
     d, r = attributes.get("n_features_in_"), attributes.get("n_components_")
     groups, names = (attributes.get(name) for name in _LABELS)
     if type(d) is not int or type(r or 0) is not int or not isinstance(groups, list):
@@ -257,19 +257,13 @@ def _fault(model: Estimator, attributes: Json) -> str | None:
         if value is None:
             return f"{name} is missing"
         if axes and not (isinstance(value, np.ndarray) and value.shape == shape):
-            return f"{name} must be an array of shape {_short(shape)}, but is {_short(value)}"
+            return f"{name} must be an array of shape {shape!r:.60}, but is {value!r:.60}"
     if not (attributes["scale_"] > 1 / _LARGEST).all():
         return "scale_ must be positive"
     U = attributes.get("components_", np.zeros((0, 0)))
     if np.abs(U @ U.T - np.eye(len(U))).max(initial=0.0) > _ORTHONORMAL:
         return "components_ are not orthonormal rows"
     return None
-
-
-def _short(value: Any) -> str:
-    """A value for a message, cut off if it is long."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def _safetensors() -> Any:
