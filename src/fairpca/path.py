@@ -181,7 +181,7 @@ def tradeoff_path(
     moments = settled.moments
     if n_components > moments.n_features:
         raise ValueError(
-            f"n_components={n_components}: pass an integer from 1 to {moments.n_features} (features)."
+            f"n_components={n_components}: pass an integer from 1 to {moments.n_features}."
         )
     operand = settled.measured(normalize)
     solutions = _walk(operand, int(n_components), int(n_points), tol)

@@ -161,8 +161,7 @@ def _who_pays(labels: Sequence[Any], before: Array, changes: Array, negligible: 
     order, named = [g for g in np.argsort(-changes).tolist() if changes[g] > negligible], []
     for g in order[:3]:
         share = f" by {100 * changes[g] / before[g]:.3g} %" if before[g] > negligible else ""
-        start, end = max(float(before[g]), 0.0), float(before[g] + changes[g])
-        named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
+        named.append(f"{labels[g]!r}{share} (to {before[g] + changes[g]:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
     return f"the error rises for {', '.join(named)}{more}"
 
@@ -192,9 +191,8 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
     step = "Collect more rows of it before you rely on the result."
     if (compared & ~few).sum() > 1:
         merged = "'merge' or " if counts[compared & few].sum() >= _FEW_ROWS else ""
-        step = (
-            f"Pass min_group_size={_FEW_ROWS} with small_groups={merged}'ignore' to leave it out."
-        )
+        option = f"small_groups={merged}'ignore'"
+        step = f"Pass min_group_size={_FEW_ROWS} with {option} to leave it out."
     warn(
         f"{settled.moments.groups.tolist()[harmed]!r} has only {n} row{'s' if n > 1 else ''} and "
         f"steers the projection: its error falls by {-100 * changes[harmed]:.3g} %, and that of "

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -240,11 +241,10 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         if is_dask(X) or is_dask(groups):
             return X, groups
         rows = as_rows(X)
-        if method == "partial_fit":  # a block says little about the labels of all rows
-            coded = encode_few_groups(groups, rows.n_rows, max_groups=sys.maxsize)
-        else:
-            least = 1 if self.small_groups == "error" else self.min_group_size
-            coded = encode_few_groups(groups, rows.n_rows, self.max_groups, least)
+        least = 1 if self.small_groups == "error" else self.min_group_size
+        # A block says little about the labels of all rows.
+        most = sys.maxsize if method == "partial_fit" else self.max_groups
+        coded = encode_few_groups(groups, rows.n_rows, most, least)
         warn_of_group_columns(rows, coded.codes, len(coded.labels))
         return rows, coded
 
@@ -317,8 +317,17 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class FairProjection(Projection, GroupEstimator[Solution]):
-    """Base of the estimators that project onto components, for which they solve a problem."""
+    """Base of the estimators that project onto components, for which they solve a problem.
+
+    Fields are parameters: those of all projections here, others in the subclasses.
+    """
+
+    n_components: int | float | None = None
+    _: KW_ONLY
+    standardize: bool = False
+    whiten: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GroupEstimator._parameter_constraints,
@@ -340,10 +349,6 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         **dict.fromkeys(("noise_variance_", "disparity_"), ""),
         **dict.fromkeys(("reconstruction_error_", "pca_reconstruction_error_"), ""),
     }
-
-    n_components: int | float | None
-    normalize: bool
-    tol: float = math.inf  # where it is no parameter
 
     def _problem(self) -> Problem:
         """The problem whose price, against PCA, the warnings are about."""

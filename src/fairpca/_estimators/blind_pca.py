@@ -180,7 +180,6 @@ class BlindPCA(TargetedProjection):
     (0.105, 0.0)
     """
 
-    n_components: int | float | None = None
     _: KW_ONLY
     notion: Notion = "demographic_parity"
     hide_covariances: int = 0
@@ -188,8 +187,6 @@ class BlindPCA(TargetedProjection):
     max_mean_gap: float | None = None
     fair: FairPCA | None = None
     pos_label: Any = None
-    standardize: bool = False
-    whiten: bool = False
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     max_groups: int | None = None
@@ -258,7 +255,7 @@ class BlindPCA(TargetedProjection):
         differences = mean_differences(strata)
         if self.max_mean_gap:
             hidden = np.zeros((operand.n_features, 0))
-            solution = self._keep_to_budget(operand, differences, rank, float(self.max_mean_gap))
+            solution = self._keep_to_budget(operand, differences, rank)
         else:
             variance = float(settled.operand.shares @ settled.operand.traces)
             hidden = spanned(differences, variance)
@@ -274,9 +271,8 @@ class BlindPCA(TargetedProjection):
         solution = solution.beside(pca, operand.errors(solution.basis))
         return replace(solution, extras=extras)
 
-    def _keep_to_budget(
-        self, operand: Operand, differences: Array, rank: int, budget: float
-    ) -> Solution:
+    def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
+        budget = float(self.max_mean_gap or 0.0)
         # The least gap of r components is the sum of the r least eigenvalues of B.
         eigenvalues = np.linalg.svd(differences, compute_uv=False)[::-1] ** 2  # others are 0
         most = operand.n_features - int(np.sum(np.cumsum(eigenvalues) > budget))

@@ -149,15 +149,12 @@ class FairPCA(FairProjection):
     (array([2.734, 4.584]), array([4.046, 4.046]))
     """
 
-    n_components: int | float | None = None
     _: KW_ONLY
     constraint: Constraint = "pareto"
     alpha: float | None = None
     max_disparity: float | None = None
     max_error_increase: float | None = None
-    standardize: bool = False
     normalize: bool = False
-    whiten: bool = False
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     max_groups: int | None = None

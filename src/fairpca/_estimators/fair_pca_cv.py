@@ -72,10 +72,6 @@ class FairPCACV(FairPCA):
 
     All other attributes are those of :class:`FairPCA`.
 
-    See Also
-    --------
-    fairpca.audit : Also judges other estimators on rows that were not fitted to.
-
     Examples
     --------
     >>> from fairpca import FairPCACV

@@ -105,15 +105,12 @@ class FairPLS(TargetedProjection):
     (0.076, 0.048)
     """
 
-    n_components: int | float | None = None
     _: KW_ONLY
     notion: Notion | None = "demographic_parity"
     max_mean_gap: float | None = None
     target_type: Literal["auto", "classes", "numbers"] = "auto"
     pos_label: Any = None
-    standardize: bool = False
     normalize: bool = False
-    whiten: bool = False
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     max_groups: int | None = None
@@ -249,17 +246,14 @@ def _with_targets_last(
     """The moments with the columns of the target moved to the end."""
     named = [target] if isinstance(target, (str, int)) else list(target)
     names, d = moments.feature_names or [], moments.n_features
-    columns = []
-    for column in named:
-        if isinstance(column, str) and column in names:
-            columns.append(names.index(column))
-        elif isinstance(column, int) and -d <= column < d:
-            columns.append(column % d)
-        else:
-            raise ValueError(
-                f"target={column!r} is not a column of these moments, which have "
-                f"{names[:8] if names else f'{d} columns without names'}; pass "
-                f"{'one of these names' if names else 'a number, -1 for the last one'}."
-            )
+    known: dict[str | int, int] = {name: j for j, name in enumerate(names)}
+    known |= {j: j % d for j in range(-d, d)}
+    unknown = [column for column in named if column not in known]
+    if unknown:
+        raise ValueError(
+            f"target={unknown[0]!r} is not a column of these moments; pass "
+            f"{f'one of {names[:8]}, or ' if names else ''}a number from {-d} to {d - 1}."
+        )
+    columns = [known[column] for column in named]
     features = [j for j in range(d) if j not in columns]
     return moments.select([*features, *columns], n_targets=len(columns))

@@ -16,18 +16,25 @@ from fairpca._solvers import solve
 from fairpca._typing import Center
 
 
+@dataclass(eq=False, repr=False)
 class CenteredProjection(FairProjection):
     """Base of the estimators whose criterion is measured about a mean of the user's choice.
 
     Errors are about the overall mean in any case.
     """
 
+    _: KW_ONLY
+    center: Center = "overall"
+    normalize: bool = False
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+    tol: float = 1e-6
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
         "center": [StrOptions({"overall", "group"})],
     }
-
-    center: Center
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         if self.center == "overall":
@@ -69,10 +76,8 @@ class MinMaxPCA(CenteredProjection):
     solver : {"exact", "multiplicative_weights"}, default="exact"
         ``"multiplicative_weights"`` is the iteration of [1]_, for comparison: its result is as good
         as ``eta`` and ``n_iter`` let it be.
-    eta : float, default=1.0
-        Step size of the multiplicative weights, in units of one over the criterion.
-    n_iter : int, default=10
-        Rounds of the multiplicative weights.
+    eta, n_iter : float, default=1.0, and int, default=10
+        Step size, in units of one over the criterion, and rounds of the multiplicative weights.
     n_components, standardize, normalize, whiten, min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`.
 
@@ -91,10 +96,6 @@ class MinMaxPCA(CenteredProjection):
         "groups equal", "worst-off groups equal" (others are better off), "one group decides" (it is
         worst off even under a projection of its own), or "multiplicative weights ended".
 
-    See Also
-    --------
-    FairPCA : Makes the errors of the groups equal instead.
-
     References
     ----------
     .. [1] S. Samadi, U. Tantipongpipat, J. Morgenstern, M. Singh and S. Vempala, "The Price of Fair
@@ -111,20 +112,11 @@ class MinMaxPCA(CenteredProjection):
     ('groups equal', array([0.1579, 0.1579]))
     """
 
-    n_components: int | float | None = None
     _: KW_ONLY
     criterion: Criterion = "loss"
-    center: Center = "overall"
-    standardize: bool = False
-    normalize: bool = False
-    whiten: bool = False
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
     solver: Literal["exact", "multiplicative_weights"] = "exact"
     eta: float = 1.0
     n_iter: int = 10
-    tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,

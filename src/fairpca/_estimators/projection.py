@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -37,7 +38,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     n_components_: int
     n_features_in_: int
     group_sizes_: Codes
-    whiten: bool = False  # where it is no parameter
+    whiten: bool
+    normalize: bool
+    tol: float = math.inf  # where it is no parameter
     _ready: Callable[[], None]
 
     def transform(self, X: Any) -> Any:
@@ -145,18 +148,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         data, drop_missing, query, file_format, encoding, progress
             As for :meth:`fit_files`.
         output : str or path
-            Ends in ``.parquet``, ``.csv`` or ``.tsv``. Appears, or replaces an older file, only
-            when it is complete. In text files cells that a spreadsheet would take for a formula
-            get an apostrophe in front.
+            Ends in ``.parquet``, ``.csv`` or ``.tsv``, and is returned. Appears, or replaces an
+            older file, only when it is complete. In text files cells that a spreadsheet would take
+            for a formula get an apostrophe in front.
         features : list of str, optional
             By default the features of the fit, by name.
         keep : str or list of str, optional
             Columns to write in front of the scores, such as row identifiers.
-
-        Returns
-        -------
-        Path
-            ``output``.
         """
         from fairpca._tables.column_roles import choose_roles
         from fairpca._tables.read import open_table
@@ -181,15 +179,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     ) -> Any:
         """Scores of the rows of a Spark data frame, as another one that is not yet computed.
 
-        Parameters
-        ----------
-        frame : pyspark.sql.DataFrame
-        features, keep, drop_missing
-            As for :meth:`transform_files`; without ``drop_missing``, missing values are an error.
-
-        Returns
-        -------
-        pyspark.sql.DataFrame
+        Options as in :meth:`transform_files`; without ``drop_missing``, missing values are an error.
         """
         from fairpca._tables.spark import map_scores
 
@@ -224,18 +214,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         return np.asarray(-0.5 * (constant + likelihood))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Average log-likelihood of the rows of X; see :meth:`score_samples`.
-
-        Higher is better. With ``alpha=1`` it is that of scikit-learn's ``PCA``, so model selection
-        over ``n_components`` works the same way.
-        """
+        """Average log-likelihood of the rows of X; see :meth:`score_samples`. Higher is better."""
         return float(self.score_samples(X).mean())
 
     def get_covariance(self) -> Array:
         """Covariance of the raw features under the Gaussian of :meth:`score_samples`.
 
-        It does not depend on ``whiten``. With ``alpha=1`` it is that of scikit-learn's ``PCA``,
-        which counts variances twice if it whitens.
+        It does not depend on ``whiten``; scikit-learn's ``PCA`` counts variances twice there.
         """
         self._ready()
         covariance = self._between(self.explained_variance_, self.noise_variance_)

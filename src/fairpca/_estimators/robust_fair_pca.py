@@ -26,8 +26,8 @@ class RobustFairPCA(FairProjection):
     ``sum_g p_g S_g + lambda |S_A - S_B|``: the overall error and a price on the disparity, both at
     their worst. Radii shrink as groups grow, so a small group is given the benefit of the doubt.
 
-    The published algorithm, a Riemannian subgradient method with restarts, finds local optima. Here
-    the optimum is found and proven by branch and bound over one weight.
+    The published algorithm finds local optima. Here the optimum is found and proven by branch and
+    bound over one weight.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -51,14 +51,9 @@ class RobustFairPCA(FairProjection):
     duality_gap_ : float
         How far the objective can be from the least possible one: zero up to rounding.
     alpha_ : float
-        The weights for which the projection is optimal, written as :class:`FairPCA` does.
+        As in :class:`MinMaxPCA`.
     status_ : str
         "robust error at its least".
-
-    See Also
-    --------
-    FairPCACV : Judges by rows that were not fitted to.
-    MinMaxPCA : Serves the worst-off group best.
 
     References
     ----------
@@ -76,12 +71,9 @@ class RobustFairPCA(FairProjection):
     (array([2.489, 1.995]), array([2.757, 2.135]))
     """
 
-    n_components: int | float | None = None
     _: KW_ONLY
     radius: float = 0.15
     penalty: float = 0.5
-    standardize: bool = False
-    whiten: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,

@@ -49,16 +49,11 @@ class SubsetFairPCA(FairProjection):
     front_ : Front
         The whole front by ascending error: ``subsets``, ``errors`` (R) and ``fairness`` (F), one
         row per point.
-    alpha_ : float
-        NaN: no weighting of error and disparity stands behind a subset.
-    duality_gap_ : float
-        Zero when every subset was looked at; NaN after the evolutionary search.
+    alpha_, duality_gap_ : float
+        NaN, as no weighting stands behind a subset; and zero if every subset was looked at, or NaN
+        after the evolutionary search.
     status_ : str
         "selected from the front".
-
-    See Also
-    --------
-    FairPCA : Free to choose any projection, and therefore never worse in both R and F.
 
     References
     ----------
@@ -77,12 +72,9 @@ class SubsetFairPCA(FairProjection):
     (array([0, 1, 3, 4, 7]), array([2. , 2.4, 2.5, 2.6, 2.8, 3.1, 5.4]))
     """
 
-    n_components: int | float | None = None
     _: KW_ONLY
     selection: Rule = "balanced"
-    standardize: bool = False
     normalize: bool = False
-    whiten: bool = False
     solver: Literal["auto", "exact", "spea2"] = "auto"
     random_state: int | np.random.RandomState | None = None
 

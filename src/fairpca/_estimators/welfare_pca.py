@@ -11,13 +11,12 @@ import numpy as np
 
 from fairpca._estimators.minmax_pca import CenteredProjection
 from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import varying_groups
 from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import solve
-from fairpca._typing import Center
 
 _INFINITE = 1e8  # With larger aversions the difference to infinity is rounding.
 
@@ -76,11 +75,6 @@ class WelfarePCA(CenteredProjection):
         "welfare at its best", or "most welfare found, not proven" if ``duality_gap_`` is above
         ``tol``. With ``a = inf`` one of those of :class:`MinMaxPCA`.
 
-    See Also
-    --------
-    MinMaxPCA : Serves the worst-off group best, also by its error or its loss.
-    FairPCA : Makes the errors of the groups equal instead.
-
     References
     ----------
     .. [1] U. Tantipongpipat, S. Samadi, M. Singh, J. Morgenstern and S. Vempala, "Multi-Criteria
@@ -105,17 +99,8 @@ class WelfarePCA(CenteredProjection):
     inf [7.95 7.95]
     """
 
-    n_components: int | float | None = None
     _: KW_ONLY
     inequality_aversion: float = 1.0
-    center: Center = "overall"
-    standardize: bool = False
-    normalize: bool = False
-    whiten: bool = False
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
-    tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,
