@@ -229,12 +229,13 @@ def warn_of_target(r2: float, plain_r2: float) -> None:
     """Warn that the scores explain nothing of the target; both are shares of its variance."""
     if r2 > _UNRELATED:
         return
-    message = "the features tell nothing about y. Pass other features, or another y."
+    rounding = "target_r2_ is rounding"
+    message = f"the features tell nothing about y: {rounding}. Pass other features, or another y."
     if plain_r2 > _UNRELATED:
         message = (
-            "what the features tell about y is what tells the groups apart: the scores explain "
-            f"none of its variance, those of plain PLS {plain_r2:.3g}; y may be the group itself. "
-            "Pass another y, or allow a gap, for example max_mean_gap=0.1."
+            f"what the features tell about y is what tells the groups apart: {rounding}, where "
+            f"plain PLS explains {plain_r2:.3g} of the variance; y may be the group itself. Pass "
+            "another y, or allow a gap, for example max_mean_gap=0.1."
         )
     warn(message, UserWarning)
 

@@ -179,7 +179,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     ) -> Any:
         """Scores of the rows of a Spark data frame, as another one that is not yet computed.
 
-        Options as in :meth:`transform_files`; without ``drop_missing``, missing values are an error.
+        Options as in :meth:`transform_files`; missing values are an error unless dropped.
         """
         from fairpca._tables.spark import map_scores
 
