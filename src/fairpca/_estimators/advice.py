@@ -82,8 +82,7 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
         if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
             warn(
                 f"with {measured.n_features} features the search ended before it had converged: "
-                f"the least error may be lower by up to {gap:.3g} than {R:.6g}, that of the "
-                "projection found. All figures about this projection are exact.",
+                f"the least error may be lower than {R:.6g}, which is exact, by up to {gap:.3g}.",
                 ConvergenceWarning,
             )
     elif solution.status not in APPROXIMATE and gap > allowed:

@@ -101,8 +101,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             ``transform``.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
-        **unknown
-            Refused, with the name that was meant.
         """
         self._check_params()
         rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight, unknown)
@@ -124,8 +122,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
         A block may hold a single group. As long as the rows seen so far allow no fit (one group
         only, fewer rows than components) there is no result, and using it says why. Each call
-        solves; to add very many blocks, use :meth:`GroupMoments.update` and then
-        :meth:`fit_moments`.
+        solves; very many blocks go into :meth:`GroupMoments.update` and :meth:`fit_moments`.
         """
         self._check_params()
         first = "moments_" not in vars(self)

@@ -101,10 +101,7 @@ class FairPCACV(FairPCA):
         self, rows: Any, y: Any, groups: Any, sample_weight: Any
     ) -> tuple[Learnt, SettledGroups]:
         if self.cv is None:
-            raise ValueError(
-                "cv=None has no folds to choose the stop by; pass for example cv=10, or use "
-                f"FairPCA({self.n_components})."
-            )
+            raise ValueError("cv=None gives no folds; pass for example cv=10, or use FairPCA.")
         moments, *others = learn_repeats(rows, groups, sample_weight, self.cv, self.random_state)
         return moments, self._settle(moments).with_repeats(others)
 
