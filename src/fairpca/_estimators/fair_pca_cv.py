@@ -101,7 +101,8 @@ class FairPCACV(FairPCA):
         self, rows: Any, y: Any, groups: Any, sample_weight: Any
     ) -> tuple[Learnt, SettledGroups]:
         if self.cv is None:
-            raise ValueError("cv=None gives no folds; pass for example cv=10, or use FairPCA.")
+            use = f"FairPCA({self.n_components})"
+            raise ValueError(f"cv=None has no folds to choose by; pass cv=10, or use {use}.")
         moments, *others = learn_repeats(rows, groups, sample_weight, self.cv, self.random_state)
         return moments, self._settle(moments).with_repeats(others)
 
