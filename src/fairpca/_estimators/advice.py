@@ -82,7 +82,7 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
         if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
             warn(
                 f"with {measured.n_features} features the search ended before it had converged: "
-                f"the least error may be lower than {R:.6g}, which is exact, by up to {gap:.3g}.",
+                f"the error {R:.6g} found is exact, but the least one may be lower by {gap:.3g}.",
                 ConvergenceWarning,
             )
     elif solution.status not in APPROXIMATE and gap > allowed:
@@ -160,7 +160,8 @@ def _who_pays(labels: Sequence[Any], before: Array, changes: Array, negligible: 
     order, named = [g for g in np.argsort(-changes).tolist() if changes[g] > negligible], []
     for g in order[:3]:
         share = f" by {100 * changes[g] / before[g]:.3g} %" if before[g] > negligible else ""
-        named.append(f"{labels[g]!r}{share} (to {before[g] + changes[g]:.4g})")
+        start, end = max(before[g], 0.0), before[g] + changes[g]
+        named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
     return f"the error rises for {', '.join(named)}{more}"
 
