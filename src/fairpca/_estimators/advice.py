@@ -233,8 +233,8 @@ def warn_of_target(r2: float, plain_r2: float) -> None:
     message = f"the features tell nothing about y: {rounding}. Pass other features, or another y."
     if plain_r2 > _UNRELATED:
         message = (
-            f"nothing is left to predict y from: {rounding}, where plain PLS explains {plain_r2:.3g} "
-            "of its variance. What the features tell about y is what tells the groups apart; y may "
+            f"nothing is left to predict y from: {rounding}, and plain PLS explains {plain_r2:.3g} "
+            "of y. What the features tell about y is what tells the groups apart; y may "
             "be the group itself. Pass another y, or allow a gap, for example max_mean_gap=0.1."
         )
     warn(message, UserWarning)
