@@ -6,28 +6,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairpca._audit.judge import audit
-    from fairpca._audit.models import audit_model
-    from fairpca._audit.record import Audit, ModelAudit
-    from fairpca._estimators.blind_pca import BlindPCA
-    from fairpca._estimators.fair_columns import FairColumns
-    from fairpca._estimators.fair_pca import FairPCA
-    from fairpca._estimators.fair_pca_cv import FairPCACV
-    from fairpca._estimators.fair_pls import FairPLS
-    from fairpca._estimators.group_eraser import GroupEraser
-    from fairpca._estimators.minmax_pca import MinMaxPCA
-    from fairpca._estimators.robust_fair_pca import RobustFairPCA
-    from fairpca._estimators.subset_pca import SubsetFairPCA
-    from fairpca._estimators.welfare_pca import WelfarePCA
-    from fairpca._models.safetensors import load_model
-    from fairpca._moments.group_moments import GroupMoments
-    from fairpca._tables import read_table
-    from fairpca.exceptions import (
-        DualityGapWarning,
-        LevellingDownWarning,
-        ParityInfeasibleWarning,
-    )
-    from fairpca.path import TradeoffPath, tradeoff_path
+    from fairpca._audit.judge import audit as audit
+    from fairpca._audit.models import audit_model as audit_model
+    from fairpca._audit.record import Audit as Audit
+    from fairpca._audit.record import ModelAudit as ModelAudit
+    from fairpca._estimators.blind_pca import BlindPCA as BlindPCA
+    from fairpca._estimators.fair_columns import FairColumns as FairColumns
+    from fairpca._estimators.fair_pca import FairPCA as FairPCA
+    from fairpca._estimators.fair_pca_cv import FairPCACV as FairPCACV
+    from fairpca._estimators.fair_pls import FairPLS as FairPLS
+    from fairpca._estimators.group_eraser import GroupEraser as GroupEraser
+    from fairpca._estimators.minmax_pca import MinMaxPCA as MinMaxPCA
+    from fairpca._estimators.robust_fair_pca import RobustFairPCA as RobustFairPCA
+    from fairpca._estimators.subset_pca import SubsetFairPCA as SubsetFairPCA
+    from fairpca._estimators.welfare_pca import WelfarePCA as WelfarePCA
+    from fairpca._models.safetensors import load_model as load_model
+    from fairpca._moments.group_moments import GroupMoments as GroupMoments
+    from fairpca._tables import read_table as read_table
+    from fairpca.exceptions import DualityGapWarning as DualityGapWarning
+    from fairpca.exceptions import LevellingDownWarning as LevellingDownWarning
+    from fairpca.exceptions import ParityInfeasibleWarning as ParityInfeasibleWarning
+    from fairpca.path import TradeoffPath as TradeoffPath
+    from fairpca.path import tradeoff_path as tradeoff_path
 
 __version__ = "0.1.0.dev0"
 
@@ -57,31 +57,7 @@ _HOMES = {
     "tradeoff_path": "path",
 }
 
-__all__ = [
-    "Audit",
-    "BlindPCA",
-    "DualityGapWarning",
-    "FairColumns",
-    "FairPCA",
-    "FairPCACV",
-    "FairPLS",
-    "GroupEraser",
-    "GroupMoments",
-    "LevellingDownWarning",
-    "MinMaxPCA",
-    "ModelAudit",
-    "ParityInfeasibleWarning",
-    "RobustFairPCA",
-    "SubsetFairPCA",
-    "TradeoffPath",
-    "WelfarePCA",
-    "__version__",
-    "audit",
-    "audit_model",
-    "load_model",
-    "read_table",
-    "tradeoff_path",
-]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

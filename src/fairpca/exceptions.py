@@ -4,43 +4,31 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = [
-    "DualityGapWarning",
-    "FewRowsWarning",
-    "LevellingDownWarning",
-    "ParityInfeasibleWarning",
-]
-
+__all__ = ["DualityGapWarning", "FewRowsWarning", "LevellingDownWarning", "ParityInfeasibleWarning"]
 
 _PACKAGE = str(Path(__file__).parent)
 
 
-class ParityInfeasibleWarning(UserWarning):
+class FitWarning(UserWarning):
+    """Base of the warnings about a fit."""
+
+
+class ParityInfeasibleWarning(FitWarning):
     """No projection of this rank has the disparity asked for; the least possible is returned."""
 
 
-class DualityGapWarning(UserWarning):
+class DualityGapWarning(FitWarning):
     """The projection is not proven to be the best one; the message says how far off it can be."""
 
 
-class LevellingDownWarning(UserWarning):
+class LevellingDownWarning(FitWarning):
     """A group is worse off than under PCA, and no group is better off."""
 
 
-class FewRowsWarning(UserWarning):
+class FewRowsWarning(FitWarning):
     """The result depends on very few rows."""
-
-
-_OF_FITS = (
-    ParityInfeasibleWarning,
-    DualityGapWarning,
-    LevellingDownWarning,
-    FewRowsWarning,
-)
 
 
 def warn(message: str, category: type[Warning]) -> None:
@@ -51,19 +39,11 @@ def warn(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-@contextmanager
-def quietly() -> Iterator[None]:
+def quietly() -> warnings.catch_warnings[None]:
     """Silence these warnings, for callers that report errors, status and gap themselves."""
-    with warnings.catch_warnings():
-        for category in _OF_FITS:
-            warnings.simplefilter("ignore", category)
-        yield
+    return warnings.catch_warnings(action="ignore", category=FitWarning)
 
 
-@contextmanager
-def noted() -> Iterator[list[warnings.WarningMessage]]:
+def noted() -> warnings.catch_warnings[list[warnings.WarningMessage]]:
     """Collect the warnings of a fit, for callers that print them themselves."""
-    with warnings.catch_warnings(record=True) as caught:
-        for category in _OF_FITS:
-            warnings.simplefilter("always", category)
-        yield caught
+    return warnings.catch_warnings(record=True, action="always", category=FitWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
@@ -45,11 +44,9 @@ class MarkedPoint:
 
 @dataclass(frozen=True, repr=False)
 class HeldOutPath:
-    """The figures of the points for rows that were not fitted to.
+    """The fields of :class:`TradeoffPath` for rows that were not fitted to.
 
-    Fields are those of :class:`TradeoffPath`. Each interval, with its ends along the last axis, has
-    a level of 95 % for its point alone. ``changes`` says how much larger each group's error is than
-    under PCA, for the same rows.
+    Each interval, with its ends along the last axis, has a level of 95 % for its point alone.
     """
 
     reconstruction_error: Array
@@ -58,58 +55,40 @@ class HeldOutPath:
     group_errors_interval: Array
     disparity: Array
     disparity_interval: Array
-    changes: Array
+    changes: Array  #: How much larger each group's error is than under PCA.
     changes_interval: Array
     marks: dict[str, MarkedPoint]
 
 
 @dataclass(frozen=True, repr=False)
 class TradeoffPath:
-    """Points of the frontier, from PCA to the least disparity.
+    """Points of the frontier, from PCA to the least disparity, with arrays of one row per point.
 
     No projection of this rank has both a smaller overall error and a smaller disparity than one of
     them, for more than two groups up to ``duality_gap``.
-
-    Attributes
-    ----------
-    alpha, reconstruction_error, disparity : ndarray of shape (n_points,)
-        The weighting at which each point is optimal, falling from 1 (NaN for more than two groups);
-        overall error; and disparity as in :class:`FairPCA`, evenly spaced.
-    group_errors : ndarray of shape (n_points, k)
-        In the order of ``groups``.
-    components : ndarray of shape (n_points, n_components, n_features)
-        Orthonormal bases of the projections.
-    groups, privileged_group, harmed_group, n_components
-        As in :class:`FairPCA`.
-    parity_reached : bool
-        Whether the last point has zero disparity.
-    efficient : ndarray of bool, shape (n_points,)
-        Whether a point is proven to be efficient: no projection has a smaller error for one group
-        without a larger one for another. Later points are levelled down, or may be for more than
-        two groups.
-    marks : dict of str to MarkedPoint
-        The ends of "PCA", "efficient" (``constraint="pareto"``), "c-FPCA" (``"no_worse"``) and
-        "u-FPCA" (None).
-    duality_gap : ndarray of shape (n_points,)
-        How much smaller the overall error of a point could be; of the last point, its disparity if
-        that is not zero. Rounding for two groups.
-    held_out : HeldOutPath or None
-        With ``cv``: the same for rows that were not fitted to, each fold with its own frontier.
     """
 
+    #: The weighting at which each point is optimal, falling from 1; NaN for more than two groups.
     alpha: Array
     reconstruction_error: Array
-    group_errors: Array
-    disparity: Array
-    components: Array
+    group_errors: Array  #: In the order of ``groups``.
+    disparity: Array  #: As in :class:`FairPCA`; evenly spaced.
+    components: Array  #: Orthonormal bases of shape (n_points, n_components, n_features).
     groups: NDArray[Any]
     privileged_group: Any
     harmed_group: Any
     n_components: int
-    parity_reached: bool
+    parity_reached: bool  #: Whether the last point has zero disparity.
+    #: Whether a point is proven to be efficient: no projection has a smaller error for one group
+    #: without a larger one for another. Others are levelled down, or may be for more than 2 groups.
     efficient: Mask
+    #: The ends of "PCA", "efficient" (``constraint="pareto"``), "c-FPCA" (``"no_worse"``) and
+    #: "u-FPCA" (None).
     marks: dict[str, MarkedPoint]
+    #: How much smaller the overall error of a point could be; of the last point, its disparity if
+    #: that is not zero. Rounding for two groups.
     duality_gap: Array
+    #: With ``cv``: the same for rows that were not fitted to, each fold with its own frontier.
     held_out: HeldOutPath | None = None
 
     def to_frame(self) -> Any:
@@ -167,14 +146,8 @@ def tradeoff_path(
     sample_weight : array-like of shape (n_samples,), optional
     standardize, normalize, min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`.
-    cv : int or scikit-learn splitter, optional
-        Judge the points by rows that were not fitted to as well, as in :class:`FairPCACV`.
-    random_state : int, RandomState or None, default=None
-        An int gives other folds than None does.
-
-    Returns
-    -------
-    TradeoffPath
+    cv, random_state
+        As in :class:`FairPCACV`, to judge the points by rows that were not fitted to as well.
 
     Examples
     --------
@@ -192,14 +165,8 @@ def tradeoff_path(
     if not tol >= 0:
         raise ValueError(f"tol={tol}: pass a number that is not negative.")
     fair = FairPCA() if cv is None else FairPCACV(cv=cv, random_state=random_state)
-    fair.set_params(
-        standardize=standardize,
-        normalize=normalize,
-        min_group_size=min_group_size,
-        small_groups=small_groups,
-        max_groups=max_groups,
-        tol=tol,
-    )
+    fair.set_params(standardize=standardize, normalize=normalize, tol=tol, max_groups=max_groups)
+    fair.set_params(min_group_size=min_group_size, small_groups=small_groups)
     if isinstance(X_or_moments, GroupMoments):
         settled = fair._settle(X_or_moments)
     elif sensitive_features is None:
@@ -214,8 +181,7 @@ def tradeoff_path(
     moments = settled.moments
     if n_components > moments.n_features:
         raise ValueError(
-            f"n_components={n_components} is more than the {moments.n_features} features; pass an "
-            f"integer from 1 to {moments.n_features}."
+            f"n_components={n_components}: pass an integer from 1 to {moments.n_features}."
         )
     operand = settled.measured(normalize)
     solutions = _walk(operand, int(n_components), int(n_points), tol)
@@ -224,12 +190,11 @@ def tradeoff_path(
     gaps = np.maximum([0.0, *(s.gap for s in solutions)], 0.0)
     if any(s.gap > largest_gap(s, operand, tol)[0] for s in solutions):
         warn(
-            f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, more "
-            f"than tol = {tol:g} allows; see duality_gap of the result, and pass a larger tol to "
-            "accept it.",
+            f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, see "
+            f"duality_gap; this is more than tol = {tol:g} allows, and a larger tol accepts it.",
             DualityGapWarning,
         )
-    marks, held_out = _marked_points(operand, solutions, tol), None
+    marks, held_out = _marks(operand, solutions, tol), None
     if cv is not None:
         held_out = _held_out_path(fair, settled, solutions, marks)
     least_weights = [float(s.weights.min() / np.abs(s.weights).max()) for s in solutions]
@@ -253,15 +218,12 @@ def tradeoff_path(
 
 
 def _held_out_path(
-    fair: FairPCA,
-    settled: SettledGroups,
-    solutions: Sequence[Solution],
-    marks: dict[str, MarkedPoint],
+    fair: FairPCA, settled: SettledGroups, solutions: list[Solution], marks: dict[str, MarkedPoint]
 ) -> HeldOutPath:
     """PCA, the points after it and the marks, for rows that were not fitted to.
 
-    Two groups are fitted at the weighting of each point, more at the same part of the way. The
-    efficient end of more groups is on a way of its own.
+    Two groups are fitted at the weighting of each point, more at the same part of the way; their
+    efficient end is on a way of its own.
     """
     fairest, n, folds = solutions[-1], len(solutions), LeaveOut(settled)
     operand = settled.measured(fair.normalize)
@@ -305,9 +267,7 @@ def _held_out_path(
     )
 
 
-def _marked_points(
-    operand: Operand, solutions: Sequence[Solution], tol: float
-) -> dict[str, MarkedPoint]:
+def _marks(operand: Operand, solutions: list[Solution], tol: float) -> dict[str, MarkedPoint]:
     """The methods between PCA and the fairest projection, which is u-FPCA."""
     fairest, rank = solutions[-1], solutions[-1].basis.shape[1]
     start = replace(solutions[max(len(solutions) - 2, 0)], alpha=fairest.alpha)

@@ -22,7 +22,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, FairPCACV, GroupMoments, tradeoff_path
+from fairpca import FairPCA, FairPCACV, GroupMoments, load_model, tradeoff_path
 from fairpca._cv.held_out import HeldOut
 from fairpca._cv.stopping import Curve, Sides, choose
 from fairpca._estimators.advice import warn_of_held_out
@@ -450,7 +450,7 @@ def test_model_files_keep_what_was_held_out(helped, tmp_path):
     for cv in (FOLDS, StratifiedKFold(3)):
         fair = FairPCACV(2, cv=cv, random_state=0).fit(X, sensitive_features=g)
         fair.save(tmp_path / "model.safetensors")
-        back = FairPCACV.load(tmp_path / "model.safetensors")
+        back = load_model(tmp_path / "model.safetensors")
         np.testing.assert_array_equal(
             back.held_out_changes_interval_, fair.held_out_changes_interval_
         )

@@ -32,7 +32,7 @@ def fair():
 
 def test_everything_but_the_moments_comes_back(fair, tmp_path):
     fair.save(tmp_path / "model.safetensors")
-    again = FairPCA.load(tmp_path / "model.safetensors")
+    again = load_model(tmp_path / "model.safetensors")
     assert again.get_params() == fair.get_params()
     for name, value in vars(fair).items():
         if name.endswith("_") and name != "moments_":
@@ -58,7 +58,7 @@ def test_labels_keep_their_type(labels, tmp_path):
 def test_results_of_partial_fit_are_computed_before_saving(tmp_path):
     fair = FairPCA(2).partial_fit(X, sensitive_features=SEX)
     fair.save(tmp_path / "m")
-    assert FairPCA.load(tmp_path / "m").status_ == "parity reached"
+    assert load_model(tmp_path / "m").status_ == "parity reached"
 
 
 @pytest.mark.parametrize("estimator", [MinMaxPCA(3), SubsetFairPCA(3), WelfarePCA(3)])
@@ -94,11 +94,9 @@ def test_standardized_model_and_extra(tmp_path):
     frame = pd.DataFrame(diabetes_by_sex(prepare=False).data).add_prefix("c")
     fair = FairPCA(2, standardize=True).fit(frame, sensitive_features=SEX)
     write_model(fair, tmp_path / "m", extra={"columns": ["a", "b"]})
-    again = FairPCA.load(tmp_path / "m")
+    again = load_model(tmp_path / "m")
     np.testing.assert_array_equal(again.transform(frame), fair.transform(frame))
     assert read_extra(tmp_path / "m") == {"columns": ["a", "b"]}
-    with pytest.raises(ValueError, match=r"fairpca\.load_model"):
-        MinMaxPCA.load(tmp_path / "m")
     pipeline = again.to_sklearn()
     assert [type(step) for _, step in pipeline.steps] == [StandardScaler, PCA]
     assert list(pipeline.feature_names_in_) == list(frame.columns)
@@ -202,9 +200,10 @@ def rewrite(path, change):
         ("extra", None, "'extra' must be dict"),
         ("format_version", True, "has format version True"),
         ("class", "GroupMoments", "holds a 'GroupMoments'"),
-        ("params", {"n_components": 3, "depth": 2}, "parameters that this fairpca"),
-        ("params", {"n_components": "three"}, "parameters that this fairpca"),
-        ("params", {"n_components": {"class": "FairPCA"}}, "parameters that this fairpca"),
+        ("params", {"n_components": 3, "depth": 2}, "unexpected keyword argument 'depth'"),
+        ("params", {"n_components": "three"}, "'n_components' parameter of FairPCA must be"),
+        ("params", {"n_components": {"class": "FairPCA"}}, "'n_components' parameter of FairPCA"),
+        ("params", {"n_components": {"class": "FairPCA", "params": [1]}}, "not a fairpca model"),
         ("attributes", {}, "groups_ a list of labels"),
     ],
 )
@@ -268,7 +267,7 @@ def test_bad_content_with_a_right_checksum_is_refused(fair, tmp_path, name, cont
             header["attributes"][name] = content
 
     rewrite(tmp_path / "m", change)
-    with pytest.raises(ValueError, match="is not a fairpca model") as refusal:
+    with pytest.raises(ValueError, match="not a fairpca model") as refusal:
         load_model(tmp_path / "m")
     assert len(str(refusal.value)) < 500
 

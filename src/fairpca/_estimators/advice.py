@@ -82,8 +82,7 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
         if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
             warn(
                 f"with {measured.n_features} features the search ended before it had converged: "
-                f"the least error may be lower by up to {gap:.3g} than {R:.6g}, that of the "
-                "projection found. All figures about this projection are exact.",
+                f"the error {R:.6g} found is exact, but the least one may be lower by {gap:.3g}.",
                 ConvergenceWarning,
             )
     elif solution.status not in APPROXIMATE and gap > allowed:
@@ -102,9 +101,8 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
 def largest_gap(solution: Solution, measured: Operand, tol: float) -> tuple[float, float]:
     """The gap that passes without a warning, and the quantity that ``tol`` is relative to.
 
-    That is what is minimised. A disparity may vanish, so its gap is compared with the overall
-    error. Two groups are solved to rounding, which depends on the largest variance; so does
-    welfare.
+    That is what is minimised; the overall error for a disparity, which may vanish; and the largest
+    variance for two groups, which are solved to rounding, and for welfare.
     """
     largest = float(measured.traces.max())
     if len(measured.shares) == 2 or solution.objective == "welfare":
@@ -128,8 +126,8 @@ def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) ->
     warn(
         f"with {measured.n_features} features PCA itself had not converged: its error may be lower "
         f"by up to {unknown:.3g} than {R:.6g}. {counts if isfinite(budget) else ''}"
-        f"The harmed group has an error larger by {apart:.3g} under the PCA found; it might be "
-        "another group under the best one. Pass another n_components, or fewer features.",
+        f"The harmed group, whose error is larger by {apart:.3g}, might be another one under the "
+        "best PCA. Pass another n_components, or fewer features.",
         ConvergenceWarning,
     )
 
@@ -162,7 +160,7 @@ def _who_pays(labels: Sequence[Any], before: Array, changes: Array, negligible: 
     order, named = [g for g in np.argsort(-changes).tolist() if changes[g] > negligible], []
     for g in order[:3]:
         share = f" by {100 * changes[g] / before[g]:.3g} %" if before[g] > negligible else ""
-        start, end = max(float(before[g]), 0.0), float(before[g] + changes[g])
+        start, end = max(before[g], 0.0), before[g] + changes[g]
         named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
     return f"the error rises for {', '.join(named)}{more}"
@@ -190,17 +188,16 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
     if changes[harmed] >= 0 or paid <= _PAID:
         return
     n, compared = counts[harmed], settled.compared
+    step = "Collect more rows of it before you rely on the result."
     if (compared & ~few).sum() > 1:
         merged = "'merge' or " if counts[compared & few].sum() >= _FEW_ROWS else ""
-        sizes = f"min_group_size={_FEW_ROWS} with small_groups={merged}'ignore'"
-        step = f"Pass {sizes} to leave it out."
-    else:
-        step = "Collect more rows of it before you rely on the result."
-    other = "another" if nobody_larger else "a larger"
+        option = f"small_groups={merged}'ignore'"
+        step = f"Pass min_group_size={_FEW_ROWS} with {option} to leave it out."
     warn(
         f"{settled.moments.groups.tolist()[harmed]!r} has only {n} row{'s' if n > 1 else ''} and "
         f"steers the projection: its error falls by {-100 * changes[harmed]:.3g} %, and that of "
-        f"{other} group rises by up to {100 * paid:.3g} %. {step}",
+        f"{'another' if nobody_larger else 'a larger'} group rises by up to {100 * paid:.3g} %. "
+        f"{step}",
         FewRowsWarning,
     )
 
@@ -232,15 +229,14 @@ def warn_of_target(r2: float, plain_r2: float) -> None:
     """Warn that the scores explain nothing of the target; both are shares of its variance."""
     if r2 > _UNRELATED:
         return
-    none = "the scores explain none of its variance (target_r2_ is rounding)"
+    rounding = "target_r2_ is rounding"
+    message = f"the features tell nothing about y: {rounding}. Pass other features, or another y."
     if plain_r2 > _UNRELATED:
         message = (
-            f"nothing is left to predict y from: {none}, while those of plain PLS explain "
-            f"{plain_r2:.3g}. What the features tell about y is what tells the groups apart; y may "
+            f"nothing is left to predict y from: {rounding}, and plain PLS explains {plain_r2:.3g} "
+            "of y. What the features tell about y is what tells the groups apart; y may "
             "be the group itself. Pass another y, or allow a gap, for example max_mean_gap=0.1."
         )
-    else:
-        message = f"the features tell nothing about y: {none}. Pass other features, or another y."
     warn(message, UserWarning)
 
 
@@ -257,9 +253,9 @@ def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:
             RuntimeWarning,
         )
     variances = about_means + of_means
-    total, largest = float(variances.sum()), int(variances.argmax())
-    others = float(variances[:largest].sum() + variances[largest + 1 :].sum())
-    if 0 < others < _DROWNED * arithmetic_noise(len(variances)) * total:
+    largest = int(variances.argmax())
+    others = float(np.delete(variances, largest).sum())
+    if 0 < others < _DROWNED * arithmetic_noise(len(variances)) * float(variances.sum()):
         names = moments.feature_names
         warn(
             f"feature {names[largest] if names else largest!r} varies so much more (variance "

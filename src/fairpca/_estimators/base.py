@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -105,12 +106,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             ``transform``.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
-        **unknown
-            Refused, with the name that was meant.
-
-        Returns
-        -------
-        self
         """
         self._check_params()
         rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight, unknown)
@@ -132,8 +127,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
         A block may hold a single group. As long as the rows seen so far allow no fit (one group
         only, fewer rows than components) there is no result, and using it says why. Each call
-        solves; to add very many blocks, use :meth:`GroupMoments.update` and then
-        :meth:`fit_moments`.
+        solves; very many blocks go into :meth:`GroupMoments.update` and :meth:`fit_moments`.
         """
         self._check_params()
         first = "moments_" not in vars(self)
@@ -144,9 +138,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             )
         if not first and not is_dask(X):  # whose blocks are compared when they are merged
             validate_data(self, X, reset=False, skip_check_array=True)
-        rows, groups = self._rows_of(
-            "partial_fit", X, y, sensitive_features, sample_weight, unknown
-        )
+        passed = X, y, sensitive_features, sample_weight
+        rows, groups = self._rows_of("partial_fit", *passed, unknown)
         moments = GroupMoments() if first else copy(self.moments_)
         moments.update(rows, groups, sample_weight, self._target(y, "partial_fit", moments))
         try:
@@ -162,17 +155,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         return self
 
     def fit_moments(self, moments: GroupMoments) -> Self:
-        """Fit to moments accumulated elsewhere.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            For instance merged from many files or machines.
-
-        Returns
-        -------
-        self
-        """
+        """Fit to moments accumulated elsewhere, for instance merged from many files or machines."""
         self._check_params()
         if not isinstance(moments, GroupMoments):
             raise TypeError(
@@ -194,10 +177,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         data, sensitive_features, **options
             Those of :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
             that look at it.
-
-        Returns
-        -------
-        self
         """
         from fairpca._tables.read import input_paths
 
@@ -217,19 +196,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
         with replacing(path, self._fitted_files) as temporary:
             write_model(self, temporary)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read an estimator written by :meth:`save`; nothing in the file is ever executed."""
-        from fairpca._models.safetensors import load_model
-
-        model = load_model(path)
-        if not isinstance(model, cls):
-            raise ValueError(
-                f"{path} holds a {type(model).__name__}, not a {cls.__name__}; "
-                "read it with fairpca.load_model(path)."
-            )
-        return model
 
     # -- what a subclass says ----------------------------------------------------------------------
 
@@ -277,11 +243,10 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         if is_dask(X) or is_dask(groups):
             return X, groups
         rows = as_rows(X)
-        if method == "partial_fit":  # a block says little about the labels of all rows
-            coded = encode_few_groups(groups, rows.n_rows, max_groups=sys.maxsize)
-        else:
-            least = 1 if self.small_groups == "error" else self.min_group_size
-            coded = encode_few_groups(groups, rows.n_rows, self.max_groups, least)
+        least = 1 if self.small_groups == "error" else self.min_group_size
+        # A block says little about the labels of all rows.
+        most = sys.maxsize if method == "partial_fit" else self.max_groups
+        coded = encode_few_groups(groups, rows.n_rows, most, least)
         warn_of_group_columns(rows, coded.codes, len(coded.labels))
         return rows, coded
 
@@ -397,8 +362,17 @@ class Targeted(GroupEstimator[Result]):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class FairProjection(Projection, GroupEstimator[Solution]):
-    """Base of the estimators that project onto components, for which they solve a problem."""
+    """Base of the estimators that project onto components, for which they solve a problem.
+
+    Fields are parameters: those of all projections here, others in the subclasses.
+    """
+
+    n_components: int | float | None = None
+    _: KW_ONLY
+    standardize: bool = False
+    whiten: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GroupEstimator._parameter_constraints,
@@ -420,10 +394,6 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         **dict.fromkeys(("noise_variance_", "disparity_"), ""),
         **dict.fromkeys(("reconstruction_error_", "pca_reconstruction_error_"), ""),
     }
-
-    n_components: int | float | None
-    normalize: bool
-    tol: float = math.inf  # where it is no parameter
 
     def _problem(self) -> Problem:
         """The problem whose price, against PCA, the warnings are about."""

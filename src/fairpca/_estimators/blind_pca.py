@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ from fairpca._typing import Array
 
 
 class TargetedProjection(FairProjection, Targeted[Solution]):
-    """Base of BlindPCA and FairPLS."""
+    """Base of BlindPCA and FairPLS: moments are kept by group and outcome."""
 
     def _rank_left(
         self, settled: SettledGroups, operand: Operand, complement: Complement, rank: int
@@ -43,9 +43,7 @@ class TargetedProjection(FairProjection, Targeted[Solution]):
             return min(rank, left)
         if rank <= left:
             return rank
-        taken = (
-            f"of n_features = {d} directions, hiding the groups takes {d - left} and leaves {left}"
-        )
+        taken = f"of n_features = {d} directions, hiding takes {d - left} and leaves {left}"
         if isinstance(self.n_components, float):
             lost = operand.errors(complement.lift(np.eye(left)))
             kept = 1 - lost / np.maximum(operand.traces, TINY)
@@ -69,6 +67,7 @@ class TargetedProjection(FairProjection, Targeted[Solution]):
         return PLAIN_PCA  # hiding has a price of its own, which no warning is about
 
 
+@dataclass(eq=False, repr=False)
 class BlindPCA(TargetedProjection):
     """Principal component analysis whose scores do not tell the groups apart.
 
@@ -90,9 +89,8 @@ class BlindPCA(TargetedProjection):
     hide_covariances : int, default=0
         Also leave out this many directions in which the groups' covariances differ most [2]_.
     keep_covariances : float, optional
-        Keep only the ``int(keep_covariances * n_features)`` directions in which the covariances
-        differ least, but at least as many as components [1]_; a fraction between 0 and 1, and
-        instead of ``hide_covariances``.
+        In place of ``hide_covariances`` keep only this share of the directions, between 0 and 1:
+        those in which the covariances differ least, but at least as many as components [1]_.
     max_mean_gap : float, optional
         Instead of equal means ask for a ``mean_gap_`` of at most this, at the least overall error.
     fair : FairPCA, optional
@@ -108,14 +106,11 @@ class BlindPCA(TargetedProjection):
     ----------
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
         Orthonormal rows: the directions left out; none with a budget.
-    mean_gap_ : float
-        Variance of the scores between the groups' means: the sum of ``p_g |mean score of g - mean
-        score of all|^2`` over the groups, with the group's share ``p_g`` of the rows compared. For
-        equal opportunity these are the rows of the positive class, for equalised odds it is the
-        average of all classes, weighted by their size. Zero up to rounding, unless a budget allows
-        more.
-    pca_mean_gap_ : float
-        The same for plain PCA.
+    mean_gap_, pca_mean_gap_ : float
+        Variance of the scores between the groups' means, also for plain PCA: the sum of ``p_g |mean
+        score of g - mean score of all|^2`` over the groups, with the group's share ``p_g`` of the
+        rows compared. For equal opportunity these are the rows of the positive class; for equalised
+        odds it is the average of all classes, weighted by their size.
     alpha_ : float
         The projection is optimal for ``alpha C - (1 - alpha) B``: 1 is PCA, 0 hides the means. With
         ``fair``, that of :class:`FairPCA`.
@@ -130,7 +125,6 @@ class BlindPCA(TargetedProjection):
     --------
     FairPCA : Makes the reconstruction errors of the groups equal instead.
     FairPLS : Components made for a target.
-    fairpca.metrics : What the scores reveal, measured.
 
     References
     ----------
@@ -144,16 +138,22 @@ class BlindPCA(TargetedProjection):
     >>> from fairpca import BlindPCA
     >>> from fairpca.datasets import load_checkup
     >>> people = load_checkup()
-    >>> groups = people.sensitive_features
     >>> blind = BlindPCA(n_components=5, standardize=True)
-    >>> blind = blind.fit(people.data, sensitive_features=groups)
+    >>> blind = blind.fit(people.data, sensitive_features=people.sensitive_features)
     >>> round(blind.pca_mean_gap_, 3), round(blind.mean_gap_, 3)
     (0.105, 0.0)
-    >>> scores = blind.transform(people.data)
-    >>> means = [scores[groups == group].mean(axis=0) for group in blind.groups_]
-    >>> bool(abs(means[0] - means[1]).max() < 1e-9)
-    True
     """
+
+    _: KW_ONLY
+    notion: Notion = "demographic_parity"
+    hide_covariances: int = 0
+    keep_covariances: float | None = None
+    max_mean_gap: float | None = None
+    fair: FairPCA | None = None
+    pos_label: Any = None
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
@@ -164,35 +164,6 @@ class BlindPCA(TargetedProjection):
         "fair": [FairPCA, None],
         "pos_label": [object],
     }
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        notion: Notion = "demographic_parity",
-        hide_covariances: int = 0,
-        keep_covariances: float | None = None,
-        max_mean_gap: float | None = None,
-        fair: FairPCA | None = None,
-        pos_label: Any = None,
-        standardize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.notion = notion
-        self.hide_covariances = hide_covariances
-        self.keep_covariances = keep_covariances
-        self.max_mean_gap = max_mean_gap
-        self.fair = fair
-        self.pos_label = pos_label
-        self.standardize = standardize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
 
     @property
     def normalize(self) -> bool:  # type: ignore[override]
@@ -225,8 +196,7 @@ class BlindPCA(TargetedProjection):
             if (name in here or name not in usual) and value != usual.get(name):
                 raise ValueError(
                     f"fair={self.fair} sets {name}={value!r}, which has no effect inside BlindPCA; "
-                    "leave it out, or pass it to BlindPCA where that has a parameter of the same "
-                    "name."
+                    f"leave it out{', or pass it to BlindPCA' if name in here else ''}."
                 )
 
     def _hide_less(self) -> str:
@@ -249,7 +219,7 @@ class BlindPCA(TargetedProjection):
         differences = mean_differences(strata)
         if self.max_mean_gap:
             hidden = np.zeros((operand.n_features, 0))
-            solution = self._keep_to_budget(operand, differences, rank, float(self.max_mean_gap))
+            solution = self._keep_to_budget(operand, differences, rank)
         else:
             variance = float(settled.operand.shares @ settled.operand.traces)
             hidden = spanned(differences, variance)
@@ -265,9 +235,8 @@ class BlindPCA(TargetedProjection):
         solution = solution.beside(pca, operand.errors(solution.basis))
         return replace(solution, extras=extras)
 
-    def _keep_to_budget(
-        self, operand: Operand, differences: Array, rank: int, budget: float
-    ) -> Solution:
+    def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
+        budget = float(self.max_mean_gap or 0.0)
         # The least gap of r components is the sum of the r least eigenvalues of B.
         eigenvalues = np.linalg.svd(differences, compute_uv=False)[::-1] ** 2  # others are 0
         most = operand.n_features - int(np.sum(np.cumsum(eigenvalues) > budget))
@@ -311,12 +280,12 @@ class BlindPCA(TargetedProjection):
 
 def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
     """The covariance matrix of each group, about its own mean."""
-    no_hiding = "hide_covariances=0 and keep_covariances=None"
+    less = "hide_covariances=0 and keep_covariances=None"
     alone = moments.groups[moments.counts == 1].tolist()
     if alone:
         raise ValueError(
             f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
-            f"min_group_size=2 with small_groups='merge' or 'ignore', or {no_hiding}."
+            f"min_group_size=2 with small_groups='merge' or 'ignore', or {less}."
         )
     try:
         if isinstance(moments, GroupMoments):
@@ -324,6 +293,5 @@ def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
     except MemoryError:
         pass
     raise ValueError(
-        f"hiding covariances would need matrices with {moments.n_features} rows; pass "
-        f"{no_hiding}, or fewer features."
+        f"hiding covariances would need matrices with {moments.n_features} rows; pass {less}."
     )

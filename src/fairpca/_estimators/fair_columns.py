@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -33,6 +33,7 @@ class _Choice:
     bound: float
 
 
+@dataclass(eq=False, repr=False)
 class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
     r"""Keep r of the columns, so that the worst-described group is rebuilt best from them.
 
@@ -108,6 +109,14 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
     (['75 and older', 'younger'], array([5.81, 4.57]), array([4.86, 4.9 ]))
     """
 
+    n_columns: int
+    _: KW_ONLY
+    standardize: bool = False
+    normalize: bool = False
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GroupEstimator._parameter_constraints,
         "n_columns": [Interval(Integral, 1, None, closed="left")],
@@ -120,27 +129,6 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
         **dict.fromkeys(("group_errors_", "baseline_group_errors_"), "k"),
         **dict.fromkeys(("reconstruction_error_", "disparity_", "lower_bound_"), ""),
     }
-
-    columns_: Codes
-    baseline_columns_: Codes
-    rebuild_map_: Array
-
-    def __init__(
-        self,
-        n_columns: int,
-        *,
-        standardize: bool = False,
-        normalize: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-    ) -> None:
-        self.n_columns = n_columns
-        self.standardize = standardize
-        self.normalize = normalize
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
 
     def _solve(self, settled: SettledGroups) -> _Choice:
         operand = settled.measured(self.normalize)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from math import inf
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -13,6 +14,7 @@ from fairpca._problems.problems import Constraint, FairProblem
 from fairpca._sklearn import Interval, StrOptions
 
 
+@dataclass(eq=False, repr=False)
 class FairPCA(FairProjection):
     """Principal component analysis that reconstructs all groups equally well.
 
@@ -20,10 +22,7 @@ class FairPCA(FairProjection):
     than another. ``FairPCA`` goes from PCA towards equal errors, at the least overall error on the
     way, and stops before everybody would only get worse. It needs one pass over the data. For two
     groups the solution is exact. For more the disparity is the spread, largest minus smallest error
-    of a group, and ``duality_gap_`` says how far the projection can be from the best one.
-
-    Columns are taken as they are, as by scikit-learn's ``PCA``; pass ``standardize=True`` where
-    they have different units.
+    of a group, and ``duality_gap_`` says how far the projection can be from the best one [1]_.
 
     Parameters
     ----------
@@ -32,12 +31,10 @@ class FairPCA(FairProjection):
         least that share of its variance; None means ``min(n_samples, n_features)``.
     constraint : {"pareto", "no_worse"} or None, default="pareto"
         Where to stop if parity is not reached before. ``"pareto"``: where the worst-off group is as
-        well off as any projection can make it. No projection has a smaller error for one group
-        without a larger one for another. ``"no_worse"`` is c-FPCA of the paper: go on until the
-        harmed group is back at its error under PCA. None is u-FPCA: the groups are made equal at
-        any price. The latter two may make all groups worse; they give a
-        :class:`~fairpca.exceptions.LevellingDownWarning` when somebody is worse off than under PCA
-        and nobody better off.
+        well off as any projection can make it. ``"no_worse"`` is c-FPCA of the paper: go on until
+        the harmed group is back at its error under PCA. None is u-FPCA: the groups are made equal
+        at any price. The latter two may make all groups worse, and then give a
+        :class:`~fairpca.exceptions.LevellingDownWarning`.
     alpha : float in [0, 1], optional
         Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
         finding it. The constraint does not apply. 1 is plain PCA; less is for two groups only.
@@ -52,8 +49,7 @@ class FairPCA(FairProjection):
         does. All errors are then in standardised units; ``inverse_transform`` returns raw ones.
     normalize : bool, default=False
         Divide each group's error by the group's own total variance, so that parity means the same
-        share of variance kept, whatever the scale of a group's data. All errors reported are then
-        such shares, and the overall error is the share of all rows' variance that is lost.
+        share of variance kept. All errors reported are then such shares.
     whiten : bool, default=False
         Divide each score by its standard deviation, as scikit-learn's ``PCA`` does. All errors stay
         as they are, and ``inverse_transform`` undoes it.
@@ -63,18 +59,14 @@ class FairPCA(FairProjection):
         Refuse small groups by name; merge them into one group called "rest"; or leave them out of
         the comparison, so that they count in the overall error only.
     max_groups : int, optional
-        Compare up to this many groups. By default more than 50, or numbers that look continuous,
-        are refused.
+        Compare up to this many groups; by default 50, and no numbers that look continuous.
     solver : {"exact", "golden"}, default="exact"
-        ``"golden"`` is the search printed in the paper, for comparison: slower, less exact, and for
-        two groups only.
+        ``"golden"`` is the search printed in the paper: slower, less exact, for two groups only.
     tol : float, default=1e-6
         Largest ``duality_gap_`` that passes without a
-        :class:`~fairpca.exceptions.DualityGapWarning`, relative to what is minimised, or to the
-        overall error if that is a disparity; with more than two groups the search ends there. Two
-        groups are solved to rounding, so that theirs is relative to the largest total variance of
-        a group. With more than 5000 features they get a ``ConvergenceWarning`` instead, from a
-        hundredth of the overall error on.
+        :class:`~fairpca.exceptions.DualityGapWarning`, relative to what is minimised (to the
+        overall error if that is a disparity). With more than two groups the search ends there. Two
+        groups are solved to rounding, and theirs is relative to the largest variance of a group.
 
     Attributes
     ----------
@@ -82,14 +74,11 @@ class FairPCA(FairProjection):
         Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
         row is positive. The rows are fair together, not one by one: the first few of them are
         not the fair projection of a smaller rank, which needs a fit of its own.
-    mean_ : ndarray of shape (n_features_in_,)
-        Overall mean, in the units of X.
-    scale_ : ndarray of shape (n_features_in_,)
-        What ``transform`` divides each column by: with ``standardize`` its deviation over all rows,
-        weighted and with n as in ``StandardScaler``, or 1 if it is constant; otherwise 1.
+    mean_, scale_ : ndarray of shape (n_features_in_,)
+        Overall mean, in the units of X, and what ``transform`` divides each column by: with
+        ``standardize`` its deviation over all rows (1 if it is constant), otherwise 1.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
-        Variance of each score, and its share of the total. As in scikit-learn with n - 1, where
-        n counts the rows of positive weight.
+        Variance of each score with n - 1, as in scikit-learn, and its share of the total.
     singular_values_ : ndarray of shape (n_components_,)
         Norms of the scores of all rows: the roots of n - 1 times ``explained_variance_``.
     noise_variance_ : float
@@ -101,10 +90,9 @@ class FairPCA(FairProjection):
         Labels, sorted, and numbers of rows.
     small_groups_ : list
         Labels of the groups that were merged or left out for being small.
-    group_errors_ : ndarray of shape (k,)
-        Average squared reconstruction error of each group, in the order of ``groups_``.
-    group_explained_variance_ratio_ : ndarray of shape (k,)
-        Share of its variance that each group keeps.
+    group_errors_, group_explained_variance_ratio_ : ndarray of shape (k,)
+        Average squared reconstruction error of each group, in the order of ``groups_``, and the
+        share of its variance that each group keeps.
     reconstruction_error_ : float
         Average squared reconstruction error over all rows.
     disparity_ : float
@@ -140,7 +128,6 @@ class FairPCA(FairProjection):
     --------
     FairPCACV : The stop chosen by errors of rows that were not fitted to.
     tradeoff_path : The whole frontier between PCA and parity.
-    fairpca.metrics : Group errors on held-out data, and of other projections.
 
     References
     ----------
@@ -158,13 +145,21 @@ class FairPCA(FairProjection):
     >>> fair = FairPCA(n_components=2).fit(X, sensitive_features=sex)
     >>> fair.status_, fair.harmed_group_
     ('parity reached', 'm')
-    >>> fair.pca_group_errors_.round(3)
-    array([2.734, 4.584])
-    >>> fair.group_errors_.round(3)
-    array([4.046, 4.046])
-    >>> fair.transform(X).shape
-    (300, 2)
+    >>> fair.pca_group_errors_.round(3), fair.group_errors_.round(3)
+    (array([2.734, 4.584]), array([4.046, 4.046]))
     """
+
+    _: KW_ONLY
+    constraint: Constraint = "pareto"
+    alpha: float | None = None
+    max_disparity: float | None = None
+    max_error_increase: float | None = None
+    normalize: bool = False
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+    solver: Literal["exact", "golden"] = "exact"
+    tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
@@ -175,44 +170,10 @@ class FairPCA(FairProjection):
         "solver": [StrOptions({"exact", "golden"})],
     }
 
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        constraint: Constraint = "pareto",
-        alpha: float | None = None,
-        max_disparity: float | None = None,
-        max_error_increase: float | None = None,
-        standardize: bool = False,
-        normalize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-        solver: Literal["exact", "golden"] = "exact",
-        tol: float = 1e-6,
-    ) -> None:
-        self.n_components = n_components
-        self.constraint = constraint
-        self.alpha = alpha
-        self.max_disparity = max_disparity
-        self.max_error_increase = max_error_increase
-        self.standardize = standardize
-        self.normalize = normalize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
-        self.solver = solver
-        self.tol = tol
-
     def _check_params(self) -> None:
         super()._check_params()
-        given = {
-            name: value
-            for name in ("alpha", "max_disparity", "max_error_increase")
-            if (value := getattr(self, name)) is not None
-        }
+        targets = ("alpha", "max_disparity", "max_error_increase")
+        given = {name: getattr(self, name) for name in targets if getattr(self, name) is not None}
         if len(given) > 1:
             raise ValueError(
                 f"{' and '.join(f'{name}={value}' for name, value in given.items())} contradict "
@@ -233,11 +194,11 @@ class FairPCA(FairProjection):
             check_two_groups(labels, "FairPCA(solver='golden')")
 
     def _problem(self) -> FairProblem:
-        increase = self.max_error_increase
+        share = self.max_error_increase
         return FairProblem(
             constraint=self.constraint,
             max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
-            max_error_increase=inf if increase is None else float(increase),
+            max_error_increase=inf if share is None else float(share),
             alpha=None if self.alpha is None else float(self.alpha),
             solver=self.solver,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -18,14 +18,15 @@ from fairpca._estimators.base import Learnt
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
-from fairpca._problems.problems import PLAIN_PCA, Constraint
+from fairpca._moments.small_groups import SettledGroups
+from fairpca._problems.problems import PLAIN_PCA
 from fairpca._problems.solution import Solution
 from fairpca._solvers import solve
 from fairpca._solvers.walk import Walk
 from fairpca._typing import Array
 
 
+@dataclass(eq=False, repr=False)
 class FairPCACV(FairPCA):
     """:class:`FairPCA` with its stop chosen by cross-validation: fair on held-out rows.
 
@@ -37,8 +38,6 @@ class FairPCACV(FairPCA):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        As in :class:`FairPCA`, like all parameters that are not listed here.
     cv : int, splitter or iterable of splits, default=10
         The number of folds; or a splitter such as ``RepeatedStratifiedKFold(n_splits=5,
         n_repeats=4)``, which sees numbers of groups as y; or its splits. Splitters need all rows in
@@ -47,7 +46,7 @@ class FairPCACV(FairPCA):
         and in files. On clusters rows are counted in each partition.
     random_state : int, RandomState or None, default=None
         An int gives other folds than None does. Splitters have a ``random_state`` of their own.
-    constraint, max_disparity, max_error_increase, standardize, normalize, whiten
+    n_components, constraint, max_disparity, max_error_increase, standardize, normalize, whiten
     min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`. With ``standardize`` each fold is judged in units of the deviations
         of the rows fitted to.
@@ -73,24 +72,24 @@ class FairPCACV(FairPCA):
 
     All other attributes are those of :class:`FairPCA`.
 
-    See Also
-    --------
-    fairpca.audit : Also judges other estimators on rows that were not fitted to.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from fairpca import FairPCACV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(300, 4)) * [4, 2, 1, 1]
-    >>> sex = np.repeat(["f", "m"], [100, 200])
-    >>> X[sex == "f"] = 0.8 * X[sex == "f"][:, ::-1]
-    >>> fair = FairPCACV(n_components=2).fit(X, sensitive_features=sex)
-    >>> fair.status_, fair.harmed_group_
-    ('stopped by cross-validation', 'm')
-    >>> bool(fair.held_out_changes_[1] < 0)
-    True
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
+    >>> fair = FairPCACV(5, standardize=True)
+    >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
+    >>> fair.status_, fair.harmed_group_, fair.held_out_changes_.round(2)
+    ('stopped by cross-validation', '75 and older', array([-0.48,  0.18]))
     """
+
+    _: KW_ONLY
+    cv: Any = 10
+    random_state: int | np.random.RandomState | None = None
+    # These are no parameters here.
+    alpha: None = field(default=None, init=False)
+    solver: Literal["exact"] = field(default="exact", init=False)
+    _stop: Stop = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: allowed
@@ -98,49 +97,12 @@ class FairPCACV(FairPCA):
         if name not in ("alpha", "solver")
     } | {"cv": ["cv_object"], "random_state": ["random_state"]}
 
-    alpha: None = None
-    solver: Literal["exact"] = "exact"
-    _stop: Stop
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        cv: Any = 10,
-        random_state: int | np.random.RandomState | None = None,
-        constraint: Constraint = "pareto",
-        max_disparity: float | None = None,
-        max_error_increase: float | None = None,
-        standardize: bool = False,
-        normalize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-        tol: float = 1e-6,
-    ) -> None:
-        self.n_components = n_components
-        self.cv = cv
-        self.random_state = random_state
-        self.constraint = constraint
-        self.max_disparity = max_disparity
-        self.max_error_increase = max_error_increase
-        self.standardize = standardize
-        self.normalize = normalize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
-        self.tol = tol
-
     def _learn(
         self, rows: Any, y: Any, groups: Any, sample_weight: Any
     ) -> tuple[Learnt, SettledGroups]:
         if self.cv is None:
-            raise ValueError(
-                "cv=None has no folds to choose the stop by; pass for example cv=10, or use "
-                f"FairPCA({self.n_components})."
-            )
+            use = f"FairPCA({self.n_components})"
+            raise ValueError(f"cv=None has no folds to choose by; pass cv=10, or use {use}.")
         moments, *others = learn_repeats(rows, groups, sample_weight, self.cv, self.random_state)
         return moments, self._settle(moments).with_repeats(others)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from math import inf
 from numbers import Real
@@ -33,6 +33,7 @@ from fairpca._solvers import solve
 from fairpca._typing import Array
 
 
+@dataclass(eq=False, repr=False)
 class FairPLS(TargetedProjection):
     """Partial least squares whose scores do not tell the groups apart.
 
@@ -47,41 +48,31 @@ class FairPLS(TargetedProjection):
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        As in :class:`FairPCA`; None means as many as there are.
     notion : {"demographic_parity", "equal_opportunity", "equalized_odds"} or None, \
             default="demographic_parity"
-        Among whom the groups' mean scores are to be equal: all rows; the rows of the positive
-        class; the rows of each class of y. None is plain PLS.
+        As in :class:`BlindPCA`; None is plain PLS.
     max_mean_gap : float, optional
         Instead of equal means ask for a ``mean_gap_`` of at most this: of the projections between
-        hidden means and plain PLS that keep to it, the one that explains most of the target. It
-        never explains less than with hidden means. Needs a ``notion``.
+        hidden means and plain PLS that keep to it, the one that explains most of the target.
     target_type : {"auto", "classes", "numbers"}, default="auto"
         What y holds. By default numbers with fractions, or several columns, are numbers, and all
         else are classes; more than 20 different whole numbers are refused, since they may be
         either. In files and dask arrays, columns of floating-point type are numbers.
-    pos_label : label, optional
-        The positive class of equal opportunity; by default the larger of two.
-    standardize, normalize, whiten, min_group_size, small_groups, max_groups
-        As in :class:`FairPCA`; the means of groups that are left out are not hidden.
+    n_components, pos_label, standardize, normalize, whiten
+    min_group_size, small_groups, max_groups
+        As in :class:`BlindPCA` and :class:`FairPCA`.
 
     Attributes
     ----------
     classes_ : list or None
         The classes of y, sorted; None for numbers.
-    target_r2_ : float
-        Share of the target's variance that a linear model of the scores explains; of classes, that
-        of their indicators. A warning says so where it is none.
-    pls_target_r2_ : float
-        The same for plain PLS.
+    target_r2_, pls_target_r2_ : float
+        Share of the target's variance that a linear model of the scores explains (for classes, of
+        their indicators), and the same for plain PLS.
+    mean_gap_, pls_mean_gap_ : float
+        As in :class:`BlindPCA`, without a notion that of demographic parity; and for plain PLS.
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
         Orthonormal rows: the directions left out; none with a budget or without a notion.
-    mean_gap_ : float
-        Variance of the scores between the groups' means, as in :class:`BlindPCA`; without a notion
-        that of demographic parity.
-    pls_mean_gap_ : float
-        The same for plain PLS.
     alpha_ : float
         1 for plain PLS, 0 where means are hidden, between them with a budget.
     duality_gap_ : float
@@ -93,7 +84,6 @@ class FairPLS(TargetedProjection):
     See Also
     --------
     BlindPCA : The same without a target.
-    fairpca.metrics : What the scores reveal, and what a classifier makes of them.
 
     References
     ----------
@@ -111,10 +101,19 @@ class FairPLS(TargetedProjection):
     >>> X, often = people.data[:, 1:], people.data[:, 0] > 1  # visits to a doctor
     >>> pipeline = make_pipeline(FairPLS(2, standardize=True), LogisticRegression())
     >>> pipeline = pipeline.fit(X, often, fairpls__sensitive_features=people.sensitive_features)
-    >>> pls = pipeline["fairpls"]
-    >>> round(pls.pls_target_r2_, 3), round(pls.target_r2_, 3)
+    >>> round(pipeline[0].pls_target_r2_, 3), round(pipeline[0].target_r2_, 3)
     (0.076, 0.048)
     """
+
+    _: KW_ONLY
+    notion: Notion | None = "demographic_parity"
+    max_mean_gap: float | None = None
+    target_type: Literal["auto", "classes", "numbers"] = "auto"
+    pos_label: Any = None
+    normalize: bool = False
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
@@ -124,49 +123,17 @@ class FairPLS(TargetedProjection):
         "pos_label": [object],
     }
 
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        notion: Notion | None = "demographic_parity",
-        max_mean_gap: float | None = None,
-        target_type: Literal["auto", "classes", "numbers"] = "auto",
-        pos_label: Any = None,
-        standardize: bool = False,
-        normalize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.notion = notion
-        self.max_mean_gap = max_mean_gap
-        self.target_type = target_type
-        self.pos_label = pos_label
-        self.standardize = standardize
-        self.normalize = normalize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
-
     def fit_moments(
         self, moments: GroupMoments, target: str | int | Sequence[str | int] | None = None
     ) -> Self:
-        """Find the projection from moments accumulated elsewhere.
+        """Fit to moments accumulated elsewhere.
 
         Parameters
         ----------
         moments : GroupMoments
-            Made with ``target=y`` where y are classes. Where it is numbers, its columns belong to
-            the moments like those of X.
+            Made with ``target=y`` where y are classes; numbers are columns like those of X.
         target : column name or number, or several, optional
             Which columns hold the target, where it is numbers; -1 is the last one.
-
-        Returns
-        -------
-        self
         """
         if target is not None:
             moments = _with_targets_last(moments, target)
@@ -201,9 +168,8 @@ class FairPLS(TargetedProjection):
             )
         if self.target_type == "numbers" and not self._may_be_numbers():
             raise ValueError(
-                f"notion={self.notion!r} compares people of the same class, but "
-                "target_type='numbers' has no classes; pass target_type='classes', or "
-                "notion='demographic_parity'."
+                f"notion={self.notion!r} compares rows of the same class, but target_type='numbers'"
+                " has no classes; pass target_type='classes', or notion='demographic_parity'."
             )
 
     def _needs_outcomes(self) -> bool:
@@ -282,17 +248,14 @@ def _with_targets_last(
     """The moments with the columns of the target moved to the end."""
     named = [target] if isinstance(target, (str, int)) else list(target)
     names, d = moments.feature_names or [], moments.n_features
-    columns = []
-    for column in named:
-        if isinstance(column, str) and column in names:
-            columns.append(names.index(column))
-        elif isinstance(column, int) and -d <= column < d:
-            columns.append(column % d)
-        else:
-            raise ValueError(
-                f"target={column!r} is not a column of these moments, which have "
-                f"{names[:8] if names else f'{d} columns without names'}; pass "
-                f"{'one of these names' if names else 'a number, -1 for the last one'}."
-            )
+    known: dict[str | int, int] = {name: j for j, name in enumerate(names)}
+    known |= {j: j % d for j in range(-d, d)}
+    unknown = [column for column in named if column not in known]
+    if unknown:
+        raise ValueError(
+            f"target={unknown[0]!r} is not a column of these moments; pass "
+            f"{f'one of {names[:8]}, or ' if names else ''}a number from {-d} to {d - 1}."
+        )
+    columns = [known[column] for column in named]
     features = [j for j in range(d) if j not in columns]
     return moments.select([*features, *columns], n_targets=len(columns))

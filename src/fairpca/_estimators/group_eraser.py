@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from fairpca._typing import Array
 _Erasure = tuple[Array, Array]  # what tells the groups apart (q x d), and what is taken out (q x d)
 
 
+@dataclass(eq=False, repr=False)
 class GroupEraser(
     OneToOneFeatureMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -86,7 +88,15 @@ class GroupEraser(
     """
 
     #: The map is the same in any units; in these the arithmetic is the most exact.
-    standardize = True
+    standardize: ClassVar[bool] = True  # type: ignore[misc]
+
+    _: KW_ONLY
+    strength: float = 1.0
+    notion: Notion = "demographic_parity"
+    pos_label: Any = None
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in GroupEstimator._parameter_constraints.items() if k != "standardize"},
@@ -99,23 +109,6 @@ class GroupEraser(
         **dict.fromkeys(("detectors_", "corrections_"), "rd"),
         **dict.fromkeys(("change_", "mean_gap_", "raw_mean_gap_"), ""),
     }
-
-    def __init__(
-        self,
-        *,
-        strength: float = 1.0,
-        notion: Notion = "demographic_parity",
-        pos_label: Any = None,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-    ) -> None:
-        self.strength = strength
-        self.notion = notion
-        self.pos_label = pos_label
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
 
     def _needs_outcomes(self) -> bool:
         return self.notion != "demographic_parity"

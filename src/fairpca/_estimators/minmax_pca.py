@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -16,19 +16,25 @@ from fairpca._solvers import solve
 from fairpca._typing import Center
 
 
+@dataclass(eq=False, repr=False)
 class CenteredProjection(FairProjection):
     """Base of the estimators whose criterion is measured about a mean of the user's choice.
 
-    ``center`` decides about the choice of the projection and what the problem itself measures.
     Errors are about the overall mean in any case.
     """
+
+    _: KW_ONLY
+    center: Center = "overall"
+    normalize: bool = False
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+    tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
         "center": [StrOptions({"overall", "group"})],
     }
-
-    center: Center
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         if self.center == "overall":
@@ -47,6 +53,7 @@ class CenteredProjection(FairProjection):
         return solve(self._problem(), measured, rank, self.tol)
 
 
+@dataclass(eq=False, repr=False)
 class MinMaxPCA(CenteredProjection):
     """Principal component analysis that serves the worst-off group best.
 
@@ -69,10 +76,8 @@ class MinMaxPCA(CenteredProjection):
     solver : {"exact", "multiplicative_weights"}, default="exact"
         ``"multiplicative_weights"`` is the iteration of [1]_, for comparison: its result is as good
         as ``eta`` and ``n_iter`` let it be.
-    eta : float, default=1.0
-        Step size of the multiplicative weights, in units of one over the criterion.
-    n_iter : int, default=10
-        Rounds of the multiplicative weights.
+    eta, n_iter : float, default=1.0, and int, default=10
+        Step size, in units of one over the criterion, and rounds of the multiplicative weights.
     n_components, standardize, normalize, whiten, min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`.
 
@@ -81,8 +86,7 @@ class MinMaxPCA(CenteredProjection):
     group_losses_ : ndarray of shape (k,)
         Error of each group less that of its own best projection, in the order of ``groups_``.
     group_weights_ : ndarray of shape (k,)
-        Weights of the groups' matrices that prove the bound behind ``duality_gap_``; for two groups
-        the projection is optimal for them.
+        Weights of the groups' matrices that prove the bound behind ``duality_gap_``.
     alpha_ : float
         The same weights of two groups written as :class:`FairPCA` does: 1 is PCA, and more than 1
         favours the group that PCA favours. NaN for more groups.
@@ -91,10 +95,6 @@ class MinMaxPCA(CenteredProjection):
     status_ : str
         "groups equal", "worst-off groups equal" (others are better off), "one group decides" (it is
         worst off even under a projection of its own), or "multiplicative weights ended".
-
-    See Also
-    --------
-    FairPCA : Makes the errors of the groups equal instead.
 
     References
     ----------
@@ -110,10 +110,13 @@ class MinMaxPCA(CenteredProjection):
     >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     >>> fair.status_, fair.group_losses_.round(4)
     ('groups equal', array([0.1579, 0.1579]))
-    >>> published = MinMaxPCA(5, standardize=True, solver="multiplicative_weights")
-    >>> published.fit_moments(fair.moments_).group_losses_.round(4)
-    array([0.1551, 0.1596])
     """
+
+    _: KW_ONLY
+    criterion: Criterion = "loss"
+    solver: Literal["exact", "multiplicative_weights"] = "exact"
+    eta: float = 1.0
+    n_iter: int = 10
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,
@@ -122,37 +125,6 @@ class MinMaxPCA(CenteredProjection):
         "eta": [Interval(Real, 0, None, closed="neither")],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        criterion: Criterion = "loss",
-        center: Center = "overall",
-        standardize: bool = False,
-        normalize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-        solver: Literal["exact", "multiplicative_weights"] = "exact",
-        eta: float = 1.0,
-        n_iter: int = 10,
-        tol: float = 1e-6,
-    ) -> None:
-        self.n_components = n_components
-        self.criterion = criterion
-        self.center = center
-        self.standardize = standardize
-        self.normalize = normalize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
-        self.solver = solver
-        self.eta = eta
-        self.n_iter = n_iter
-        self.tol = tol
 
     def _problem(self) -> WorstOffProblem:
         return WorstOffProblem(self.criterion, self.solver, float(self.eta), int(self.n_iter))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -37,7 +38,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     n_components_: int
     n_features_in_: int
     group_sizes_: Codes
-    whiten: bool = False  # where it is no parameter
+    whiten: bool
+    normalize: bool
+    tol: float = math.inf  # where it is no parameter
     _ready: Callable[[], None]
 
     def transform(self, X: Any) -> Any:
@@ -55,8 +58,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         """
         self._ready()
         check = partial(check_n_features, self.n_features_in_, method="transform")
-        how = type(self)._scores, DeviceRows.scores, encoder_of
-        return self._map_rows(X, self.n_components_, check, *how)
+        on_device = partial(DeviceRows.scores, components=encoder_of(self), mean=self.mean_)
+        return self._map_rows(X, self.n_components_, check, type(self)._scores, on_device)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
@@ -76,16 +79,16 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         Parameters
         ----------
         X : array-like of shape (n_samples, n_components_)
+            As :meth:`transform` gives them; dask and device arrays too.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features)
-            For dask collections a dask array, not yet computed; an array like X for arrays of
-            torch, CuPy and the like.
+        array of shape (n_samples, n_features), of the kind that :meth:`transform` returns
         """
         self._ready()
-        how = type(self)._reconstruct, DeviceRows.reconstruction, _decoder_of
-        return self._map_rows(X, self.n_features_in_, self._check_n_scores, *how)
+        check, V = self._check_n_scores, _decoder_of(self)
+        on_device = partial(DeviceRows.reconstruction, components=V, mean=self.mean_)
+        return self._map_rows(X, self.n_features_in_, check, type(self)._reconstruct, on_device)
 
     def _reconstruct(self, X: Any) -> Array:
         scores = check_array(X, dtype=[np.float64, np.float32])
@@ -106,8 +109,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         width: int,
         check_width: Callable[[int], None],
         in_memory: Callable[[Self, Any], Array],
-        on_device: Callable[[DeviceRows, Array, Array], Any],
-        matrix_of: Callable[[Self], Array],
+        on_device: Callable[[DeviceRows], Any],
     ) -> Any:
         """Map rows to rows of ``width`` columns, wherever they are."""
         if is_dask(X):
@@ -120,7 +122,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         if is_device_array(X):
             rows = DeviceRows(X)
             check_width(rows.n_features)
-            values = on_device(rows, matrix_of(self), self.mean_)
+            values = on_device(rows)
             if not np.isfinite(on_host(values)).all():
                 refuse_unusable_numbers(rows)
             return values
@@ -143,23 +145,16 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         Parameters
         ----------
-        data : str, path or list of them
+        data, drop_missing, query, file_format, encoding, progress
             As for :meth:`fit_files`.
         output : str or path
-            Ends in ``.parquet``, ``.csv`` or ``.tsv``. Appears, or replaces an older file, only
-            when it is complete. In text files cells that a spreadsheet would take for a formula
-            get an apostrophe in front.
+            Ends in ``.parquet``, ``.csv`` or ``.tsv``, and is returned. Appears, or replaces an
+            older file, only when it is complete. In text files cells that a spreadsheet would take
+            for a formula get an apostrophe in front.
         features : list of str, optional
             By default the features of the fit, by name.
         keep : str or list of str, optional
             Columns to write in front of the scores, such as row identifiers.
-        drop_missing, query, file_format, encoding, progress
-            As for :meth:`fit_files`.
-
-        Returns
-        -------
-        Path
-            ``output``.
         """
         from fairpca._tables.column_roles import choose_roles
         from fairpca._tables.read import open_table
@@ -182,27 +177,15 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         keep: str | Sequence[str] = (),
         drop_missing: bool = False,
     ) -> Any:
-        """Scores of the rows of a Spark data frame, as another one, computed by its workers.
+        """Scores of the rows of a Spark data frame, as another one that is not yet computed.
 
-        Parameters
-        ----------
-        frame : pyspark.sql.DataFrame
-        features, keep
-            As for :meth:`transform_files`.
-        drop_missing : bool, default=False
-            Leave out rows with missing values; otherwise they are an error.
-
-        Returns
-        -------
-        pyspark.sql.DataFrame
-            Not yet computed.
+        Options as in :meth:`transform_files`; missing values are an error unless dropped.
         """
         from fairpca._tables.spark import map_scores
 
         names = self.get_feature_names_out().tolist()
         features = getattr(self, "feature_names_in_", None) if features is None else features
-        model = encoder_of(self), self.mean_
-        return map_scores(frame, features, keep, drop_missing, names, *model)
+        return map_scores(frame, features, keep, drop_missing, names, encoder_of(self), self.mean_)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.
@@ -230,36 +213,20 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         return np.asarray(-0.5 * (constant + likelihood))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Average log-likelihood of the rows of X; see :meth:`score_samples`.
-
-        Higher is better. With ``alpha=1`` it is that of scikit-learn's ``PCA``, so model selection
-        over ``n_components`` works the same way.
-        """
+        """Average log-likelihood of the rows of X; see :meth:`score_samples`. Higher is better."""
         return float(self.score_samples(X).mean())
 
     def get_covariance(self) -> Array:
         """Covariance of the raw features under the Gaussian of :meth:`score_samples`.
 
-        It does not depend on ``whiten``. With ``alpha=1`` it is that of scikit-learn's ``PCA``,
-        which counts variances twice if it whitens.
-
-        Returns
-        -------
-        ndarray of shape (n_features_in_, n_features_in_)
+        It does not depend on ``whiten``; scikit-learn's ``PCA`` counts variances twice there.
         """
         self._ready()
         covariance = self._between(self.explained_variance_, self.noise_variance_)
         return covariance * np.outer(self.scale_, self.scale_)
 
     def get_precision(self) -> Array:
-        """Inverse of :meth:`get_covariance`.
-
-        An error if the data do not vary along a component, or not across them.
-
-        Returns
-        -------
-        ndarray of shape (n_features_in_, n_features_in_)
-        """
+        """Inverse of :meth:`get_covariance`; an error if some direction has no variance."""
         self._ready()
         r, d = self.components_.shape
         least = min(self.explained_variance_.min(), self.noise_variance_ if r < d else np.inf)

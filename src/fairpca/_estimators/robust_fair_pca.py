@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from fairpca._sklearn import Interval
 from fairpca._solvers import solve
 
 
+@dataclass(eq=False, repr=False)
 class RobustFairPCA(FairProjection):
     """Distributionally robust fair principal component analysis for two groups.
 
@@ -25,8 +26,8 @@ class RobustFairPCA(FairProjection):
     ``sum_g p_g S_g + lambda |S_A - S_B|``: the overall error and a price on the disparity, both at
     their worst. Radii shrink as groups grow, so a small group is given the benefit of the doubt.
 
-    The published algorithm, a Riemannian subgradient method with restarts, finds local optima. Here
-    the optimum is found and proven by branch and bound over one weight.
+    The published algorithm finds local optima. Here the optimum is found and proven by branch and
+    bound over one weight.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -50,14 +51,9 @@ class RobustFairPCA(FairProjection):
     duality_gap_ : float
         How far the objective can be from the least possible one: zero up to rounding.
     alpha_ : float
-        The weights for which the projection is optimal, written as :class:`FairPCA` does.
+        As in :class:`MinMaxPCA`.
     status_ : str
         "robust error at its least".
-
-    See Also
-    --------
-    FairPCACV : Judges by rows that were not fitted to.
-    MinMaxPCA : Serves the worst-off group best.
 
     References
     ----------
@@ -75,27 +71,16 @@ class RobustFairPCA(FairProjection):
     (array([2.489, 1.995]), array([2.757, 2.135]))
     """
 
+    _: KW_ONLY
+    radius: float = 0.15
+    penalty: float = 0.5
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
         "radius": [Interval(Real, 0, None, closed="left")],
         "penalty": [Interval(Real, 0, 1, closed="both")],
     }
     normalize = False  # radii are in the units of the data
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        radius: float = 0.15,
-        penalty: float = 0.5,
-        standardize: bool = False,
-        whiten: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.radius = radius
-        self.penalty = penalty
-        self.standardize = standardize
-        self.whiten = whiten
 
     def _check_groups(self, settled: SettledGroups) -> None:
         check_two_groups(settled.moments.groups.tolist(), "RobustFairPCA")

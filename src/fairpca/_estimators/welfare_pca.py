@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import inf
 from numbers import Real
 from typing import Any, ClassVar
@@ -11,17 +11,17 @@ import numpy as np
 
 from fairpca._estimators.minmax_pca import CenteredProjection
 from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import varying_groups
 from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import solve
-from fairpca._typing import Center
 
 _INFINITE = 1e8  # With larger aversions the difference to infinity is rounding.
 
 
+@dataclass(eq=False, repr=False)
 class WelfarePCA(CenteredProjection):
     """Principal component analysis with a dial from the average group to the worst-off one.
 
@@ -37,9 +37,7 @@ class WelfarePCA(CenteredProjection):
 
     What counts is variance *kept*, not error. A group may keep little because it has little, and
     then a large ``a`` favours it at the expense of a group that varies more and has the larger
-    error. Look at ``group_errors_`` too. ``normalize=True`` compares shares of variance,
-    ``MinMaxPCA(criterion="error")`` compares errors. A group whose rows are all alike keeps nothing
-    under any projection and is left out.
+    error. Look at ``group_errors_`` too. A group whose rows are all alike is left out.
 
     With ``a`` above 0 no other projection is better for one group and worse for none, up to
     ``duality_gap_``, which is zero up to rounding for two groups, and for more on most data.
@@ -53,12 +51,10 @@ class WelfarePCA(CenteredProjection):
     center : {"overall", "group", "balanced"}, default="overall"
         About which mean variances are measured: that of all rows, so that differences between the
         groups' means count as variance; each group's own, as in [1]_; or the mean of the groups'
-        means, each group counted once, as multi-batch PCA does [2]_. ``mean_`` and
-        ``group_errors_`` are about the overall mean in any case.
+        means, as in [2]_. ``mean_`` and ``group_errors_`` are about the overall mean in any case.
     normalize : bool, default=False
-        Let the welfare be about shares of each group's own total variance, so that a group does not
-        count more because its data are wider; all errors are then such shares too. With ``a = 1``
-        the projection is the same.
+        Let welfare, and all errors, be about shares of each group's own total variance. With
+        ``a = 1`` the projection is the same.
     tol : float, default=1e-6
         As in :class:`FairPCA`, in units of the largest total variance of a group.
     n_components, standardize, whiten, min_group_size, small_groups, max_groups
@@ -71,22 +67,13 @@ class WelfarePCA(CenteredProjection):
         the mean that ``center`` says, in the order of ``groups_``.
     welfare_ : float
         The power mean of these. No projection has more than ``welfare_ + duality_gap_``.
-    group_weights_ : ndarray of shape (k,)
-        Weights of the groups' matrices that prove this bound; without a gap the projection is
-        optimal for them.
-    alpha_ : float
-        The same weights of two groups written as :class:`FairPCA` does: 1 is PCA, and more than 1
-        favours the group that PCA favours. NaN for more groups.
+    group_weights_, alpha_
+        As in :class:`MinMaxPCA`.
     duality_gap_ : float
         How much more welfare another projection could have: zero up to rounding for two groups.
     status_ : str
         "welfare at its best", or "most welfare found, not proven" if ``duality_gap_`` is above
         ``tol``. With ``a = inf`` one of those of :class:`MinMaxPCA`.
-
-    See Also
-    --------
-    MinMaxPCA : Serves the worst-off group best, also by its error or its loss.
-    FairPCA : Makes the errors of the groups equal instead.
 
     References
     ----------
@@ -112,36 +99,14 @@ class WelfarePCA(CenteredProjection):
     inf [7.95 7.95]
     """
 
+    _: KW_ONLY
+    inequality_aversion: float = 1.0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,
         "center": [StrOptions({"overall", "group", "balanced"})],
         "inequality_aversion": [Interval(Real, 0, np.inf, closed="both")],
     }
-
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        inequality_aversion: float = 1.0,
-        center: Center = "overall",
-        standardize: bool = False,
-        normalize: bool = False,
-        whiten: bool = False,
-        min_group_size: int = 1,
-        small_groups: SmallGroups = "error",
-        max_groups: int | None = None,
-        tol: float = 1e-6,
-    ) -> None:
-        self.n_components = n_components
-        self.inequality_aversion = inequality_aversion
-        self.center = center
-        self.standardize = standardize
-        self.normalize = normalize
-        self.whiten = whiten
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.max_groups = max_groups
-        self.tol = tol
 
     def _problem(self) -> WelfareProblem:
         a = float(self.inequality_aversion)

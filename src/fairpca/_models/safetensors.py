@@ -1,10 +1,9 @@
 """Fitted estimators as safetensors files: arrays, and a JSON text under ``fairpca``. No pickle.
 
-The text holds format and library versions, class, parameters, the attributes that are not arrays of
-numbers, what the writer adds (``extra``), and a checksum of all this and of the arrays. A checksum
-says that a file is as it was written, not that a model was written. So :func:`load_model` also
-checks version, class, parameters and shapes, that numbers are finite, and that components are
-orthonormal. The array ``fill``, if there is one, stands in for missing values.
+The text holds versions, class, parameters, the attributes that are not arrays of numbers, what the
+writer adds (``extra``), and a checksum of all this and of the arrays. A right checksum does not
+make a model, so that :func:`load_model` checks the content too. The array ``fill``, if there is
+one, stands in for missing values.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from fairpca._tables.atomic import replacing
 from fairpca._typing import Array
 
 Estimator = GroupEstimator[Any]
+Json = dict[str, Any]
 
 FORMAT_VERSION = 2
 _HEADER = {"fairpca_version": str, "class": str, "params": dict, "attributes": dict, "extra": dict}
@@ -70,16 +70,19 @@ class ModelPipeline(Pipeline):  # type: ignore[misc]
         return make_pipeline(self[0], self[-1].to_sklearn())
 
 
-def write_model(
-    model: Estimator | Pipeline, path: Path, extra: dict[str, Any] | None = None
-) -> None:
-    """Write a fitted estimator, or a pipeline of a ``SimpleImputer`` and one.
-
-    ``extra`` must be plain JSON; :func:`read_extra` gives it back.
-    """
+def write_model(model: Estimator | Pipeline, path: Path, extra: Json | None = None) -> None:
+    """Write a fitted estimator, or a pipeline of an imputer and one; ``extra`` is plain JSON."""
     estimator, fill = _parts(model)
     estimator._ready()
-    arrays, attributes = _contents(estimator)
+    arrays: dict[str, NDArray[Any]] = {}
+    attributes: Json = {}
+    for name, value in vars(estimator).items():
+        if not _FITTED.fullmatch(name) or name == "moments_" or is_dataclass(value):
+            continue  # moments are large, and a dataclass is a whole front of other projections
+        if name not in _LABELS and isinstance(value, np.ndarray) and value.dtype.kind in "fi":
+            arrays[name] = np.ascontiguousarray(value)
+        else:
+            attributes[name] = _to_json(name, value)
     if fill is not None:
         arrays["fill"] = fill
         if hasattr(model, "feature_names_in_"):
@@ -87,86 +90,54 @@ def write_model(
     fault = _fault(estimator, attributes | arrays)
     if fault is not None:
         raise ValueError(f"this model could not be read again: {fault}; fit it again.")
-    header = {
-        "format_version": FORMAT_VERSION,
-        "fairpca_version": fairpca.__version__,
-        **_described(estimator),
-        "attributes": attributes,
-        "extra": extra or {},
-    }
+    versions = {"format_version": FORMAT_VERSION, "fairpca_version": fairpca.__version__}
+    header = versions | _described(estimator) | {"attributes": attributes, "extra": extra or {}}
     # A single entry: safetensors writes several ones in an order that varies.
     metadata = {"fairpca": _text(header | {"sha256": _checksum(header, arrays)})}
     path.write_bytes(_safetensors().numpy.save(arrays, metadata))
 
 
 def load_model(path: str | os.PathLike[str]) -> Estimator | ModelPipeline:
-    """Read a model written by ``save`` or by ``fairpca fit``.
+    """Read a model written by ``save`` or by ``fairpca fit``; nothing in the file is executed.
 
-    Parameters
-    ----------
-    path : path
-        A file of this library. Damaged files and those of unknown versions are refused.
-
-    Returns
-    -------
-    FairPCA or other estimator, or pipeline
-        A pipeline of a ``SimpleImputer`` and the estimator when missing values were filled in by
-        ``fairpca fit``. It has ``to_sklearn`` and ``save`` as well.
+    Damaged files and those of unknown versions are refused. Where ``fairpca fit`` filled in missing
+    values, the model is a pipeline of a ``SimpleImputer`` and the estimator.
 
     Examples
     --------
     >>> import tempfile
-    >>> import fairpca
+    >>> from fairpca import FairPCA, load_model
     >>> from fairpca.datasets import load_checkup
-    >>> people = load_checkup()
-    >>> fair = fairpca.FairPCA(2, standardize=True)
-    >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
-    >>> path = tempfile.mkdtemp() + "/model.safetensors"
-    >>> fair.save(path)
-    >>> fairpca.load_model(path)
-    FairPCA(n_components=2, standardize=True)
+    >>> people, path = load_checkup(), tempfile.mkdtemp() + "/model.safetensors"
+    >>> FairPCA(2).fit(people.data, sensitive_features=people.sensitive_features).save(path)
+    >>> load_model(path)
+    FairPCA(n_components=2)
     """
-    header, arrays = _read(path)
-    model = _described_estimator(header, path)
-    attributes = header["attributes"] | arrays
-    fault = _fault(model, attributes)
-    if fault is not None:
-        raise ValueError(f"{path} is not a fairpca model: {fault}; save the model again.")
+    model, attributes, _ = _read(path)
     fill = attributes.pop("fill", None)
     for name, value in attributes.items():
         setattr(model, name, label_vector(value) if name in _LABELS else value)
     return ModelPipeline.of(model, fill)
 
 
-def read_extra(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_extra(path: str | os.PathLike[str]) -> Json:
     """The ``extra`` that was passed to :func:`write_model`."""
-    extra: dict[str, Any] = _read(path)[0]["extra"]
-    return extra
-
-
-# -- writing ---------------------------------------------------------------------------------------
+    return _read(path)[2]
 
 
 def _parts(model: Any) -> tuple[Estimator, Array | None]:
     """The estimator of a model, and what stands in for missing values before it."""
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    *before, last = steps
-    if isinstance(last, GroupEstimator) and not before:
-        return last, None
-    if isinstance(last, GroupEstimator) and len(before) == 1 and _only_fills(before[0]):
-        return last, before[0].statistics_
+    match [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]:
+        case [GroupEstimator() as estimator]:
+            return estimator, None
+        case [SimpleImputer(add_indicator=False) as imputer, GroupEstimator() as estimator]:
+            fill = getattr(imputer, "statistics_", None)
+            if imputer.missing_values is np.nan and _all_finite(fill):
+                return estimator, fill
     raise TypeError(
-        f"cannot save a {type(model).__name__} of {[type(step).__name__ for step in steps]}; "
-        "pass an estimator of this library (with standardize=True in place of a "
-        "StandardScaler), or a Pipeline of SimpleImputer() and an estimator."
+        f"cannot save this {type(model).__name__}; pass an estimator (standardize=True in place of "
+        "a StandardScaler), or a Pipeline of SimpleImputer() and an estimator."
     )
-
-
-def _only_fills(step: Any) -> bool:
-    """Whether a step puts numbers in place of missing values, and does no more than that."""
-    if not isinstance(step, SimpleImputer) or step.add_indicator:
-        return False
-    return step.missing_values is np.nan and _all_finite(getattr(step, "statistics_", None))
 
 
 def _all_finite(value: Any) -> bool:
@@ -176,129 +147,103 @@ def _all_finite(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) < _LARGEST
 
 
-def _described(estimator: Estimator) -> dict[str, Any]:
-    """Class and parameters; a parameter may be an estimator itself.
-
-    Splitters and random generators are not kept, only the results that they led to.
-    """
-
-    def plain(name: str, value: Any) -> Any:
-        if isinstance(value, GroupEstimator):
-            return _described(value)
+def _described(estimator: Estimator) -> Json:
+    """Class and parameters; of splitters and random generators only the results are kept."""
+    params: Json = {}
+    for name, value in estimator.get_params(deep=False).items():
         splits_rows = name in ("cv", "random_state") and not isinstance(value, Integral)
-        return None if splits_rows else _to_json(name, value)
-
-    params = {name: plain(name, v) for name, v in estimator.get_params(deep=False).items()}
-    return {"class": type(estimator).__name__, "params": params}
-
-
-def _contents(estimator: Estimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The fitted attributes: arrays of numbers, and all others as JSON can hold them."""
-    arrays: dict[str, NDArray[Any]] = {}
-    attributes: dict[str, Any] = {}
-    for name, value in vars(estimator).items():
-        if not _FITTED.fullmatch(name) or name == "moments_" or is_dataclass(value):
-            continue  # moments are large, and a dataclass is a whole front of other projections
-        if name not in _LABELS and isinstance(value, np.ndarray) and value.dtype.kind in "fi":
-            arrays[name] = np.ascontiguousarray(value)
+        if isinstance(value, GroupEstimator):
+            params[name] = _described(value)
         else:
-            attributes[name] = _to_json(name, value)
-    return arrays, attributes
+            params[name] = None if splits_rows else _to_json(name, value)
+    return {"class": type(estimator).__name__, "params": params}
 
 
 def _to_json(name: str, value: Any) -> Any:
     plain = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-    items = plain if isinstance(plain, list) else [plain]
-    if all(item is None or isinstance(item, (bool, int, float, str)) for item in items):
-        return plain
-    kinds = sorted({type(item).__name__ for item in items})
-    raise TypeError(
-        f"{name} holds {', '.join(kinds)}, which a model file cannot keep; use strings, numbers or "
-        "booleans as group labels and fit again."
-    )
+    for item in plain if isinstance(plain, list) else [plain]:
+        if not (item is None or isinstance(item, (bool, int, float, str))):
+            raise TypeError(
+                f"{name} holds a {type(item).__name__}, which a model file cannot keep; use "
+                "strings, numbers or booleans as group labels and fit again."
+            )
+    return plain
 
 
-def _text(header: dict[str, Any]) -> str:
+def _text(header: Json) -> str:
     """The header as it is written: the same for the same model."""
     return json.dumps(header, sort_keys=True)
 
 
-def _checksum(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
+def _checksum(header: Json, arrays: dict[str, NDArray[Any]]) -> str:
     digest = hashlib.sha256(_text(header).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode() + array.tobytes())
     return digest.hexdigest()
 
 
-# -- reading ---------------------------------------------------------------------------------------
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and arrays of a file that is as it was written."""
+def _read(path: str | os.PathLike[str]) -> tuple[Estimator, Json, Json]:
+    """The estimator of a file, not yet fitted, the attributes to set, and the ``extra``."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no model file {path}.")
     safetensors = _safetensors()
+    damage = safetensors.SafetensorError, OSError, RecursionError
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             text = (file.metadata() or {}).get("fairpca")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        header = None if text is None else json.loads(text)
-    except (safetensors.SafetensorError, ValueError, OSError, RecursionError) as error:
+        header = _checked_header(text, arrays)
+        model, attributes = _described_estimator(header), header["attributes"] | arrays
+        fault = _fault(model, attributes)
+    except (*damage, ValueError, TypeError, AttributeError) as error:
+        fault = str(error)[:200]
+    if fault is not None:
         raise ValueError(
-            f"{path} is damaged or not a fairpca model file ({_short(str(error), 200)}); write it "
-            "again with estimator.save(path)."
-        ) from error
-    if not isinstance(header, dict):
-        raise ValueError(f"{path} is not a fairpca model: the header is missing.")
-    if header.get("format_version") != FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has format version {_short(header.get('format_version'))}, and this fairpca "
-            f"({fairpca.__version__}) reads version {FORMAT_VERSION}; install the fairpca that "
-            "wrote it, or save the model again."
+            f"{path} is damaged or not a fairpca model: {fault}; save the model again, or install "
+            f"the fairpca that wrote it (this is {fairpca.__version__})."
         )
+    return model, attributes, header["extra"]
+
+
+def _checked_header(text: str | None, arrays: dict[str, NDArray[Any]]) -> Json:
+    header = None if text is None else json.loads(text)
+    if not isinstance(header, dict):
+        raise ValueError("the header is missing")
+    version = header.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ValueError(f"it has format version {version!r}, and {FORMAT_VERSION} is known here")
     for name, kind in _HEADER.items():
         if not isinstance(header.get(name), kind):
-            raise ValueError(
-                f"the header of {path} is wrong: {name!r} must be {kind.__name__}, but is "
-                f"{_short(header.get(name))}; save the model again."
-            )
+            raise ValueError(f"{name!r} must be {kind.__name__}, but is {header.get(name)!r:.60}")
     unsigned = {name: value for name, value in header.items() if name != "sha256"}
     if text != _text(header) or header.get("sha256") != _checksum(unsigned, arrays):
-        raise ValueError(f"{path} is damaged: its checksum does not match; save the model again.")
-    return header, arrays
+        raise ValueError("its checksum does not match")
+    return header
 
 
-def _described_estimator(header: dict[str, Any], path: str | os.PathLike[str]) -> Estimator:
-    """The estimator that a header describes, with its parameters."""
-    name, here = header.get("class"), f"this fairpca ({fairpca.__version__})"
+def _described_estimator(described: Json) -> Estimator:
+    """The estimator of this class, with these parameters."""
+    name = described.get("class")
     known = getattr(fairpca, name) if name in fairpca.__all__ else None
     if not (isinstance(known, type) and issubclass(known, GroupEstimator)):
-        raise ValueError(f"{path} holds a {_short(name)}, which {here} lacks.")
-    try:
-        params = {
-            key: _described_estimator(value, path) if isinstance(value, dict) else value
-            for key, value in header["params"].items()
-        }
-        model = known(**params)
-        model._check_params()
-    except (KeyError, AttributeError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} has parameters that {here} does not take: {_short(str(error), 200)}; install "
-            "the fairpca that wrote it, or save the model again."
-        ) from error
+        raise ValueError(f"it holds a {name!r:.60}, which is no estimator of this fairpca")
+    params = {
+        name: _described_estimator(value) if isinstance(value, dict) else value
+        for name, value in described.get("params", {}).items()
+    }
+    model = known(**params)
+    model._check_params()
     return model
 
 
-def _fault(model: Estimator, attributes: dict[str, Any]) -> str | None:
+def _fault(model: Estimator, attributes: Json) -> str | None:
     """The first fault of the attributes of a model, in words; None if there is none."""
     for name, value in attributes.items():
         if name != "fill" and (not _FITTED.fullmatch(name) or hasattr(type(model), name)):
-            return f"{_short(name)} is not an attribute of a {type(model).__name__}"
+            return f"{name!r:.60} is not an attribute of a {type(model).__name__}"
         numbers = isinstance(value, np.ndarray) or model._saved_shapes.get(name) == ""
         if numbers and not _all_finite(value):
-            return f"{_short(name)} must hold finite numbers below {_LARGEST:g}"
+            return f"{name!r:.60} must hold finite numbers below {_LARGEST:g}"
     d, r = attributes.get("n_features_in_"), attributes.get("n_components_")
     groups, names = (attributes.get(name) for name in _LABELS)
     if type(d) is not int or type(r or 0) is not int or not isinstance(groups, list):
@@ -314,19 +259,13 @@ def _fault(model: Estimator, attributes: dict[str, Any]) -> str | None:
         lengths = (*np.shape(value), *axes)  # r is that of the first array that has it
         shape = tuple(sizes.setdefault(axis, n) for axis, n in zip(axes, lengths, strict=False))
         if axes and not (isinstance(value, np.ndarray) and value.shape == shape):
-            return f"{name} must be an array of shape {_short(shape)}, but is {_short(value)}"
+            return f"{name} must be an array of shape {shape!r:.60}, but is {value!r:.60}"
     if not (attributes["scale_"] > 1 / _LARGEST).all():
         return "scale_ must be positive"
     U = attributes.get("components_", np.zeros((0, 0)))
     if np.abs(U @ U.T - np.eye(len(U))).max(initial=0.0) > _ORTHONORMAL:
         return "components_ are not orthonormal rows"
     return None
-
-
-def _short(value: Any, most: int = 60) -> str:
-    """A value for a message, cut off if it is long."""
-    text = value if isinstance(value, str) and most > 60 else repr(value)
-    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def _safetensors() -> Any:
