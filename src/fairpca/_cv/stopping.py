@@ -240,8 +240,11 @@ def _exceeds(curve: Curve, problem: FairProblem) -> Mask:
     R = curve.totals.overall
     limited = isfinite(problem.max_error_increase)
     exceeds = (R[PCA] * (1 + problem.max_error_increase) if limited else inf) < R
+    errors = curve.totals.group_errors[:, curve.sides.compared]
+    if isfinite(problem.max_group_increase):
+        exceeds |= (errors > (1 + problem.max_group_increase) * errors[PCA]).any(axis=1)
     if problem.constraint == "no_worse":
-        worst = curve.totals.group_errors[:, curve.sides.compared].max(axis=1)
+        worst = errors.max(axis=1)
         exceeds |= worst > worst[PCA]
     exceeds[PCA] = False
     return np.asarray(exceeds)

@@ -44,6 +44,9 @@ class FairPCA(FairProjection):
     max_error_increase : float, optional
         Go towards parity at an overall error of at most ``1 + max_error_increase`` times that of
         PCA; 0.01 allows one percent. The constraint applies as well.
+    max_group_increase : float, optional
+        Go towards parity with no group compared more than this share above its own error under PCA;
+        0.03 allows three percent. The constraint applies as well.
     standardize : bool, default=False
         Divide each column by its standard deviation over all rows first, as ``StandardScaler``
         does. All errors are then in standardised units; ``inverse_transform`` returns raw ones.
@@ -116,9 +119,9 @@ class FairPCA(FairProjection):
     status_ : str
         "parity reached", "worst-off group at its best" (by ``constraint="pareto"``), "capped" (by
         ``constraint="no_worse"``), "parity infeasible at this rank", "already fair", "disparity
-        budget met", "error budget spent", "fixed alpha", "golden section ended at its tolerance",
-        and for more than two groups "least disparity found, not proven" where parity is neither
-        reached nor known to be out of reach.
+        budget met", "error budget spent", "group limit reached", "fixed alpha", "golden section
+        ended at its tolerance", and for more than two groups "least disparity found, not proven"
+        where parity is neither reached nor known to be out of reach.
     n_eigensolves_ : int
         Number of eigendecompositions.
     moments_ : GroupMoments
@@ -154,6 +157,7 @@ class FairPCA(FairProjection):
     alpha: float | None = None
     max_disparity: float | None = None
     max_error_increase: float | None = None
+    max_group_increase: float | None = None
     normalize: bool = False
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
@@ -167,12 +171,13 @@ class FairPCA(FairProjection):
         "alpha": [Interval(Real, 0, 1, closed="both"), None],
         "max_disparity": [Interval(Real, 0, None, closed="left"), None],
         "max_error_increase": [Interval(Real, 0, None, closed="left"), None],
+        "max_group_increase": [Interval(Real, 0, None, closed="left"), None],
         "solver": [StrOptions({"exact", "golden"})],
     }
 
     def _check_params(self) -> None:
         super()._check_params()
-        targets = ("alpha", "max_disparity", "max_error_increase")
+        targets = ("alpha", "max_disparity", "max_error_increase", "max_group_increase")
         given = {name: getattr(self, name) for name in targets if getattr(self, name) is not None}
         if len(given) > 1:
             raise ValueError(
@@ -194,11 +199,12 @@ class FairPCA(FairProjection):
             check_two_groups(labels, "FairPCA(solver='golden')")
 
     def _problem(self) -> FairProblem:
-        share = self.max_error_increase
+        overall, by_group = self.max_error_increase, self.max_group_increase
         return FairProblem(
             constraint=self.constraint,
             max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
-            max_error_increase=inf if share is None else float(share),
+            max_error_increase=inf if overall is None else float(overall),
+            max_group_increase=inf if by_group is None else float(by_group),
             alpha=None if self.alpha is None else float(self.alpha),
             solver=self.solver,
         )

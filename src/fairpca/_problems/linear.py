@@ -102,22 +102,29 @@ def _build(cost: Array, level_cost: list[float], *blocks: _Rows) -> LinearProble
 
 
 def least_maximum(
-    offsets: Array, compared: Mask, *, shares: Array | None = None, max_error: float = inf
+    offsets: Array,
+    compared: Mask,
+    *,
+    shares: Array | None = None,
+    max_error: float = inf,
+    cap: float | Array = inf,
 ) -> LinearProblem:
     """Minimise ``max_g (R_g - offsets_g)`` over the groups compared.
 
     The offsets are zeros for errors, ``min_V R_g(V)`` for the losses of Samadi et al. With
-    ``shares`` the overall error ``p'R`` may be at most ``max_error``.
+    ``shares`` the overall error ``p'R`` may be at most ``max_error``; no group compared may have an
+    error above ``cap``, which is one number or one for each group.
     """
     errors, n = _errors_of(compared)
     blocks: list[_Rows] = [(errors, [-1.0], offsets[compared], 1.0 / n)]
+    blocks += _cap(cap, compared, 1)
     if shares is not None:
         blocks.append((shares[np.newaxis], [0.0], np.array([max_error]), 1.0))
     return _build(np.zeros(len(offsets)), [1.0], *blocks)
 
 
 def least_spread(
-    shares: Array, compared: Mask, *, cap: float = inf, max_error: float = inf
+    shares: Array, compared: Mask, *, cap: float | Array = inf, max_error: float = inf
 ) -> LinearProblem:
     """Minimise ``max_g R_g - min_g R_g`` over the groups compared.
 
@@ -130,15 +137,14 @@ def least_spread(
         (errors, [-1.0, 0.0], zero, 1.0 / n),
         (-errors, [0.0, 1.0], zero, 1.0 / n),
     ]
-    if cap < inf:
-        blocks.append((errors, free, np.full(n, cap), 1.0 / n))
+    blocks += _cap(cap, compared, 2)
     if max_error < inf:
         blocks.append((shares[np.newaxis], free, np.array([max_error]), 1.0))
     return _build(np.zeros(len(shares)), [1.0, -1.0], *blocks)
 
 
 def least_error(
-    shares: Array, compared: Mask, *, max_spread: float = inf, cap: float = inf
+    shares: Array, compared: Mask, *, max_spread: float = inf, cap: float | Array = inf
 ) -> LinearProblem:
     """Minimise the overall error ``p'R`` subject to ``max_g R_g - min_g R_g <= max_spread``.
 
@@ -158,11 +164,18 @@ def least_error(
             (np.zeros((1, len(shares))), [1.0, -1.0], np.array([max_spread]), 1.0),
         ]
     n_levels = len(blocks[0][1]) if blocks else 0
-    if cap < inf:
-        blocks.append((errors, [0.0] * n_levels, np.full(n, cap), 1.0 / n))
+    blocks += _cap(cap, compared, n_levels)
     problem = _build(shares, [0.0] * n_levels, *blocks)
     n_equal = n if max_spread == 0.0 else 0
     return replace(problem, equal=np.arange(len(problem.limits)) < n_equal)
+
+
+def _cap(cap: float | Array, compared: Mask, n_levels: int) -> list[_Rows]:
+    """The rows that keep errors below a cap, or none."""
+    limits = np.broadcast_to(cap, compared.shape)[compared]
+    if not np.isfinite(limits).all():
+        return []
+    return [(_errors_of(compared)[0], [0.0] * n_levels, limits, 1.0 / len(limits))]
 
 
 def _errors_of(compared: Mask) -> tuple[Array, int]:

@@ -50,6 +50,8 @@ class FairProblem:
         Stop at ``D = max_disparity``: the least R among projections that fair.
     max_error_increase : float
         Stop at ``R = (1 + max_error_increase) R(PCA)``: the least D at that price.
+    max_group_increase : float
+        Stop where a group has ``R_g = (1 + max_group_increase) R_g(PCA)``.
     alpha : float, optional
         Stop here, whatever the limits: theorem 1 of the paper, with its sign corrected. 1 is PCA.
     fraction : float, optional
@@ -62,14 +64,20 @@ class FairProblem:
     constraint: Constraint = None
     max_disparity: float = 0.0
     max_error_increase: float = inf
+    max_group_increase: float = inf
     alpha: float | None = None
     fraction: float | None = None
     solver: Literal["exact", "golden"] = "exact"
 
     @property
     def has_budget(self) -> bool:
-        """Whether a disparity or an overall error is asked for."""
-        return self.max_disparity > 0 or self.max_error_increase < inf
+        """Whether a disparity is asked for, or a price is limited."""
+        return self.max_disparity > 0 or self.limits_price
+
+    @property
+    def limits_price(self) -> bool:
+        """Whether the errors of all rows, or of each group, are limited."""
+        return min(self.max_error_increase, self.max_group_increase) < inf
 
 
 #: Plain PCA, for any number of groups.

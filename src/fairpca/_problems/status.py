@@ -15,6 +15,7 @@ class Status(StrEnum):
     ALREADY_FAIR = "already fair"
     DISPARITY_BUDGET = "disparity budget met"
     ERROR_BUDGET = "error budget spent"
+    GROUP_LIMIT = "group limit reached"
     UNPROVEN = "least disparity found, not proven"
     CROSS_VALIDATED = "stopped by cross-validation"
     NO_GAIN = "no gain on held-out rows: PCA"

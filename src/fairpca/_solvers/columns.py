@@ -181,7 +181,7 @@ class ColumnSearch:
 
 
 def _errors(M: Array) -> Array:
-    return np.trace(M, axis1=-2, axis2=-1)
+    return np.asarray(np.trace(M, axis1=-2, axis2=-1))
 
 
 def _both(a: Array, b: Array) -> Array:

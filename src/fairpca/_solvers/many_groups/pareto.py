@@ -6,6 +6,7 @@ Weights on it are not negative: no group is made worse for the sake of equality 
 the least overall error among the projections of least largest error, a lexicographic pair.
 
 * At the end either all groups compared are equal, or the worst-off one is at its best.
+* ``max_group_increase`` limits the error of each group by a multiple of its error under PCA.
 * ``max_error_increase`` stops where the overall error is spent.
 * ``max_disparity`` stops at the first ``c`` at which the spread is small enough. The way is looked
   at in eight steps, because the spread of more than two groups may rise in between. The projections
@@ -52,6 +53,10 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
         return frontier.part(problem.fraction)
     if frontier.is_fair(frontier.pca.errors, problem.max_disparity):
         return replace(frontier.pca, status=Status.ALREADY_FAIR)
+    if problem.max_group_increase == 0:  # the errors of PCA are the only ones that keep it
+        return replace(frontier.pca, status=Status.GROUP_LIMIT)
+    if problem.max_group_increase < inf:
+        return frontier.within_group_limits(1.0 + problem.max_group_increase)
     max_error = frontier.largest_error_allowed(problem)
     if max_error < inf:
         return frontier.within_budget(max_error)
@@ -135,6 +140,18 @@ class EfficientFrontier(FrontierOfMany):
                 return end
         least = limit - (found.value - found.bound) / price if price > 0 else self.pca.bound
         return self._worst(found, Status.ERROR_BUDGET, max(least, self.pca.bound))
+
+    def within_group_limits(self, share: float) -> Solution:
+        """Least largest error with no group compared above this multiple of its PCA error."""
+        limits = np.minimum(share * self.pca.errors, self.work.spaces.traces)
+        problem = least_maximum(np.zeros(len(self.shares)), self.compared, cap=limits)
+        found = minimise(self.work, problem, self.tol)
+        if found.violation > self.rounding:
+            found = found.at(self.pca, self.highest)
+        end = self.end
+        if (end.errors <= limits + self.rounding)[self.compared].all():
+            return end
+        return self._worst(found, Status.GROUP_LIMIT, self.pca.bound)
 
     def _at_no_cost(self) -> Solution:
         """Least largest error among the projections as good as PCA: eigenvalues may be tied."""

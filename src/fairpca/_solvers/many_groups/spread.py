@@ -48,7 +48,11 @@ class SpreadFrontier(FrontierOfMany):
     def __init__(self, spaces: Spaces, problem: FairProblem, tol: float) -> None:
         super().__init__(spaces, tol)
         self.max_spread = problem.max_disparity
-        self.cap = self.largest(self.pca.errors) if problem.constraint == "no_worse" else inf
+        highest = self.largest(self.pca.errors) if problem.constraint == "no_worse" else inf
+        self.group_limits = np.full(len(self.shares), inf)
+        if problem.max_group_increase < inf:
+            self.group_limits = (1.0 + problem.max_group_increase) * self.pca.errors
+        self.cap = np.minimum(highest, self.group_limits)
         self.max_error = self.largest_error_allowed(problem)
 
     @cached_property
@@ -56,6 +60,8 @@ class SpreadFrontier(FrontierOfMany):
         """The projection at the spread asked for, or as near to it as the limits allow."""
         if self.is_fair(self.pca.errors, self.max_spread):
             return replace(self.pca, status=Status.ALREADY_FAIR)
+        if (self.group_limits <= self.pca.errors).all():  # no other errors keep these limits
+            return replace(self.pca, status=Status.GROUP_LIMIT)
         if self.max_error <= self.pca.value + self.rounding:
             return self._at_no_cost()
         # No overall error is above this, so a higher bound proves that the spread is out of reach.
@@ -93,7 +99,8 @@ class SpreadFrontier(FrontierOfMany):
         if self.is_fair(errors, self.max_spread):
             return Status.DISPARITY_BUDGET if self.max_spread > 0 else Status.PARITY
         left = {
-            Status.CAPPED: self.cap - self.largest(errors),
+            Status.GROUP_LIMIT: float((self.group_limits - errors)[self.compared].min()),
+            Status.CAPPED: float((self.cap - errors)[self.compared].min()),
             Status.ERROR_BUDGET: self.max_error - float(self.shares @ errors),
         }
         tightest = min(left, key=left.__getitem__)

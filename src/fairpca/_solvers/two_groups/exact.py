@@ -2,7 +2,8 @@
 
 On the way from PCA to least disparity (see :mod:`fairpca._solvers.two_groups.frontier`) the slacks
 
-    D - max_disparity,    (1 + b) R(PCA) - R,    and below alpha_B also    R_B(PCA) - R_B
+    D - max_disparity,    (1 + b) R(PCA) - R,    (1 + b') R_A(PCA) - R_A,
+    and below alpha_B also    R_B(PCA) - R_B    or    (1 + b') R_B(PCA) - R_B
 
 only shrink, and so does their minimum. Its root is the answer, found by a few
 eigendecompositions. At a jump of the eigenspace the answer lies on the path between both sides.
@@ -18,6 +19,8 @@ ANY projection V that respects the limit that binds:
 * ``R(V) <= c`` implies ``D(V) >= (phi - alpha c) / (1 - alpha)``;
 * ``R_B(V) <= c`` implies ``D(V) >= (phi - alpha c) / (1 - alpha (1 + p_A))``, because
   ``R = R_B - p_A D``; and ``R_B(V) >= phi(alpha_B) / alpha_B`` always;
+* ``R_A(V) <= c`` implies ``D(V) >= (phi - alpha c) / (1 - alpha p_A)``, because
+  ``R = R_A + p_B D``;
 * among equally good projections the least D is a sum of eigenvalues within their span.
 
 The gap is how far the projection found lies above that bound: zero up to rounding.
@@ -49,16 +52,19 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
 
     without: tuple[Status, ...] = (Status.CAPPED,)  # the cap is kept down to alpha_B
-    end = 0.0 if problem.constraint is None else alpha_B
+    capped = problem.constraint == "no_worse" or isfinite(problem.max_group_increase)
+    end = 0.0 if problem.constraint is None and not capped else alpha_B
     line = frontier.line(lambda _, errors: limits.tightest(errors, *without)[0], end)
     start = line.sample(1.0)
     if start.value <= _USED_UP * spaces.rounding:
+        if limits.tightest(pca.errors, *without)[1] is Status.GROUP_LIMIT:
+            return limits.certify(pca, start, Status.GROUP_LIMIT)
         return limits.among_ties(start, Status.ERROR_BUDGET)
     above, below = line.approach(start)
     if below.value > spaces.rounding and problem.constraint == "pareto":
         status, bound = Status.WORST_OFF_BEST, below.point.bound / alpha_B
         return frontier.solution(below.point, alpha_B, status, "harmed", bound)
-    if below.value > spaces.rounding and problem.constraint == "no_worse":
+    if below.value > spaces.rounding and capped:
         if limits.cap - below.point.errors[frontier.harmed] <= _USED_UP * spaces.rounding:
             return limits.among_ties(below, Status.CAPPED)
         # Below alpha_B the cap is one more shrinking slack.
@@ -82,6 +88,12 @@ class Limits:
         self.max_disparity = problem.max_disparity
         self.parity = Status.DISPARITY_BUDGET if problem.max_disparity else Status.PARITY
         self.cap = float(frontier.pca.errors[frontier.harmed])
+        self.cap_status, self.limit_A = Status.CAPPED, inf
+        if isfinite(problem.max_group_increase):
+            share = 1 + problem.max_group_increase
+            self.limit_A = share * float(frontier.pca.errors[frontier.privileged])
+            if problem.constraint is None:
+                self.cap, self.cap_status = share * self.cap, Status.GROUP_LIMIT
         R, self.pca_disparity = frontier.error_and_disparity(frontier.pca.errors)
         limited = isfinite(problem.max_error_increase)
         self.error_limit = R * (1 + problem.max_error_increase) if limited else inf
@@ -93,6 +105,7 @@ class Limits:
             (D - self.max_disparity, self.parity),
             (self.cap - float(errors[self.frontier.harmed]), Status.CAPPED),
             (self.error_limit - R, Status.ERROR_BUDGET),
+            (self.limit_A - float(errors[self.frontier.privileged]), Status.GROUP_LIMIT),
         )
         counting = (limit for limit in left if limit[1] not in without)
         return min(counting, key=lambda limit: limit[0])
@@ -123,6 +136,10 @@ class Limits:
         objective: Objective = "disparity"
         if status is Status.CAPPED:
             bound = (phi - alpha * self.cap) / (1 - alpha / frontier.alpha_B)
+            status = self.cap_status
+        elif status is Status.GROUP_LIMIT:
+            p_A = float(frontier.spaces.shares[frontier.privileged])
+            bound = (phi - alpha * self.limit_A) / (1 - alpha * p_A)
         elif status is Status.ERROR_BUDGET:
             bound = (phi - alpha * self.error_limit) / (1 - alpha)
         elif alpha > 0:

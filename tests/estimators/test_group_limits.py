@@ -1,0 +1,128 @@
+"""max_group_increase: no group pays more than a share of its error under PCA."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairpca import BlindPCA, FairPCA, FairPCACV
+from fairpca.exceptions import quietly
+
+
+def people(seed=0, k=2, n=600, d=6):
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(k, n, p=np.arange(1, k + 1)[::-1] / (k * (k + 1) / 2))
+    X = np.empty((n, d))
+    for g in range(k):
+        turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        own = np.geomspace(3 + g, 0.3, d)
+        X[groups == g] = rng.normal(size=(np.sum(groups == g), d)) * own @ turn + 0.3 * g
+    return X, np.array(list("abcdef"))[groups]
+
+
+def fit(X, groups, r=2, **options):
+    with quietly():
+        return FairPCA(r, **options).fit(X, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("constraint", ["pareto", "no_worse", None])
+@pytest.mark.parametrize("b", [0.001, 0.03, 0.2])
+@pytest.mark.parametrize("seed", range(4))
+def test_two_groups_against_a_grid(seed, b, constraint):
+    X, groups = people(seed)
+    fair = fit(X, groups, constraint=constraint, max_group_increase=b)
+    limits = (1 + b) * fair.pca_group_errors_
+    assert (fair.group_errors_ <= limits * (1 + 1e-9)).all()
+    assert fair.duality_gap_ <= 1e-9 * X.var()
+    free = fit(X, groups, constraint=constraint)
+    lowest = free.alpha_
+    best = fair.disparity_
+    for alpha in np.linspace(lowest, 1, 200):
+        point = fit(X, groups, alpha=alpha)
+        if (point.group_errors_ <= limits).all():
+            best = min(best, abs(point.disparity_))
+    assert fair.disparity_ <= best + 1e-9
+    if fair.status_ == "group limit reached":
+        left = (limits - fair.group_errors_) / limits
+        assert np.abs(left).min() <= 1e-9
+    else:
+        np.testing.assert_allclose(fair.group_errors_, free.group_errors_)
+
+
+def test_a_wide_limit_does_not_matter_and_none_stays_at_pca():
+    for k in (2, 3):
+        X, groups = people(k=k)
+        wide, free = fit(X, groups, max_group_increase=50.0), fit(X, groups)
+        np.testing.assert_allclose(wide.group_errors_, free.group_errors_, rtol=1e-5)
+        none = fit(X, groups, max_group_increase=0.0)
+        np.testing.assert_allclose(none.group_errors_, none.pca_group_errors_)
+        assert none.status_ == "group limit reached"
+
+
+@pytest.mark.parametrize("constraint", ["pareto", "no_worse", None])
+@pytest.mark.parametrize("k", [3, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_more_groups_keep_the_limit_and_gain_what_is_possible(seed, k, constraint):
+    X, groups = people(seed, k)
+    b = 0.05
+    fair = fit(X, groups, constraint=constraint, max_group_increase=b)
+    assert (fair.group_errors_ <= (1 + b) * fair.pca_group_errors_ * (1 + 1e-6)).all()
+    free = fit(X, groups, constraint=constraint)
+    assert fair.disparity_ >= free.disparity_ - 1e-6
+    assert fair.group_errors_.max() <= fair.pca_group_errors_.max() * (1 + 1e-9) or (
+        constraint is None
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_more_groups_against_a_semidefinite_program(seed):
+    cp = pytest.importorskip("cvxpy")
+    X, groups = people(seed, k=3, d=5)
+    b, r = 0.04, 2
+    fair = fit(X, groups, r, max_group_increase=b)
+    centred = X - X.mean(axis=0)
+    C = [np.cov(centred[groups == g].T, bias=True) for g in fair.groups_]
+    means = [centred[groups == g].mean(axis=0) for g in fair.groups_]
+    C = [c + np.outer(m, m) for c, m in zip(C, means, strict=True)]
+    P, t = cp.Variable((5, 5), symmetric=True), cp.Variable()
+    errors = [np.trace(c) - cp.trace(c @ P) for c in C]
+    rules = [P >> 0, np.eye(5) - P >> 0, cp.trace(P) == r]
+    rules += [e <= t for e in errors]
+    rules += [e <= (1 + b) * e0 for e, e0 in zip(errors, fair.pca_group_errors_, strict=True)]
+    least = cp.Problem(cp.Minimize(t), rules).solve(solver=cp.CLARABEL)
+    largest = fair.group_errors_.max()
+    assert least <= largest + 1e-6
+    assert largest - fair.duality_gap_ <= least + 1e-5 * largest
+
+
+def test_shares_of_variance_and_hidden_means():
+    X, groups = people()
+    fair = fit(X, groups, normalize=True, max_group_increase=0.02)
+    assert (fair.group_errors_ <= 1.02 * fair.pca_group_errors_ * (1 + 1e-9)).all()
+    with quietly():
+        blind = BlindPCA(2, fair=FairPCA(max_group_increase=0.02))
+        blind.fit(X, sensitive_features=groups)
+    assert blind.status_ in ("group limit reached", "worst-off group at its best", "parity reached")
+
+
+def test_held_out_errors_keep_the_limit():
+    X, groups = people(3, n=2000)
+    with quietly():
+        fair = FairPCACV(2, max_group_increase=0.02).fit(X, sensitive_features=groups)
+    increases = fair.held_out_group_errors_ / fair.held_out_pca_group_errors_ - 1
+    assert increases.max() <= 0.02 + 0.01  # each fold is judged at the stop of the other folds
+    assert fair.stop_ > 0
+
+
+@pytest.mark.parametrize("value", [-0.1, "3 %", True])
+def test_bad_limits(value):
+    X, groups = people()
+    with pytest.raises(ValueError, match="max_group_increase"):
+        FairPCA(2, max_group_increase=value).fit(X, sensitive_features=groups)
+
+
+def test_one_limit_at_a_time():
+    X, groups = people()
+    with pytest.raises(ValueError, match="contradict"):
+        fit(X, groups, max_group_increase=0.1, max_disparity=0.1)
