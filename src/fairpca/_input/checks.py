@@ -202,9 +202,7 @@ def check_n_features(known: int, given: int, method: str) -> None:
 
 
 def check_several_groups(
-    labels: Sequence[Any],
-    n_samples: int,
-    otherwise: str = ", or use sklearn.decomposition.PCA",
+    labels: Sequence[Any], n_samples: int, otherwise: str = ", or use sklearn.decomposition.PCA"
 ) -> None:
     """Refuse a single group: there is nothing to compare it with."""
     if len(labels) < 2:

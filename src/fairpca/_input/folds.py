@@ -37,6 +37,10 @@ class FoldRule:
     n_folds: int
     salt: int = 0
 
+    def __post_init__(self) -> None:
+        check_integer("folds", self.n_folds, 2)
+        check_integer("fold_seed", self.salt, 0)
+
     def __str__(self) -> str:
         return f"folds={self.n_folds} with fold_seed={self.salt}"
 
@@ -49,7 +53,7 @@ class FoldRule:
         blocks, places = np.divmod(ranks, self.n_folds)
         numbers, which = np.unique(blocks, return_inverse=True)
         rows = numbers.astype(np.uint64)[:, None] * np.uint64(self.n_folds)
-        salt = _mixed(np.array([self.salt % 2**64], np.uint64))
+        salt = _mixed(np.array([int(self.salt) % 2**64], np.uint64))
         keys = _mixed(rows + np.arange(self.n_folds, dtype=np.uint64) ^ salt)
         orders = np.argsort(keys, axis=1)  # a permutation of the folds for each block
         return np.asarray(orders[which, places])
@@ -74,9 +78,7 @@ def check_folds(folds: Any, salt: int = 0) -> FoldRule | Codes | None:
     if folds is None or isinstance(folds, FoldRule):
         return folds
     if np.ndim(folds) == 0:
-        check_integer("folds", folds, 2)
-        check_integer("fold_seed", salt, 0)
-        return FoldRule(int(folds), int(salt))
+        return FoldRule(folds, salt)
     numbers = np.asarray(folds)
     if numbers.ndim != 1 or numbers.dtype.kind not in "biu" or (numbers < 0).any():
         raise ValueError(

@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from fairpca._blas import blas_threads, parallel_map
 from fairpca._input.device import DeviceRows
-from fairpca._input.rows import (
-    DenseRows,
-    MadeRows,
-    Rows,
-    SparseRows,
-    refuse_unusable_numbers,
-)
+from fairpca._input.rows import DenseRows, MadeRows, Rows, SparseRows, refuse_unusable_numbers
 from fairpca._moments.operand import refuse_large_matrices
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Codes
