@@ -118,7 +118,7 @@ def test_moments_with_other_axes_are_not_merged(weighted_rows):
     ):
         with pytest.raises(ValueError, match="merge needs moments with the same folds"):
             a.merge(b)
-    with pytest.raises(ValueError, match="with outcomes and some without"):
+    with pytest.raises(ValueError, match="the same outcomes, got none and classes"):
         plain.merge(GroupMoments.from_data(X, g, target=y))
     assert numbered.merge(numbered).n_folds == five.merge(five).n_folds == 5
 

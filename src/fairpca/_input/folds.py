@@ -21,18 +21,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class FoldRule:
-    """A number of folds, and a salt; another salt gives other folds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> codes = np.array([0, 0, 1, 0, 0, 1])
-    >>> rule = FoldRule(2)
-    >>> folds = rule.folds_of(codes, np.zeros(2, int))
-    >>> later = rule.folds_of(codes[3:], np.array([2, 1]))  # 2 and 1 rows were seen before
-    >>> folds.tolist(), later.tolist()
-    ([0, 1, 0, 0, 1, 1], [0, 1, 1])
-    """
+    """A number of folds, and a salt; another salt gives other folds."""
 
     n_folds: int
     salt: int = 0
@@ -81,8 +70,6 @@ def check_folds(folds: Any, salt: int = 0) -> FoldRule | Codes | None:
         return FoldRule(folds, salt)
     numbers = np.asarray(folds)
     if numbers.ndim != 1 or numbers.dtype.kind not in "biu" or (numbers < 0).any():
-        raise ValueError(
-            "folds must hold one fold per row, an integer of at least 0; pass for example "
-            "folds=np.arange(len(X)) % 10, or folds=10."
-        )
+        problem = "folds must hold one fold per row, an integer of at least 0"
+        raise ValueError(f"{problem}; pass for example np.arange(len(X)) % 10, or folds=10.")
     return numbers.astype(np.intp)

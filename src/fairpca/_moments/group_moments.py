@@ -29,8 +29,8 @@ from fairpca._input.labels import (
     encode_groups,
     encode_outcomes,
     label_vector,
-    refuse_twin_labels,
     sort_labels,
+    union,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
 from fairpca._moments.accumulate import accumulate
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 NEVER = -1  # the fold of rows that are never left out
 _FOLD, _OUTCOME, _GROUP = range(3)  # the rows of a table of cells
-_NOTHING = Sums.combined(0, 0, [])
 
 
 class GroupMoments:
@@ -73,15 +72,13 @@ class GroupMoments:
     >>> from fairpca import GroupMoments
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 9.0]])
     >>> moments = GroupMoments.from_data(X, ["a", "a", "b"])
-    >>> moments.groups, moments.counts
-    (array(['a', 'b'], dtype='<U1'), array([2, 1]))
+    >>> moments
+    GroupMoments({'a': 2, 'b': 1}, n_features=2)
     >>> moments.means
     array([[1., 2.],
            [4., 9.]])
-    >>> half = GroupMoments.from_data(X[:1], ["a"])
-    >>> rest = GroupMoments.from_data(X[1:], ["a", "b"])
-    >>> bool(np.allclose(half.merge(rest).second_moments(), moments.second_moments()))
-    True
+    >>> GroupMoments.from_data(X[:1], ["a"]).merge(GroupMoments.from_data(X[1:], ["a", "b"]))
+    GroupMoments({'a': 2, 'b': 1}, n_features=2)
     """
 
     def __init__(self) -> None:
@@ -91,7 +88,7 @@ class GroupMoments:
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
         self.n_targets: int = 0
-        self._sums: Sums | FewRows = _NOTHING  # of the cells
+        self._sums: Sums | FewRows = Sums.combined(0, 0, [])  # of the cells
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each
         self._rule: FoldRule | None = None
         self._seen: dict[Any, int] = {}  # rows of each group, those of weight zero too, by the rule
@@ -257,17 +254,15 @@ class GroupMoments:
     def merge(self, other: GroupMoments) -> GroupMoments:
         """Moments of both sets of rows together, as a new object; neither operand changes."""
         if not isinstance(other, GroupMoments):
-            kind = type(other).__name__
-            raise TypeError(
-                f"merge needs GroupMoments, got {kind}; add rows with update(X, groups)."
-            )
+            problem = f"merge needs GroupMoments, got {type(other).__name__}"
+            raise TypeError(f"{problem}; add rows with update(X, groups).")
         merged = copy(self if self.n_features else other)
         if self.n_features and other.n_features:
             self._check_alike(other)
             merged.feature_names = self.feature_names or other.feature_names
-            merged.groups = _union(self.groups, other.groups)
+            merged.groups = union(self.groups, other.groups)
             if self.outcomes is not None and other.outcomes is not None:
-                merged.outcomes = _union(self.outcomes, other.outcomes)
+                merged.outcomes = union(self.outcomes, other.outcomes)
             merged._add_up([(m._sums, m._cells_among(merged)) for m in (self, other)])
             labels = {**self._seen, **other._seen}
             merged._seen = {v: self._seen.get(v, 0) + other._seen.get(v, 0) for v in labels}
@@ -278,19 +273,15 @@ class GroupMoments:
         """Refuse to merge moments of other columns, targets, folds or outcomes."""
         check_n_features(self.n_features, other.n_features, "GroupMoments")
         check_feature_names(self.feature_names, other.feature_names, "GroupMoments")
-
-        ours, theirs = (
-            {
-                "number of targets": str(m.n_targets),
-                "outcomes": "none" if m.outcomes is None else "classes",
-                "folds": str(m._rule or ("numbered folds" if m.n_folds else "none")),
-            }
-            for m in (self, other)
-        )
-        for what, kind in ours.items():
-            if kind != theirs[what]:
+        both = self, other
+        for what, kinds in {
+            "number of targets": [m.n_targets for m in both],
+            "outcomes": ["none" if m.outcomes is None else "classes" for m in both],
+            "folds": [str(m._rule or ("numbered folds" if m.n_folds else "none")) for m in both],
+        }.items():
+            if kinds[0] != kinds[1]:
                 raise ValueError(
-                    f"merge needs moments with the same {what}, got {kind} and {theirs[what]}; "
+                    f"merge needs moments with the same {what}, got {kinds[0]} and {kinds[1]}; "
                     "pass the same kind of y (or target), folds and fold_seed with every block."
                 )
 
@@ -318,9 +309,9 @@ class GroupMoments:
             self._seen = dict(zip(labels, counts.tolist(), strict=True))
         elif folds is not None:
             if len(folds) != n:
+                problem = f"folds has {len(folds)} numbers but X has {n} rows"
                 raise ValueError(
-                    f"folds has {len(folds)} numbers but X has {n} rows; pass one number per row, "
-                    "or how many folds there are."
+                    f"{problem}; pass one number per row, or how many folds there are."
                 )
             numbers = folds
         axes = [(numbers - NEVER, NEVER), (outcomes, 0), (codes, 0)]
@@ -471,16 +462,13 @@ class GroupMoments:
         Parameters
         ----------
         center : {"overall", "group", "balanced"}
-            About the overall mean (the paper's choice), about each group's own mean, or about the
-            mean of the group means, in which each group counts once.
+            About the overall mean, each group's own mean, or the mean of the group means.
         """
         return self._comparable(center).second_moments(center)
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
-        """The second moments as a solver wants them, and which groups it is to compare.
-
-        Groups of one row do not vary about their own mean: refused if groups are ``compared``.
-        """
+        """The second moments as a solver wants them, and which groups it is to compare."""
+        # Groups of one row do not vary about their own mean, which matters if they are compared.
         total = self._weighted() if compared is None else self._comparable(center)
         return total.operand(center, compared)
 
@@ -499,10 +487,8 @@ class GroupMoments:
         total = self._weighted()
         alone = total.rows == 1
         if center == "group" and alone.any():
-            raise ValueError(
-                f"groups {self.groups[alone].tolist()} have a single row, hence no variance about "
-                "their own mean; use center='overall', or merge these groups with others."
-            )
+            problem = f"groups {self.groups[alone].tolist()} have a single row, so no variance here"
+            raise ValueError(f"{problem}; use center='overall', or merge them with other groups.")
         return total
 
     def _weighted(self) -> Sums | FewRows:
@@ -557,15 +543,6 @@ def moments_of_rows(
 def _plain_cells(k: int) -> Codes:
     """A cell for each group, without folds and outcomes."""
     return np.stack([np.full(k, NEVER), np.zeros(k, np.intp), np.arange(k)])
-
-
-def _union(some: Labels, more: Labels) -> Labels:
-    """All labels, sorted."""
-    labels, others = some.tolist(), more.tolist()
-    if labels == others:
-        return some
-    refuse_twin_labels([*labels, *others])
-    return label_vector(sort_labels(list(dict.fromkeys([*labels, *others]))))
 
 
 def _places(labels: Labels, among: Labels) -> Codes:

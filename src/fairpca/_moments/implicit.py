@@ -104,9 +104,9 @@ class ImplicitMoments:
         scaled.means, scaled.mean = self.means / scale, self.mean / scale
         return scaled
 
-    def _keep(self, *, folds: bool = False, outcomes: bool = False) -> ImplicitMoments:
-        """The same rows, with outcomes forgotten unless they are to be kept."""
-        if self.outcomes is None or outcomes:
+    def _keep(self) -> ImplicitMoments:
+        """The same rows, with outcomes forgotten."""
+        if self.outcomes is None:
             return self
         kept = copy(self)
         kept.outcomes = kept._outcome_codes = None
@@ -157,7 +157,6 @@ class ImplicitOperand(Operand):
         self.traces = np.maximum(rows.squares(centers) @ scale**-2.0 / weights, 0.0)
 
     def relative(self) -> ImplicitOperand:
-        """The same groups, with each error a share of the group's own total variance."""
         units, shares = relative_units(self.shares, self.traces)
         twin = copy(self)
         twin.shares, twin.traces = shares, self.traces / units
@@ -165,7 +164,6 @@ class ImplicitOperand(Operand):
         return twin
 
     def products(self, V: Array) -> Array:
-        """``C_g V`` for every group."""
         products = self._rows.products(np.ascontiguousarray(V / self._scale), self._centers)
         products /= self._scale * self._divisors[:, None, None]
         return products
@@ -191,11 +189,8 @@ class DenseProducts:
 
     def products(self, V: Array, centers: Array) -> Array:
         """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
-
-        def product(Z: Array, w: Array) -> Array:
-            return np.asarray((w[:, None] * (Z @ V)).T @ Z)
-
-        return np.ascontiguousarray(self._reduce(product, centers, V.shape[1]).transpose(0, 2, 1))
+        total = self._reduce(lambda Z, w: (w[:, None] * (Z @ V)).T @ Z, centers, V.shape[1])
+        return np.ascontiguousarray(total.transpose(0, 2, 1))
 
     def _reduce(self, function: Callable[[Array, Array], Array], centers: Array, m: int) -> Array:
         """For each group, the sum of ``function(Z, w)``, m x d, over its centred rows Z."""
@@ -262,8 +257,7 @@ Products = SparseProducts | DenseProducts
 def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
     """Shift columns whose mean is far from zero for their spread; also returns the shifts.
 
-    Sparse rows are centred by subtracting products of means, which would cost these columns their
-    digits. Hardly an entry of theirs is zero, so moving them stores hardly more.
+    Centring by products of means would cost them digits; hardly an entry of theirs is zero.
     """
     counted = X if weights is None else X[weights > 0]
     n = counted.shape[0]

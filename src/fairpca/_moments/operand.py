@@ -82,21 +82,17 @@ class Operand:
 
 
 class RowSpaceOperand(Operand):
-    """Second moments ``C_g = Q M_g Q'`` of fewer rows than features.
-
-    The frame ``Q`` is an orthonormal basis of the rows' span; ``compact`` holds the ``M_g``.
-    """
+    """Second moments ``C_g = Q M_g Q'`` of fewer rows than features."""
 
     frame: Array
 
     def __init__(self, compact: Operand, frame: Array) -> None:
-        self._compact, self.frame = compact, frame
+        self._compact, self.frame = compact, frame  # the M_g, and Q, a basis of the rows' span
         self.shares, self.traces, self.compared = compact.shares, compact.traces, compact.compared
         self.n_features = len(frame)
 
     @property
     def compact(self) -> Operand:
-        """The same groups in the coordinates of ``frame``."""
         return self._compact
 
     @cached_property
@@ -106,15 +102,12 @@ class RowSpaceOperand(Operand):
         return np.asarray(self.frame @ self._compact.dense_matrices @ self.frame.T)
 
     def relative(self) -> Self:
-        """The same groups, with each error a share of the group's own total variance."""
         return type(self)(self._compact.relative(), self.frame)
 
     def products(self, V: Array) -> Array:
-        """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
         return np.asarray(self.frame @ self._compact.products(self.frame.T @ V))
 
     def errors(self, basis: Array) -> Array:
-        """``R_g(U)`` of every group."""
         return self._compact.errors(self.frame.T @ basis)
 
 
@@ -197,7 +190,7 @@ def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
 
 
 def group_errors(traces: Array, matrices: Array, basis: Array) -> Array:
-    """``R_g(U)`` of every group, from the entries of ``C_g`` and ``U U'``; quicker than ``C_g U``."""
+    """``R_g(U)`` of every group, by the entries of ``C_g`` and ``U U'``: faster than ``C_g U``."""
     return np.asarray(traces - matrices.reshape(len(traces), -1) @ (basis @ basis.T).ravel())
 
 
