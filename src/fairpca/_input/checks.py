@@ -68,10 +68,7 @@ def check_same_order(X: Any, **columns: Any) -> None:
 def check_group_labels(
     labels: Labels, counts: NDArray[Any], max_groups: int | None = None, min_group_size: int = 1
 ) -> None:
-    """Refuse labels that look like a continuous column, unless ``max_groups`` allows them.
-
-    Groups of fewer rows than ``min_group_size`` are merged or left out and do not count.
-    """
+    """Refuse labels that look continuous, and too many groups of at least this size."""
     k, n = int((counts >= min_group_size).sum()), int(counts.sum())
     numbers = labels.dtype.kind in "iuf"
     continuous = numbers and n > _FEW_ROWS and 2 * int((counts == 1).sum()) > len(labels)
@@ -116,7 +113,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int, may_be_zero: bool = Fal
     try:
         values = np.asarray(on_host(sample_weight))
         if np.iscomplexobj(values) or np.ma.is_masked(sample_weight):
-            raise TypeError("some are complex or masked")
+            raise TypeError("some are masked or complex")
         weights = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         problem = f"sample_weight must be numbers, but could not be read: {error}"
@@ -180,5 +177,6 @@ def check_two_groups(labels: Sequence[Any], what: str) -> None:
     """Refuse more than two groups, for methods that compare two."""
     if len(labels) > 2:
         held = f"sensitive_features holds {len(labels)}: {labels[:5]}{'...' * (len(labels) > 5)}"
-        remedy = f"pass sensitive_features=(groups == {labels[0]!r}), or use FairPCA(n_components)"
-        raise ValueError(f"{what} compares two groups, but {held}; {remedy}.")
+        problem = f"{what} compares two groups, but {held}"
+        remedy = f"compare one with the rest, sensitive_features=(groups == {labels[0]!r})"
+        raise ValueError(f"{problem}; {remedy}, or use FairPCA(n_components).")

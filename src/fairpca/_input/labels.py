@@ -141,8 +141,9 @@ def _label_array(column: Any, name: str) -> Labels:
 
 def _refuse_missing_labels(missing: Mask, name: str) -> NoReturn:
     rows = np.flatnonzero(missing)
+    known = "X[known], groups[known]" if name == _GROUPS else "X[known], y[known], groups[known]"
     problem = f"{name} has {len(rows)} missing labels, the first in row {rows[0]}"
-    raise ValueError(f"{problem}; drop these rows, or give them a label such as 'unknown'.")
+    raise ValueError(f"{problem}; drop them ({known}), or give them a label such as 'unknown'.")
 
 
 def _is_missing(label: Any) -> bool:

@@ -225,7 +225,8 @@ class NumericTarget(NamedTuple):
 
 def join_targets(rows: Rows, target: NumericTarget) -> Rows:
     """The rows with their targets as last columns."""
-    Y, n, block = as_targets(target.values), rows.n_rows, rows.block
+    Y, n = as_targets(target.values), rows.n_rows
+    block: Callable[[int, int], Any] = rows.block
     if len(Y) != n:
         raise ValueError(f"y has {len(Y)} rows but X has {n}; pass exactly one y per row of X.")
     joint: SparseRows | MadeRows

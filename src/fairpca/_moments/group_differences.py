@@ -72,8 +72,8 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
     if settled.cells is None or settled.cells.outcomes is None:
         raise ValueError(
-            f"notion={notion!r} compares people of the same class, but these moments do not know "
-            "classes; pass y to fit, or target=y to fit_files or GroupMoments.from_data."
+            f"notion={notion!r} compares people of the same class, but these moments have none; "
+            "pass y to fit, target to fit_files, or GroupMoments.from_data(X, groups, target=y)."
         )
     classes, (cells, outcomes, groups) = classes_of(settled.cells), settled.cells._by_outcome()
     members = np.flatnonzero(settled.compared).tolist()
@@ -126,7 +126,7 @@ def mean_differences(strata: list[Stratum]) -> Array:
     for stratum, p in zip(strata, shares, strict=True):
         means = stratum.moments.from_mean[stratum.members]
         apart.append(np.sqrt(p)[:, None] * (means - np.average(means, 0, p)))
-    return np.vstack(apart) / np.sqrt(np.sum(shares))
+    return np.asarray(np.vstack(apart) / np.sqrt(np.sum(shares)))
 
 
 def mean_gap(differences: Array, basis: Array) -> float:

@@ -254,8 +254,10 @@ class GroupMoments:
     def merge(self, other: GroupMoments) -> GroupMoments:
         """Moments of both sets of rows together, as a new object; neither operand changes."""
         if not isinstance(other, GroupMoments):
-            problem = f"merge needs GroupMoments, got {type(other).__name__}"
-            raise TypeError(f"{problem}; add rows with update(X, groups).")
+            raise TypeError(
+                f"merge needs GroupMoments, got {type(other).__name__}; add rows with "
+                "update(X, groups)."
+            )
         merged = copy(self if self.n_features else other)
         if self.n_features and other.n_features:
             self._check_alike(other)
@@ -275,7 +277,7 @@ class GroupMoments:
         check_feature_names(self.feature_names, other.feature_names, "GroupMoments")
         both = self, other
         for what, kinds in {
-            "number of targets": [m.n_targets for m in both],
+            "number of targets": [str(m.n_targets) for m in both],
             "outcomes": ["none" if m.outcomes is None else "classes" for m in both],
             "folds": [str(m._rule or ("numbered folds" if m.n_folds else "none")) for m in both],
         }.items():

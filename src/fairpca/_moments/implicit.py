@@ -44,8 +44,7 @@ _FAR = 100  # squared mean over variance; beyond it, at most one entry in a hund
 class ImplicitMoments:
     """Counts and means of each group, and the rows, from which products are formed when needed.
 
-    Stands in for :class:`GroupMoments`, with the same attributes, where these would be too large;
-    it cannot be merged.
+    Stands in for :class:`GroupMoments`, with the same attributes, where these would be too large.
     """
 
     n_folds, n_targets = 0, 0

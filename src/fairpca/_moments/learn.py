@@ -18,10 +18,7 @@ _FEW_ROWS, _FEW_ENTRIES = 1000, 1 << 24
 def learn(
     X: Any, groups: Any, sample_weight: Any = None, target: Any = None
 ) -> GroupMoments | ImplicitMoments:
-    """The moments of each group, and with a ``target`` of each outcome.
-
-    With very many features and rows, the rows themselves stand in for the moments.
-    """
+    """The moments of each group and outcome, or the rows in their place if they are too large."""
     if is_dask(X):
         return GroupMoments().update(X, groups, sample_weight, target)
     rows = as_rows(X)

@@ -68,7 +68,8 @@ class Operand:
     def diagonals(self) -> Array:
         """The variance of each feature in each group, of shape (k, d)."""
         M, Q = self.compact.dense_matrices, self.frame
-        return np.einsum("kii->ki", M) if Q is None else np.einsum("kij,ij->ki", Q @ M, Q)
+        of_all: Array = np.einsum("kii->ki", M) if Q is None else np.einsum("kij,ij->ki", Q @ M, Q)
+        return of_all
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
