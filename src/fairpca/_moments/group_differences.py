@@ -72,7 +72,7 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
     if settled.cells is None or settled.cells.outcomes is None:
         raise ValueError(
-            f"notion={notion!r} compares people of the same class, but these moments have none; "
+            f"notion={notion!r} compares people of one class, but these moments have no classes; "
             "pass y to fit, target to fit_files, or GroupMoments.from_data(X, groups, target=y)."
         )
     classes, (cells, outcomes, groups) = classes_of(settled.cells), settled.cells._by_outcome()

@@ -66,12 +66,12 @@ class ImplicitMoments:
         check_group_weights(self.groups, self.weights)
         self._divisors = np.ones(rows.n_features)  # of the columns, where they are standardised
         shift: Any = 0.0
-        if isinstance(rows, SparseRows):
-            X, shift = _shift_far_columns(rows.block(0, rows.n_rows), weights)
-            self._rows: Products = SparseProducts(X, codes, k, weights)
-        else:
-            self._rows = DenseProducts(rows, codes, k, weights)
         with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(rows, SparseRows):
+                X, shift = _shift_far_columns(rows.block(0, rows.n_rows), weights)
+                self._rows: Products = SparseProducts(X, codes, k, weights)
+            else:
+                self._rows = DenseProducts(rows, codes, k, weights)
             self._means = self._rows.sums / self.weights[:, None]
             self._mean = self.weights @ self._means / self.weights.sum()
             self.means, self.mean = self._means + shift, self._mean + shift
