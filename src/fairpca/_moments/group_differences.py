@@ -174,12 +174,9 @@ class Target:
     classes: list[Any] | None  # None for numbers
 
     def explained(self, basis: Array, C: Array, total: float) -> float:
-        """The share of the targets' variance that scores of covariance C explain linearly.
-
-        Scores whose variance is only rounding of the features' ``total`` explain nothing.
-        """
+        """The share of the targets' variance that scores of covariance C explain linearly."""
         variances, directions = np.linalg.eigh(C)
-        rounding = 8 * len(basis) * EPS * total
+        rounding = 8 * len(basis) * EPS * total  # of all features; smaller scores explain nothing
         kept = variances > max(1e-12 * float(variances[-1]), rounding)
         across = directions[:, kept].T @ (basis.T @ self.covariance)
         return float(np.sum(across**2 / variances[kept, None]) / self.variance)

@@ -188,10 +188,11 @@ class GroupMoments:
         """
         from fairpca._tables.prepare import moments_of_table
 
-        roles = sensitive_features, features, sample_weight, target
-        source = {"query": query, "file_format": file_format, "encoding": encoding}
+        columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
+        columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
+        source: dict[str, Any] = {"query": query, "file_format": file_format, "encoding": encoding}
         rule = None if folds is None else FoldRule(folds, fold_seed)
-        return moments_of_table(data, *roles, drop_missing, progress, rule, **source)
+        return moments_of_table(data, progress=progress, folds=rule, **columns, **source)
 
     @classmethod
     def from_spark(
@@ -219,9 +220,10 @@ class GroupMoments:
         """
         from fairpca._tables.spark import moments_of_spark
 
-        roles = sensitive_features, features, sample_weight, target
+        columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
+        columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
         rule = None if folds is None else FoldRule(folds, fold_seed)
-        return moments_of_spark(frame, *roles, drop_missing, rule)
+        return moments_of_spark(frame, folds=rule, **columns)
 
     def update(
         self,

@@ -439,13 +439,14 @@ class Summing:
 
 def moments_of_table(
     data: Any,
+    *,
     sensitive_features: Names,
-    features: Names,
-    sample_weight: str | None,
-    target: str | None,
-    drop_missing: bool,
-    progress: Callable[[float], object] | None,
-    folds: FoldRule | None,
+    features: Names = None,
+    sample_weight: str | None = None,
+    target: str | None = None,
+    drop_missing: bool = False,
+    progress: Callable[[float], object] | None = None,
+    folds: FoldRule | None = None,
     **options: Any,
 ) -> GroupMoments:
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""

@@ -51,6 +51,7 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean"
 
 def moments_of_spark(
     frame: Any,
+    *,
     sensitive_features: Names,
     features: Names,
     sample_weight: str | None,
