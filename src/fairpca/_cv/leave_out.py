@@ -17,9 +17,10 @@ import numpy as np
 from fairpca._blas import blas_threads
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.operand import TINY, Operand
+from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import Sums, scale_of
+from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
 
 _KEPT_BYTES = 1 << 28  # of the matrices of all folds; more are computed again when needed
