@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairpca._audit.judge import audit
-    from fairpca._audit.models import audit_model
+    from fairpca._audit.judge import audit, audit_model
     from fairpca._audit.record import Audit, ModelAudit
     from fairpca._estimators.blind_pca import BlindPCA
     from fairpca._estimators.fair_pca import FairPCA
@@ -47,7 +46,7 @@ _HOMES = {
     "TradeoffPath": "path",
     "WelfarePCA": "_estimators.welfare_pca",
     "audit": "_audit.judge",
-    "audit_model": "_audit.models",
+    "audit_model": "_audit.judge",
     "load_model": "_models.safetensors",
     "read_table": "_tables",
     "tradeoff_path": "path",

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, audit_model
-from fairpca._audit.models import model_from_loadings
+from fairpca._audit.judge import model_from_loadings
 from fairpca._audit.verdict import Case, Reason, Remedy
 from fairpca.metrics import group_reconstruction_errors
 

@@ -458,7 +458,7 @@ def test_an_audit_repeats_and_leaves_its_arguments_alone():
 
 def test_what_cannot_be_audited_is_refused():
     X, groups = two_groups((60, 40))
-    with pytest.raises(TypeError, match=r"fairpca\.audit\(X, sensitive_features=groups\)"):
+    with pytest.raises(TypeError, match="pass sensitive_features=groups"):
         audit(X)
     with pytest.raises(TypeError, match=r"FairPCA is a class; pass an object"):
         audit(X, groups, FairPCA)

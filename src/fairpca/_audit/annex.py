@@ -6,7 +6,7 @@ classifier, and single people of theirs are not shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -17,16 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from fairpca._audit import record
-from fairpca._audit.cross_fit import (
-    CrossFitted,
-    People,
-    Projection,
-    RowErrors,
-    dense,
-    fit_pca,
-    fit_quietly,
-    scores_of,
-)
+from fairpca._audit.cross_fit import CrossFitted, People, Projection, dense, fit_pca, fit_quietly
 from fairpca._audit.group_results import Setup, above_one, loses_something
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
@@ -79,22 +70,20 @@ def rank_curve(
     read = held_out.relative() if setup.by_share else held_out
     g = int(setup.ratios(read.totals)[0].argmax())
     if group is not None:
-        g = list(setup.labels).index(group)
+        g = setup.folds.labels.index(group)
     gaps: list[record.Interval | None] = [None] * len(ranks)
     if setup.has_gap[g]:
         level = setup.origin.thresholds.level
         ends = above_one(read, lambda totals: setup.ratios(totals)[2:, g], level)
-        known = loses_something(held_out)[2:]
-        gaps = [
-            record.Interval(*end) if yes else None for end, yes in zip(ends, known, strict=True)
-        ]
+        known = zip(ends, loses_something(held_out)[2:], strict=True)
+        gaps = [record.Interval(*end) if loses else None for end, loses in known]
     return record.RankCurve(np.array(ranks), held_out.totals.group_errors[2:], gaps)
 
 
 def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) -> TradeoffPath:
     """The frontier at the rank of the audit, on held-out rows too where groups are large enough."""
-    n_folds, limit = moments.n_folds, fair.min_group_size
-    large = limit >= n_folds or moments.counts.min() >= n_folds
+    n_folds = moments.n_folds
+    large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
     same = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
     with quietly():
         return tradeoff_path(
@@ -151,29 +140,26 @@ def column_errors(projection: Projection, moments: GroupMoments) -> Array:
 
 
 def deciding_columns(
-    X: Any, names: Sequence[str], rows: RowErrors, setup: Setup
+    people: People, rows: Codes, errors: Array, setup: Setup
 ) -> list[record.DecidingColumn]:
     """Columns whose scale hangs on few rows, those that decide first.
 
     They decide if these rows make up most of the error of a judged group. Nothing is said where
     there are very many columns.
     """
+    names, thresholds, k = people.feature_names, setup.origin.thresholds, len(people.labels)
     if len(names) > _MOST_COLUMNS:
         return []
-    X, labels = dense(_safe_indexing(X, rows.rows)), setup.labels
-    thresholds = setup.origin.thresholds
-    few, k, errors = max(int(thresholds.few_rows * len(X)), 1), len(labels), rows.errors[0]
-    sums = np.bincount(rows.codes, errors * rows.weights, minlength=k)
-    sizes = np.bincount(rows.codes, minlength=k)
+    X, codes = dense(_safe_indexing(people.values, rows)), people.codes[rows]
+    few, errors = max(int(thresholds.few_rows * len(X)), 1), errors * people.weights[rows]
+    sums, sizes = np.bincount(codes, errors, minlength=k), np.bincount(codes, minlength=k)
     found = []
     for name, x in zip(names, X.T, strict=True):
         at = _few_rows(x, few)
         if not len(at):
             continue
-        part = np.bincount(rows.codes[at], (errors * rows.weights)[at], minlength=k)
-        few_of_group = np.bincount(rows.codes[at], minlength=k) <= np.maximum(
-            _FEW_OF_GROUP * sizes, 1
-        )
+        part = np.bincount(codes[at], errors[at], minlength=k)
+        few_of_group = np.bincount(codes[at], minlength=k) <= np.maximum(_FEW_OF_GROUP * sizes, 1)
         deciding = setup.judged & few_of_group & (part > thresholds.decides * sums)
         values, others, middle = np.unique(x[at]), np.delete(x, at), np.median(x)
         side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if they lie on both sides
@@ -188,7 +174,7 @@ def deciding_columns(
                 share_of_variance=float(squares[at].sum() / squares.sum()),
                 near_constant=bool(np.ptp(others) == 0),
                 decides=bool(deciding.any()),
-                group=labels[int(deciding.argmax())] if deciding.any() else None,
+                group=people.labels[int(deciding.argmax())] if deciding.any() else None,
             )
         )
     return sorted(found, key=lambda column: (not column.decides, column.n_rows))
@@ -220,53 +206,41 @@ def _few_rows(x: Array, few: int) -> Codes:
 
 def leakage(
     people: People,
-    values: Any,
     both: Sequence[Projection],
     setup: Setup,
     probes: bool,
-    refit: Callable[[Codes], Sequence[Projection]] | None = None,
+    smaller: FairProjection | None = None,
 ) -> record.Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 
-    With ``refit``, probes guess the groups of one half of the rows by projections fitted to the
-    other half. None unless two groups are judged.
+    With an estimator for fewer rows, probes guess the groups of one half of the rows from scores
+    of projections fitted to the other half. None unless two groups are judged.
     """
-    rows, groups = np.flatnonzero(setup.judged[people.codes]), people.labels[people.codes]
     if setup.judged.sum() < 2:
         return None
+    rows, groups = np.flatnonzero(setup.judged[people.codes]), people.groups
     apart = []
     for projection in both:
-        scores = scores_of(projection, _safe_indexing(values, rows))
+        scores = projection.scores(_safe_indexing(people.values, rows))
         moments = GroupMoments().update(scores, groups[rows], people.weights[rows])
         as_they_are = SimpleNamespace(components_=np.eye(moments.n_features), mean_=0.0)
         apart.append(group_separation(as_they_are, moments).largest())
     if not probes:
         return record.Leakage(apart[0], apart[1])
-    rows, seed = sampled(people, setup), setup.origin.random_state
-    if refit is not None:
+    rows, seed = _sampled(people, setup), setup.origin.random_state
+    if smaller is not None:
         halves = train_test_split(rows, test_size=0.5, stratify=groups[rows], random_state=seed)
         fitted_to, rows = map(np.sort, halves)
-        both = refit(fitted_to)
+        half = people.moments_of(people.values, FoldRule(_FEWEST_FOLDS), fitted_to)
+        pca = fit_pca(half, len(both[0].components), smaller.standardize)
+        both = [Projection.of(model) for model in (pca, fit_quietly(smaller, half))]
+    level = setup.origin.thresholds.level
+    how: dict[str, Any] = {"cv": _FOLDS, "confidence": level, "random_state": seed}
     found = [
-        probe_groups(
-            scores_of(projection, _safe_indexing(values, rows)),
-            groups[rows],
-            cv=_FOLDS,
-            confidence=setup.origin.thresholds.level,
-            random_state=seed,
-        )
-        for projection in both
+        probe_groups(one.scores(_safe_indexing(people.values, rows)), groups[rows], **how)
+        for one in both
     ]
     return record.Leakage(apart[0], apart[1], found[0], found[1], len(rows))
-
-
-def refitted(
-    people: People, values: Any, rows: Codes, estimator: FairProjection, fair: FairProjection
-) -> list[Projection]:
-    """PCA and an estimator, fitted to some of the rows."""
-    moments = people.moments(values, FoldRule(_FEWEST_FOLDS), rows)
-    pca = fit_pca(moments, fair.n_components_, fair.standardize)
-    return [Projection.of(model) for model in (pca, fit_quietly(estimator, moments))]
 
 
 def outcomes(model: Any, X: Any, people: People, setup: Setup) -> list[Outcomes] | None:
@@ -274,7 +248,7 @@ def outcomes(model: Any, X: Any, people: People, setup: Setup) -> list[Outcomes]
 
     None without y, or with one row of a group and class.
     """
-    y, rows = people.classes, sampled(people, setup)
+    y, rows = people.classes, _sampled(people, setup)
     if y is None or setup.judged.sum() < 2:
         return None
     cells = people.codes[rows], np.unique(y[rows], return_inverse=True)[1]
@@ -287,7 +261,7 @@ def outcomes(model: Any, X: Any, people: People, setup: Setup) -> list[Outcomes]
             model,
             X.toarray() if hasattr(X, "toarray") else X,
             y[rows],
-            people.labels[people.codes[rows]],
+            people.groups[rows],
             pos_label=people.pos_label,
             cv=n_folds,
             confidence=setup.origin.thresholds.level,
@@ -296,18 +270,17 @@ def outcomes(model: Any, X: Any, people: People, setup: Setup) -> list[Outcomes]
     return [replace(result, data=None) for result in found]  # without predictions for people
 
 
-def sampled(people: People, setup: Setup) -> Codes:
+def _sampled(people: People, setup: Setup) -> Codes:
     """The rows of judged groups; of very many a random sample, the same share of every group."""
-    rows = np.flatnonzero(setup.judged[people.codes])
+    rows, seed = np.flatnonzero(setup.judged[people.codes]), setup.origin.random_state
     if len(rows) <= _MOST_ROWS:
         return rows
-    seed = setup.origin.random_state
     how = {"train_size": _MOST_ROWS, "stratify": people.codes[rows], "random_state": seed}
     return np.sort(train_test_split(rows, **how)[0])
 
 
 def sampled_scores(
-    people: People, values: Any, both: Sequence[Projection], setup: Setup
+    people: People, both: Sequence[Projection], setup: Setup
 ) -> record.SampledRows | None:
     """Scores of a sample of people, about as many of each judged group."""
     judged, rng = np.flatnonzero(setup.judged), np.random.default_rng(setup.origin.random_state)
@@ -316,7 +289,7 @@ def sampled_scores(
     each = max(_MOST_SCORES // len(judged), 1)
     members = [rng.permutation(np.flatnonzero(people.codes == g))[:each] for g in judged]
     rows = np.concatenate([np.sort(own) for own in members])
-    pca, fair = (scores_of(one, _safe_indexing(values, rows))[:, :2] for one in both)
+    pca, fair = (one.scores(_safe_indexing(people.values, rows))[:, :2] for one in both)
     return record.SampledRows(people.positions[rows], people.codes[rows], pca, fair)
 
 

@@ -126,32 +126,6 @@ def _filled_up(sums: Sums | FewRows) -> Sums | FewRows:
     )
 
 
-def split_by_fold(moments: GroupMoments) -> Iterator[tuple[GroupMoments, GroupMoments]]:
-    """For each fold the moments of all rows outside it, and of its own; both have all groups."""
-    return (moments._split(fold) for fold in moments._folds())
-
-
-def without_empty_groups(moments: GroupMoments) -> GroupMoments:
-    """The same moments; a group of which no row is left becomes a part of the largest one."""
-    labels, counts = moments.groups.tolist(), moments.counts
-    largest = labels[int(counts.argmax())]
-    return moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
-
-
-def left_out_errors(
-    judge: GroupMoments, bases: Sequence[Array], mean: Array, scale: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """As :meth:`Fold.errors`, for rows in raw units and projections through ``mean``.
-
-    The bases are for columns divided by ``scale``.
-    """
-    sums = judge._group_sums()
-    if scale is not None:
-        sums, mean = sums.divided(scale), mean / scale
-    errors, variation = sums.errors(bases, mean)
-    return errors, sums.weights, variation
-
-
 def check_folds_of(settled: SettledGroups, cv: Any) -> None:
     """Refuse moments without folds, another number of folds, and groups smaller than that."""
     n_folds = 0 if settled.cells is None else settled.cells.n_folds
