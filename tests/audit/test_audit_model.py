@@ -127,7 +127,6 @@ def test_loadings_of_any_length_and_rotation_are_the_same_model():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"mean": [0.0]}, "one mean, one scale"),
         ({"scale": [1.0, 0.0]}, "scales must be positive"),
         ({"weights": [[1.0, 2.0], [1.0, 2.0]]}, "depend on each other"),
         ({"weights": [[np.nan], [1.0]]}, "finite"),

@@ -1,7 +1,6 @@
 """The parts of an audit besides the verdict: the fit, other ranks, columns, scores, people.
 
-Only groups that are judged take part in figures about scores: the others have too few rows for a
-classifier, and single people of theirs are not shown.
+Figures about scores are those of judged groups; there are none without rows in memory.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from fairpca._audit import record
-from fairpca._audit.cross_fit import CrossFitted, People, Projection, dense, fit_pca, fit_quietly
+from fairpca._audit.cross_fit import People, Projection, Projections, dense, fit_pca, fit_quietly
 from fairpca._audit.group_results import Setup, above_one, loses_something
+from fairpca._cv.held_out import HeldOut
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
@@ -40,9 +40,6 @@ _FEWEST_FOLDS = 3  # of FairPCACV, where it is fitted to a part of the rows
 _MOST_SCORES = 600  # people in the sample of scores
 
 
-# -- ranks and the fit -----------------------------------------------------------------------------
-
-
 def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -> list[int]:
     """The ranks of the curve; see ``ranks`` of :func:`fairpca.audit`."""
     limit = int(min(moments.n_features, moments.counts.sum()))
@@ -59,14 +56,8 @@ def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -
     return sorted({int(rank) for rank in ranks})
 
 
-def rank_curve(
-    ranks: Sequence[int], crossed: CrossFitted, setup: Setup, group: Any
-) -> record.RankCurve:
-    """Errors of PCA by the number of components, and the gap of the group of the verdict.
-
-    The projections after what is judged and the alternative are PCA at these ranks.
-    """
-    held_out = crossed.parts
+def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) -> record.RankCurve:
+    """Errors of PCA, the projections from the third on, and the gap of the verdict's group."""
     read = held_out.relative() if setup.by_share else held_out
     g = int(setup.ratios(read.totals)[0].argmax())
     if group is not None:
@@ -95,9 +86,7 @@ def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) 
         )
 
 
-def fit_figures(
-    both: Sequence[Projection], fair: FairProjection, moments: GroupMoments
-) -> record.Fit:
+def fit_figures(both: Projections, fair: FairProjection, moments: GroupMoments) -> record.Fit:
     """PCA and the fair version, fitted to all rows."""
     before, after = fair.pca_reconstruction_error_, fair.reconstruction_error_
     reached = {
@@ -136,25 +125,19 @@ def column_errors(projection: Projection, moments: GroupMoments) -> Array:
     return errors
 
 
-# -- columns whose scale hangs on few rows ---------------------------------------------------------
-
-
-def deciding_columns(
-    people: People, rows: Codes, errors: Array, setup: Setup
-) -> list[record.DecidingColumn]:
+def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.DecidingColumn]:
     """Columns whose scale hangs on few rows, those that decide first.
 
-    They decide if these rows make up most of the error of a judged group. Nothing is said where
-    there are very many columns.
+    They decide if these rows make up most of the error of a judged group.
     """
-    names, thresholds, k = people.feature_names, setup.origin.thresholds, len(people.labels)
-    if len(names) > _MOST_COLUMNS:
+    people, thresholds = setup.people, setup.origin.thresholds
+    if people is None or len(people.feature_names) > _MOST_COLUMNS:
         return []
-    X, codes = dense(_safe_indexing(people.values, rows)), people.codes[rows]
+    X, codes, k = dense(_safe_indexing(people.values, rows)), people.codes[rows], len(people.labels)
     few, errors = max(int(thresholds.few_rows * len(X)), 1), errors * people.weights[rows]
     sums, sizes = np.bincount(codes, errors, minlength=k), np.bincount(codes, minlength=k)
     found = []
-    for name, x in zip(names, X.T, strict=True):
+    for name, x in zip(people.feature_names, X.T, strict=True):
         at = _few_rows(x, few)
         if not len(at):
             continue
@@ -201,22 +184,16 @@ def _few_rows(x: Array, few: int) -> Codes:
     return np.flatnonzero(extreme & enough)
 
 
-# -- scores ----------------------------------------------------------------------------------------
-
-
 def leakage(
-    people: People,
-    both: Sequence[Projection],
-    setup: Setup,
-    probes: bool,
-    smaller: FairProjection | None = None,
+    setup: Setup, both: Projections, probes: bool, smaller: FairProjection | None
 ) -> record.Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 
     With an estimator for fewer rows, probes guess the groups of one half of the rows from scores
-    of projections fitted to the other half. None unless two groups are judged.
+    of projections fitted to the other half.
     """
-    if setup.judged.sum() < 2:
+    people = setup.people
+    if people is None or setup.judged.sum() < 2:
         return None
     rows, groups = np.flatnonzero(setup.judged[people.codes]), people.groups
     apart = []
@@ -225,9 +202,9 @@ def leakage(
         moments = GroupMoments().update(scores, groups[rows], people.weights[rows])
         as_they_are = SimpleNamespace(components_=np.eye(moments.n_features), mean_=0.0)
         apart.append(group_separation(as_they_are, moments).largest())
-    if not probes:
+    if not probes and people.classes is None:
         return record.Leakage(apart[0], apart[1])
-    rows, seed = _sampled(people, setup), setup.origin.random_state
+    rows, seed = _sampled(setup, people), setup.origin.random_state
     if smaller is not None:
         halves = train_test_split(rows, test_size=0.5, stratify=groups[rows], random_state=seed)
         fitted_to, rows = map(np.sort, halves)
@@ -243,17 +220,15 @@ def leakage(
     return record.Leakage(apart[0], apart[1], found[0], found[1], len(rows))
 
 
-def outcomes(model: Any, X: Any, people: People, setup: Setup) -> list[Outcomes] | None:
-    """Rates by judged group of classifiers on the scores, on PCA's scores and on all features.
-
-    None without y, or with one row of a group and class.
-    """
-    y, rows = people.classes, _sampled(people, setup)
-    if y is None or setup.judged.sum() < 2:
+def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
+    """Rates by judged group of classifiers on the scores, on PCA's scores and on all features."""
+    people = setup.people
+    if people is None or people.classes is None or setup.judged.sum() < 2:
         return None
+    y, rows = people.classes, _sampled(setup, people)
     cells = people.codes[rows], np.unique(y[rows], return_inverse=True)[1]
     n_folds = min(_FOLDS, int(np.unique(cells, axis=1, return_counts=True)[1].min()))
-    if n_folds < 2:
+    if n_folds < 2:  # one row of a group and class
         return None
     X = _safe_indexing(X, rows)
     with quietly():
@@ -270,7 +245,7 @@ def outcomes(model: Any, X: Any, people: People, setup: Setup) -> list[Outcomes]
     return [replace(result, data=None) for result in found]  # without predictions for people
 
 
-def _sampled(people: People, setup: Setup) -> Codes:
+def _sampled(setup: Setup, people: People) -> Codes:
     """The rows of judged groups; of very many a random sample, the same share of every group."""
     rows, seed = np.flatnonzero(setup.judged[people.codes]), setup.origin.random_state
     if len(rows) <= _MOST_ROWS:
@@ -279,13 +254,12 @@ def _sampled(people: People, setup: Setup) -> Codes:
     return np.sort(train_test_split(rows, **how)[0])
 
 
-def sampled_scores(
-    people: People, both: Sequence[Projection], setup: Setup
-) -> record.SampledRows | None:
+def sampled_scores(setup: Setup, both: Projections) -> record.SampledRows | None:
     """Scores of a sample of people, about as many of each judged group."""
-    judged, rng = np.flatnonzero(setup.judged), np.random.default_rng(setup.origin.random_state)
-    if not len(judged):
+    people, judged = setup.people, np.flatnonzero(setup.judged)
+    if people is None or not len(judged):
         return None
+    rng = np.random.default_rng(setup.origin.random_state)
     each = max(_MOST_SCORES // len(judged), 1)
     members = [rng.permutation(np.flatnonzero(people.codes == g))[:each] for g in judged]
     rows = np.concatenate([np.sort(own) for own in members])
@@ -294,14 +268,11 @@ def sampled_scores(
 
 
 def for_fewer_rows(estimator: FairProjection, fair: FairProjection, setup: Setup) -> FairProjection:
-    """The same estimator and rank for a part of the rows, with judged groups only.
-
-    A weight that folds chose for two groups is kept: a choice from fewer rows might be PCA, and
-    would be about another projection.
-    """
+    """The same estimator and rank for a part of the rows, with judged groups only."""
     rank = fair.n_components_
     if isinstance(fair, FairPCACV):
         how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
+        # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
         if setup.judged.sum() == 2 and np.isfinite(fair.alpha_):
             return FairPCA(rank, alpha=fair.alpha_, **how)
         return FairPCACV(rank, cv=_FEWEST_FOLDS, constraint=fair.constraint, **how)

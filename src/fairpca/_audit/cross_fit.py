@@ -38,6 +38,8 @@ _PARTS = 5  # of each fold
 # and these rows as they enter the projection.
 Fold = tuple[tuple[GroupMoments, GroupMoments], Codes | None, Any]
 
+Given = tuple[Any, Any, Any, Any]  # groups, sample_weight, y and pos_label, as they were passed
+
 
 class Folds:
     """The folds of what is audited, known by its moments alone. :class:`People` have rows too."""
@@ -58,20 +60,13 @@ class People(Folds):
 
     ``cv`` is a rule for folds, or a splitter, whose first repeat is used. ``before`` are steps
     before the projection, not fitted; then X is what the first of them takes, and ``values`` are
-    the rows as they enter the projection. With ``with_target`` it is fitted to y as well.
+    the rows as they enter the projection. With ``with_y`` it is fitted to y as well.
     """
 
     def __init__(
-        self,
-        X: Any,
-        groups: Any,
-        sample_weight: Any,
-        y: Any,
-        pos_label: Any,
-        cv: Any,
-        before: Pipeline | None = None,
-        with_target: bool = False,
+        self, X: Any, given: Given, cv: Any, before: Pipeline | None = None, with_y: bool = False
     ) -> None:
+        groups, sample_weight, y, pos_label = given
         if groups is None:
             raise TypeError(
                 "sensitive_features is missing: pass sensitive_features=groups, one label per row."
@@ -89,7 +84,7 @@ class People(Folds):
         if len(kept) < n:
             X, classes = _safe_indexing(X, kept), None if classes is None else classes[kept]
         self.X, self.before, self.pos_label, self.weights = X, before, pos_label, weights[kept]
-        self.classes, self._target = classes, classes if with_target else None
+        self.classes, self._target = classes, classes if with_y else None
         self.groups = labels[codes[kept]]  # the label of each row
         present, self.codes = np.unique(codes[kept], return_inverse=True)
         check_several_groups(labels[present].tolist(), len(kept))
@@ -106,9 +101,8 @@ class People(Folds):
             self.own_spaces = [self._own_space(before, rows) for rows in self._rows]
         if len(kept) < n:
             self.left_out = [LeftOut("rows", "", n - len(kept), "weight zero")]
-        columns = getattr(groups, "columns", None)
-        if columns is None:
-            columns = [] if getattr(groups, "name", None) is None else [groups.name]
+        name = getattr(groups, "name", None)
+        columns = getattr(groups, "columns", [] if name is None else [name])
         self.group_columns = [str(column) for column in columns]
 
     def __iter__(self) -> Iterator[Fold]:
@@ -153,14 +147,8 @@ class People(Folds):
 def _outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
     """The class of each row: one of two, or of several if one of them is the positive one."""
     codes, labels = encode_outcomes(y, n_rows)
-    classes = labels.tolist()
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only ({classes[0]!r}), so there is nothing to predict; pass y with "
-            "two classes or more."
-        )
-    refuse_counts(classes, "pass classes, for example y > threshold")
-    positive_class(classes, pos_label)
+    refuse_counts(labels.tolist(), "pass classes, for example y > threshold")
+    positive_class(labels.tolist(), pos_label)
     return labels[codes]
 
 
@@ -183,6 +171,9 @@ class Projection(NamedTuple):
         return np.concatenate(scores)
 
 
+Projections = Sequence[Projection]
+
+
 class CrossFitted(NamedTuple):
     """Errors under what is judged, under the alternative, and under any other projections."""
 
@@ -195,7 +186,7 @@ class CrossFitted(NamedTuple):
 
 def cross_fit(
     folds: Folds,
-    fit: Callable[[GroupMoments], Sequence[Projection]],
+    fit: Callable[[GroupMoments], Projections],
     refit: float,
     progress: Progress = silent,
 ) -> CrossFitted:
@@ -232,7 +223,7 @@ def cross_fit(
     return CrossFitted(by_fold, by_part, rows, squares[:2, rows], squares[2, rows])
 
 
-def row_errors(projections: Sequence[Projection], X: Any) -> Array:
+def row_errors(projections: Projections, X: Any) -> Array:
     """Squared errors of rows under each projection, and squared distances to the first's mean."""
     rows, first = as_rows(X), projections[0]
     squares = np.empty((len(projections) + 1, rows.n_rows))

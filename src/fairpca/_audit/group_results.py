@@ -26,17 +26,20 @@ class Setup:
     """Which groups are compared with whom, and how.
 
     ``by_share``: shares of each group's own variation are judged. ``set_aside``: groups that the
-    fit did not compare.
+    fit did not compare. ``about`` are the fields of the provenance that the folds do not know.
     """
 
     def __init__(
-        self,
-        folds: Folds,
-        origin: record.Provenance,
-        by_share: bool = False,
-        set_aside: Sequence[Any] = (),
+        self, folds: Folds, by_share: bool, set_aside: Sequence[Any] = (), **about: Any
     ) -> None:
-        self.folds, self.origin, self.by_share, self.set_aside = folds, origin, by_share, set_aside
+        self.folds, self.by_share, self.set_aside = folds, by_share, set_aside
+        self.origin = origin = record.Provenance(
+            n_rows=int(folds.moments.counts.sum()),
+            feature_names=folds.feature_names,
+            group_columns=folds.group_columns,
+            **about,
+        )
+        self.people = folds if isinstance(folds, People) else None
         labels, reference = folds.labels, origin.reference
         self.others = ~np.eye(len(labels), dtype=bool)  # whom each group is compared with
         if reference is not None:
@@ -94,8 +97,8 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     changes, above = above_one(paired, over, level, max(int(setup.judged.sum()), 1))
     robust: list[Any] = [[None] * k] * 2
     gainers: list[Any] = [None] * k
-    if isinstance(folds, People):
-        codes, weights = folds.codes[crossed.rows], folds.weights[crossed.rows]
+    if setup.people is not None:
+        codes, weights = (of[crossed.rows] for of in (setup.people.codes, setup.people.weights))
         robust = [
             robust_figures(each, codes, weights, setup.others, setup.has_gap)
             for each in crossed.errors

@@ -17,15 +17,17 @@ from fairpca._audit import annex
 from fairpca._audit.cross_fit import (
     CrossFitted,
     Folds,
+    Given,
     People,
     Projection,
+    Projections,
     cross_fit,
     dense,
     fit_pca,
     fit_quietly,
 )
 from fairpca._audit.group_results import Setup, group_results, loses_something, overall_figures
-from fairpca._audit.record import Audit, ModelAudit, Provenance
+from fairpca._audit.record import Audit, ModelAudit
 from fairpca._audit.verdict import Thresholds, decide
 from fairpca._cv.split import fold_rule
 from fairpca._estimators.base import FairProjection
@@ -69,20 +71,19 @@ def audit(
     """Find out whether PCA short-changes a group, how sure that is, and what can be done.
 
     PCA and a fair version are fitted without a part of the rows and judged by that part, in turns.
+    To judge a fitted model as it is, call :func:`audit_model`.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_features), or GroupMoments
-        Moments must have been accumulated with ``folds=``. They have no figures about single
-        people: no medians, no probes, no outcomes.
+        Moments, made with ``folds=``, have no medians, no probes and no outcomes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed. Not with moments, which know it.
     estimator : estimator or pipeline, default=FairPCACV(0.7, standardize=True)
-        Clones of it are fitted. The default keeps 70 % of the variance of each group.
+        It is cloned. The default keeps 70 % of the variance of each group.
 
-        * An estimator of this library is the fair version that plain PCA with as many components
-          is compared with. Its options hold for PCA too: with ``standardize=True`` both see
-          standardised columns. With ``normalize=True`` the verdict is about shares of each group's
+        * An estimator of this library is the fair version, and PCA has as many components and the
+          same ``standardize``. With ``normalize=True`` the verdict is about shares of each group's
           own variation.
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
         * Of a pipeline, the last step of these kinds is meant. The steps before it are fitted
@@ -90,8 +91,7 @@ def audit(
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows in all averages. Rows of weight zero are left out.
     y : array-like of shape (n_samples,), optional
-        Classes. Then the audit also says what classifiers make of the scores. :class:`FairPLS`, and
-        :class:`BlindPCA` within classes, are fitted with it.
+        Classes, to say what classifiers make of the scores, and for estimators that need them.
     pos_label : label, optional
         The class of y that counts as positive; by default the larger one.
     probes : bool, default=False
@@ -119,10 +119,6 @@ def audit(
     -------
     Audit
 
-    See Also
-    --------
-    audit_model : Judge a fitted model as it is.
-
     Examples
     --------
     >>> from fairpca import FairPCACV, audit
@@ -138,25 +134,22 @@ def audit(
     check_integer("n_folds", n_folds, 2)
     before, step = _taken_apart(estimator)
     progress("reading the rows")
-    if isinstance(X, GroupMoments):
-        folds = _folds_of_moments(X, sensitive_features, before)
-    else:
-        given = sensitive_features, sample_weight, y, pos_label
-        folds = _folds_of_rows(X, *given, before, step, FoldRule(n_folds, random_state))
+    given = sensitive_features, sample_weight, y, pos_label
+    folds = _folds(X, given, before, step, FoldRule(n_folds, random_state))
     progress("fitting")
     moments = folds.moments
     model = _alternative(step, folds)
     fair = fit_quietly(model, moments)
     rank, standardize = fair.n_components_, fair.standardize
     is_own = step is None or isinstance(step, FairProjection)
-    origin = Provenance(
-        judged=f"PCA(n_components={rank})" if is_own else _as_code(estimator),
+    setup = Setup(
+        folds,
+        fair.normalize,
+        fair.small_groups_,
+        judged=f"PCA(n_components={rank})" if is_own else " ".join(repr(estimator).split()),
         fitted_here=True,
-        alternative=_as_code(model),
-        n_rows=int(moments.counts.sum()),
+        alternative=" ".join(repr(model).split()),
         n_components=rank,
-        feature_names=folds.feature_names,
-        group_columns=folds.group_columns,
         standardized=standardize,
         weighted=sample_weight is not None,
         n_folds=moments.n_folds,
@@ -164,7 +157,6 @@ def audit(
         thresholds=thresholds,
         random_state=random_state,
     )
-    setup = Setup(folds, origin, fair.normalize, fair.small_groups_)
     is_pca = np.allclose(fair.group_errors_, fair.pca_group_errors_, rtol=1e-9, atol=0)
     chosen = annex.ranks_of_curve(ranks, rank, moments)
     crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
@@ -174,15 +166,15 @@ def audit(
     progress("looking at the scores")
     smaller = annex.for_fewer_rows(model, fair, setup)
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
-    how = {"probes": probes, "smaller": smaller, "is_pca": is_pca}
-    results = _results(setup, crossed, both, whole, getattr(folds, "X", None), **how)
+    results = _results(setup, crossed, both, probes, smaller, is_pca=is_pca)
     progress("following the trade-off")
     return Audit(
         **results,
+        outcomes=annex.outcomes(setup, whole, getattr(folds, "X", None)),
         fit=annex.fit_figures(both, fair, moments),
-        ranks=annex.rank_curve(chosen, crossed, setup, results["verdict"].group),
+        ranks=annex.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
         path=annex.frontier(fair, moments, n_points),
-        rows=annex.sampled_scores(folds, both, setup) if isinstance(folds, People) else None,
+        rows=annex.sampled_scores(setup, both),
     )
 
 
@@ -220,38 +212,34 @@ def audit_model(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.decomposition import PCA
     >>> from fairpca import audit_model
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(600, 4)) * [4, 2, 1, 1]
-    >>> sex = np.repeat(["f", "m"], [200, 400])
-    >>> X[sex == "f"] = 0.8 * X[sex == "f"][:, ::-1]
-    >>> result = audit_model(PCA(2).fit(X), X, sex)
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
+    >>> result = audit_model(PCA(5).fit(people.data), people.data, people.sensitive_features)
     >>> result.verdict.case.value, result.verdict.group, result.on_rows_fitted_to
-    ('a gap', 'm', True)
+    ('a gap', '75 and older', True)
     """
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     projection, seen = seen_by_projection(model, X)
     own, rule = Projection(*projection_of(projection)), FoldRule(_FOLDS, random_state)
-    people = People(seen, sensitive_features, sample_weight, y, pos_label, rule)
-    (rank, d), given = own.components.shape, people.moments.n_features
-    if given != d:
+    people = People(seen, (sensitive_features, sample_weight, y, pos_label), rule)
+    (rank, d), n = own.components.shape, people.moments.n_features
+    if n != d:
         raise ValueError(
-            f"X has {given} features where the projection has {d}; pass the columns of its fit."
+            f"X has {n} features where the projection has {d}; pass the same columns as for fit."
         )
     for names in (getattr(one, "feature_names_in_", None) for one in (model, projection)):
         if names is not None and len(names) == d:  # as the projection, or else the model knows them
             people.feature_names = [str(name) for name in names]
     steps = flattened(model)
-    origin = Provenance(
-        judged=_as_code(model),
+    setup = Setup(
+        people,
+        by_share=any(getattr(step, "normalize", False) is True for step in steps),
+        judged=" ".join(repr(model).split()),
         fitted_here=False,
         alternative=f"PCA(n_components={rank})",
-        n_rows=len(people.codes),
         n_components=rank,
-        feature_names=people.feature_names,
-        group_columns=people.group_columns,
         standardized=any(isinstance(step, StandardScaler) for step in steps),
         weighted=sample_weight is not None,
         n_folds=0,
@@ -259,8 +247,6 @@ def audit_model(
         thresholds=thresholds,
         random_state=random_state,
     )
-    by_share = any(getattr(step, "normalize", False) is True for step in steps)
-    setup = Setup(people, origin, by_share)
 
     def beside_pca(moments: GroupMoments) -> list[Projection]:
         pca = Projection.of(fit_pca(moments, rank))
@@ -270,11 +256,12 @@ def audit_model(
     both = own, Projection.of(fit_pca(people.moments, rank))
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
     kept = crossed.distances - crossed.errors[0]
-    X = _safe_indexing(X, people.positions)
+    same, outside = _beside_the_fit(projection, own, kept, dense(people.X))
     return ModelAudit(
-        **_results(setup, crossed, both, in_use, X, probes=probes, remedy_tried=False),
-        on_rows_fitted_to=sample_weight is None and _fitted_to(projection, kept),
-        outside=_outside(projection, own.mean, dense(people.X)),
+        **_results(setup, crossed, both, probes, remedy_tried=False),
+        outcomes=annex.outcomes(setup, in_use, _safe_indexing(X, people.positions)),
+        on_rows_fitted_to=sample_weight is None and same,
+        outside=outside,
         column_errors=annex.column_errors(own, people.moments),
         loadings=own.components,
     )
@@ -283,99 +270,67 @@ def audit_model(
 def _results(
     setup: Setup,
     crossed: CrossFitted,
-    both: Sequence[Projection],
-    model: Any,
-    X: Any,
-    *,
+    both: Projections,
     probes: bool,
     smaller: FairProjection | None = None,
     **how: bool,
 ) -> dict[str, Any]:
-    """The fields that both kinds of audit have; ``model`` and X are for classifiers."""
-    folds, thresholds = setup.folds, setup.origin.thresholds
-    groups, columns, leakage, outcomes = group_results(crossed, setup), [], None, None
-    if isinstance(folds, People):
-        columns = annex.deciding_columns(folds, crossed.rows, crossed.errors[0], setup)
-        probes = probes or folds.classes is not None
-        leakage = annex.leakage(folds, both, setup, probes, smaller)
-        outcomes = annex.outcomes(model, X, folds, setup)
+    """The fields that both kinds of audit have, but for outcomes."""
+    thresholds, groups = setup.origin.thresholds, group_results(crossed, setup)
+    columns = annex.deciding_columns(setup, crossed.rows, crossed.errors[0])
     how |= {"nothing_compressed": not loses_something(crossed.folds)[0]}
     return {
         "verdict": decide(groups, columns, thresholds, by_share=setup.by_share, **how),
         "groups": groups,
         "overall": overall_figures(crossed.folds, thresholds.level),
         "columns": columns,
-        "left_out": folds.left_out,
+        "left_out": setup.folds.left_out,
         "provenance": setup.origin,
-        "leakage": leakage,
-        "outcomes": outcomes,
+        "leakage": annex.leakage(setup, both, probes, smaller),
     }
-
-
-# -- what is audited -------------------------------------------------------------------------------
-
-
-def _as_code(estimator: Any) -> str:
-    return " ".join(repr(estimator).split())
 
 
 def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
     """The steps before the projection, and the projection: of fairpca, a PCA, or None."""
-    step, before, kinds = estimator, None, FairProjection | PCA | IncrementalPCA
+    if estimator is None:
+        return None, None
     if isinstance(estimator, type):
         name = estimator.__name__
         raise TypeError(f"{name} is a class; pass an object, for example {name}(3).")
-    if isinstance(estimator, Pipeline):
-        places = [i for i, (_, one) in enumerate(estimator.steps) if isinstance(one, kinds)]
-        if not places:
-            steps = ", ".join(type(one).__name__ for _, one in estimator.steps)
-            raise TypeError(
-                f"no step of the pipeline ({steps}) is an estimator of fairpca or scikit-learn's "
-                "PCA; let one step be FairPCACV(3), for example."
-            )
-        step = estimator.steps[places[-1]][1]
-        before = Pipeline(estimator.steps[: places[-1]]) if places[-1] else None
-    if step is not None and not isinstance(step, kinds):
+    steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
+    kinds = FairProjection | PCA | IncrementalPCA
+    places = [i for i, (_, step) in enumerate(steps) if isinstance(step, kinds)]
+    if not places:
+        names = ", ".join(type(step).__name__ for _, step in steps)
         raise TypeError(
             "audit takes an unfitted estimator of fairpca, scikit-learn's PCA, or a pipeline with "
-            f"one of them, got {type(step).__name__}; pass FairPCACV(3), for example. To judge a "
-            "fitted model as it is, call fairpca.audit_model(model, X, groups)."
+            f"one of them, got {names}; pass FairPCACV(3), for example. To judge a fitted model as "
+            "it is, call fairpca.audit_model(model, X, groups)."
         )
-    return before, step
+    at = places[-1]
+    return Pipeline(steps[:at]) if at else None, steps[at][1]
 
 
-def _folds_of_rows(
-    X: Any,
-    groups: Any,
-    weights: Any,
-    y: Any,
-    pos_label: Any,
-    before: Any,
-    step: Any,
-    rule: FoldRule,
-) -> People:
-    """The folds of rows in memory: by the ``cv`` of the estimator if it has one."""
-    needs_y = isinstance(step, FairProjection) and get_tags(step).target_tags.required
-    if needs_y and y is None:
-        raise ValueError(f"{step!r} needs y; pass fairpca.audit(X, groups, estimator, y=y).")
-    cv = step.cv if isinstance(step, FairPCACV) else rule
-    if isinstance(cv, Integral):
-        cv = fold_rule(cv, rule.salt if step.random_state is None else step.random_state)
-    return People(X, groups, weights, y, pos_label, cv, before, with_target=bool(needs_y))
-
-
-def _folds_of_moments(moments: GroupMoments, groups: Any, before: Pipeline | None) -> Folds:
-    """The folds by which moments are kept."""
-    if groups is not None:
+def _folds(X: Any, given: Given, before: Pipeline | None, step: Any, rule: FoldRule) -> Folds:
+    """The folds of moments, or of rows: by the ``cv`` of the estimator if it has one."""
+    if not isinstance(X, GroupMoments):
+        needs_y = isinstance(step, FairProjection) and get_tags(step).target_tags.required
+        if needs_y and given[2] is None:
+            raise ValueError(f"{step!r} needs y; pass fairpca.audit(X, groups, estimator, y=y).")
+        cv = step.cv if isinstance(step, FairPCACV) else rule
+        if isinstance(cv, Integral):
+            cv = fold_rule(cv, rule.salt if step.random_state is None else step.random_state)
+        return People(X, given, cv, before, with_y=bool(needs_y))
+    if given[0] is not None:
         raise ValueError("moments know their groups; pass audit(moments, estimator=...) without.")
     if before is not None:
         raise TypeError("a pipeline changes rows; pass its projection alone with moments.")
-    if moments.n_folds < 2:
+    if X.n_folds < 2:
         raise ValueError(
             "an audit judges by rows that were left out, but these moments have no folds; make "
             "them with folds=10, for example GroupMoments.from_data(X, groups, folds=10)."
         )
-    return Folds(moments, moments.feature_names)
+    return Folds(X, X.feature_names)
 
 
 def _alternative(step: Any, folds: Folds) -> FairProjection:
@@ -398,11 +353,7 @@ def _alternative(step: Any, folds: Folds) -> FairProjection:
 
 
 def _refits(
-    estimator: FairProjection,
-    fair: FairProjection,
-    folds: Folds,
-    ranks: Sequence[int],
-    is_pca: bool,
+    estimator: FairProjection, fair: FairProjection, folds: Folds, ranks: list[int], is_pca: bool
 ) -> Callable[[GroupMoments], list[Projection]]:
     """A function that fits PCA and the fair version without a fold, for each fold in order."""
     rank, chosen = fair.n_components_, None
@@ -412,63 +363,46 @@ def _refits(
     def fit(moments: GroupMoments) -> list[Projection]:
         pca = fit_pca(moments, max([rank, *ranks]), fair.standardize)
         own = together = pca.components_[:rank]
+        sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
+        compared = [size for label, size in sizes if label not in fair.small_groups_]
         if chosen is not None:
             own, together = next(chosen)
-        elif not is_pca:
-            own = together = _components_without(moments, estimator, fair, own)
+        elif not is_pca and np.count_nonzero(compared) > 1:  # somebody is left to be fair to
+            options: dict[str, Any] = {"n_components": rank}
+            if hasattr(fair, "min_group_size"):  # a group may be too small without the fold
+                options["min_group_size"] = max(min(compared), 1)
+            own = together = fit_quietly(estimator, moments, **options).components_
         kept = pca.components_[:rank], own, together, *(pca.components_[:r] for r in ranks)
         return [Projection(components, pca.mean_, pca.scale_) for components in kept]
 
     return fit
 
 
-def _components_without(
-    moments: GroupMoments, estimator: FairProjection, fair: FairProjection, pca: Array
-) -> Array:
-    """The components of the estimator without a fold, for the same rank and groups.
+def _beside_the_fit(
+    projection: Any, own: Projection, kept: Array, X: Array
+) -> tuple[bool, float | None]:
+    """Whether squared scores sum up as in the fit, and the share of rows far from those of the fit.
 
-    A group that is large enough may be too small without the fold, so the limit is lowered.
+    The latter is None where the model does not know its scale.
     """
-    sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
-    compared = [size for label, size in sizes if label not in fair.small_groups_]
-    if np.count_nonzero(compared) < 2:  # nobody is left to be fair to
-        return pca
-    options: dict[str, Any] = {"n_components": fair.n_components_}
-    if hasattr(fair, "min_group_size"):
-        options["min_group_size"] = max(min(compared), 1)
-    return np.asarray(fit_quietly(estimator, moments, **options).components_)
-
-
-# -- fitted models ---------------------------------------------------------------------------------
-
-
-def _fitted_to(projection: Any, kept: Array) -> bool:
-    """Whether the squared scores have exactly the mean that the variance in the fit gives them."""
-    expected = getattr(projection, "explained_variance_", None)
-    r, d = projection.components_.shape
-    if expected is None or r == d:  # all standardised rows vary alike if nothing is lost
-        return False
-    total = float(np.sum(expected))
-    return bool(abs(kept.sum() / max(len(kept) - 1, 1) - total) <= _SAME * total)
-
-
-def _outside(projection: Any, mean: Array, X: Any) -> float | None:
-    """Share of rows far from what the model was fitted to; None where that is not known."""
     along = getattr(projection, "explained_variance_", None)
     across = getattr(projection, "noise_variance_", None)
+    (r, d), same = own.components.shape, False
+    if along is not None and r < d:  # all standardised rows vary alike if nothing is lost
+        total = float(np.sum(along))
+        same = bool(abs(kept.sum() / max(len(kept) - 1, 1) - total) <= _SAME * total)
     if along is None or across is None:
-        return None
-    variances = (np.asarray(projection.components_).T ** 2) @ (np.asarray(along) - across) + across
-    limit = _FAR * np.sqrt(np.maximum(variances, 0.0)) + 1e-9 * np.abs(mean)
-    return float((np.abs(X - mean) > limit).any(axis=1).mean())
+        return same, None
+    variances = (own.components.T**2) @ (np.asarray(along) - across) + across
+    limit = _FAR * np.sqrt(np.maximum(variances, 0.0)) + 1e-9 * np.abs(own.mean)
+    return same, float((np.abs(X - own.mean) > limit).any(axis=1).mean())
 
 
 def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: Any) -> Pipeline:
     """A fitted pipeline from a table of loadings, for :func:`audit_model`.
 
-    From each column its mean is subtracted, and it is divided by its scale. The weights have one
-    column per component. They need not be orthonormal: loadings that were multiplied by deviations
-    or rotated span the same space, and the space is what is judged.
+    The weights, of shape (d, r), need not be orthonormal: loadings that were multiplied by
+    deviations or rotated span the same space, and the space is what is judged.
 
     Examples
     --------
@@ -478,11 +412,6 @@ def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: An
     """
     mean, scale, weights = (np.asarray(values, np.float64) for values in (mean, scale, weights))
     d, r = len(names), weights.shape[-1]
-    if mean.shape != (d,) or scale.shape != (d,) or weights.shape != (d, r):
-        raise ValueError(
-            f"a table of loadings has one mean, one scale and the weights of each of its {d} "
-            f"columns, got shapes {mean.shape}, {scale.shape} and {weights.shape}."
-        )
     if not (np.isfinite(mean).all() and np.isfinite(weights).all() and (scale > 0).all()):
         raise ValueError("means and weights must be finite numbers, and scales must be positive.")
     basis, triangle = np.linalg.qr(weights)

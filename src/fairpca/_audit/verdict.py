@@ -102,9 +102,15 @@ def decide(
     ``nothing_compressed``: all errors are rounding. ``is_pca``: the alternative is plain PCA.
     ``remedy_tried`` is False for a fitted model.
     """
-    changes = {}
+    judged, changes = [row for row in groups if row.judged], {}
     if remedy_tried and not nothing_compressed:
-        changes = _changes(groups, thresholds)
+        paying = [r for r in groups if not r.judged and r.change_estimate > thresholds.paying]
+        changes = {
+            "gainers": [row.label for row in judged if row.change and row.change.direction < 0],
+            "payers": [row.label for row in judged if row.change and row.change.direction > 0],
+            "harmed": [r.label for r in judged if r.above_worst and r.above_worst.direction > 0],
+            "unjudged_payers": [row.label for row in paying],
+        }
     gaps, other_gaps = _gaps(groups, by_share), _gaps(groups, not by_share)
     reason = None if gaps else Reason.TOO_FEW_ROWS
     if any(column.decides for column in columns):
@@ -166,15 +172,3 @@ def _gaps(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
     """The gap of every group that is judged and compared with others, by one of the readings."""
     rows = [(row.label, row.baseline.share_gap if by_share else row.baseline.gap) for row in groups]
     return {label: gap for label, gap in rows if gap is not None}
-
-
-def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
-    """Who gains and who pays, as fields of the verdict."""
-    judged = [row for row in groups if row.judged]
-    others = [row for row in groups if not row.judged]
-    return {
-        "gainers": [row.label for row in judged if row.change and row.change.direction < 0],
-        "payers": [row.label for row in judged if row.change and row.change.direction > 0],
-        "harmed": [r.label for r in judged if r.above_worst and r.above_worst.direction > 0],
-        "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
-    }

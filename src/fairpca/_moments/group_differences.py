@@ -71,12 +71,16 @@ class Stratum:
 def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Any]:
     """The classes that occur, sorted; there must be two at least."""
     classes = [] if moments.outcomes is None else moments.outcomes.tolist()
+    _refuse_one_class(classes)
+    return classes
+
+
+def _refuse_one_class(classes: list[Any]) -> None:
     if len(classes) < 2:
         raise ValueError(
             f"y holds one class only ({classes[0]!r}), so there is nothing to compare or to "
             "predict; pass y with two classes or more."
         )
-    return classes
 
 
 def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
@@ -119,6 +123,7 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
 
 def positive_class(classes: list[Any], pos_label: Any) -> Any:
     """The class that counts as positive; labels that came from text files are text."""
+    _refuse_one_class(classes)
     if pos_label is None and len(classes) == 2:
         return classes[1]
     found = label_meant(classes, pos_label)
