@@ -185,7 +185,7 @@ def _few_rows(x: Array, few: int) -> Codes:
 
 
 def leakage(
-    setup: Setup, both: Projections, probes: bool, smaller: FairProjection | None
+    setup: Setup, both: Projections, probes: bool, smaller: FairProjection | None = None
 ) -> record.Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 
@@ -198,8 +198,8 @@ def leakage(
     rows, groups = np.flatnonzero(setup.judged[people.codes]), people.groups
     apart = []
     for projection in both:
-        scores = projection.scores(_safe_indexing(people.values, rows))
-        moments = GroupMoments().update(scores, groups[rows], people.weights[rows])
+        own = projection.scores(_safe_indexing(people.values, rows))
+        moments = GroupMoments().update(own, groups[rows], people.weights[rows])
         as_they_are = SimpleNamespace(components_=np.eye(moments.n_features), mean_=0.0)
         apart.append(group_separation(as_they_are, moments).largest())
     if not probes and people.classes is None:
@@ -210,13 +210,9 @@ def leakage(
         fitted_to, rows = map(np.sort, halves)
         half = people.moments_of(people.values, FoldRule(_FEWEST_FOLDS), fitted_to)
         pca = fit_pca(half, len(both[0].components), smaller.standardize)
-        both = [Projection.of(model) for model in (pca, fit_quietly(smaller, half))]
-    level = setup.origin.thresholds.level
-    how: dict[str, Any] = {"cv": _FOLDS, "confidence": level, "random_state": seed}
-    found = [
-        probe_groups(one.scores(_safe_indexing(people.values, rows)), groups[rows], **how)
-        for one in both
-    ]
+        both = [pca, Projection.of(fit_quietly(smaller, half))]
+    scores = [projection.scores(_safe_indexing(people.values, rows)) for projection in both]
+    found = [probe_groups(own, groups[rows], cv=_FOLDS, **setup.chance) for own in scores]
     return record.Leakage(apart[0], apart[1], found[0], found[1], len(rows))
 
 
@@ -232,16 +228,9 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
         return None
     X = _safe_indexing(X, rows)
     with quietly():
-        found = classifier_outcomes(
-            model,
-            X.toarray() if hasattr(X, "toarray") else X,
-            y[rows],
-            people.groups[rows],
-            pos_label=people.pos_label,
-            cv=n_folds,
-            confidence=setup.origin.thresholds.level,
-            random_state=setup.origin.random_state,
-        )
+        X, y = X.toarray() if hasattr(X, "toarray") else X, y[rows]
+        how = {"pos_label": people.pos_label, "cv": n_folds} | setup.chance
+        found = classifier_outcomes(model, X, y, people.groups[rows], **how)
     return [replace(result, data=None) for result in found]  # without predictions for people
 
 

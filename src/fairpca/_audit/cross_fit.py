@@ -1,8 +1,7 @@
 """Projections fitted without each fold in turn, and the errors of the rows left out.
 
-A fold is a pair of moments, to fit to and to judge by, and the rows left out where there are rows.
-Rows in memory and files give the moments by subtraction. A pipeline gives them by fitting its first
-steps without the fold and transforming, so every fold has a space of its own.
+Rows in memory and files give the moments of a fold, and of all rows outside it, by subtraction. A
+pipeline fits its first steps without the fold, so every fold has a space of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from fairpca._input.labels import encode_groups, encode_outcomes, refuse_counts
 from fairpca._input.rows import as_rows, dense_blocks
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
-from fairpca._progress import Progress, silent
+from fairpca._progress import Progress
 from fairpca._typing import Array, Codes, Labels
 from fairpca.exceptions import quietly
 
@@ -185,10 +184,7 @@ class CrossFitted(NamedTuple):
 
 
 def cross_fit(
-    folds: Folds,
-    fit: Callable[[GroupMoments], Projections],
-    refit: float,
-    progress: Progress = silent,
+    folds: Folds, fit: Callable[[GroupMoments], Projections], refit: float, progress: Progress
 ) -> CrossFitted:
     """Measure the errors of each fold under projections that were fitted without it.
 
@@ -256,11 +252,12 @@ def _held_out(sums: Array, odds: float) -> HeldOut:
     return replace(measured.projections([0, 1, *others]), chosen_together=together)
 
 
-def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> FairProjection:
+def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Projection:
     """Plain PCA of all rows; with fewer components where there are not enough rows."""
     rank = int(min(rank, moments.n_features, moments.counts.sum()))
     many = max(len(moments.groups), 2)  # the audited estimator has decided how many it compares
-    return fit_quietly(FairPCA(rank, alpha=1.0, standardize=standardize, max_groups=many), moments)
+    pca = FairPCA(rank, alpha=1.0, standardize=standardize, max_groups=many)
+    return Projection.of(fit_quietly(pca, moments))
 
 
 def fit_quietly(estimator: FairProjection, moments: GroupMoments, **options: Any) -> FairProjection:
@@ -271,10 +268,9 @@ def fit_quietly(estimator: FairProjection, moments: GroupMoments, **options: Any
     model: FairProjection = clone(estimator).set_params(**options)
     labels, counts = moments.groups.tolist(), moments.counts
     largest = labels[int(counts.argmax())]
+    moments = moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
     with quietly():
-        return model.fit_moments(
-            moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
-        )
+        return model.fit_moments(moments)
 
 
 def dense(X: Any) -> Array:

@@ -39,6 +39,8 @@ class Setup:
             group_columns=folds.group_columns,
             **about,
         )
+        level, seed = origin.thresholds.level, origin.random_state
+        self.chance: dict[str, Any] = {"confidence": level, "random_state": seed}
         self.people = folds if isinstance(folds, People) else None
         labels, reference = folds.labels, origin.reference
         self.others = ~np.eye(len(labels), dtype=bool)  # whom each group is compared with
@@ -146,15 +148,12 @@ def overall_figures(held_out: HeldOut, level: float) -> record.Overall:
     return record.Overall(before, after, Interval(*price))
 
 
-# A mean of squared errors hangs on its largest terms. Leaving out the rows with the largest shares
-# in a *difference* of means would take them all from the smaller group, so that sound findings look
-# as if few rows made them. Here every group loses the same share of its own rows, or nobody does.
-
-
 def robust_figures(
     errors: Array, codes: Codes, weights: Array, others: Mask, wanted: Mask
 ) -> list[Robust | None]:
     """The robust figures of the groups wanted, each against its ``others``, of shape (k, k)."""
+    # Leaving out the rows with the largest shares in a *difference* of means would take them all
+    # from the smaller group. Here every group loses the same share of its own rows.
     order = np.argsort(errors, kind="stable")
     errors, codes, weights = errors[order], codes[order], weights[order]
     reached = np.empty(len(codes))  # the share of the own group up to each row

@@ -20,7 +20,6 @@ from fairpca._audit.cross_fit import (
     Given,
     People,
     Projection,
-    Projections,
     cross_fit,
     dense,
     fit_pca,
@@ -160,16 +159,17 @@ def audit(
     is_pca = np.allclose(fair.group_errors_, fair.pca_group_errors_, rtol=1e-9, atol=0)
     chosen = annex.ranks_of_curve(ranks, rank, moments)
     crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
-    pca, own = Projection.of(fit_pca(moments, rank, standardize)), Projection.of(fair)
+    pca, own = fit_pca(moments, rank, standardize), Projection.of(fair)
     opposite = (pca.components * own.components).sum(axis=1, keepdims=True) < 0
     both = pca._replace(components=np.where(opposite, -pca.components, pca.components)), own
     progress("looking at the scores")
     smaller = annex.for_fewer_rows(model, fair, setup)
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
-    results = _results(setup, crossed, both, probes, smaller, is_pca=is_pca)
+    results = _results(setup, crossed, is_pca=is_pca)
     progress("following the trade-off")
     return Audit(
         **results,
+        leakage=annex.leakage(setup, both, probes, smaller),
         outcomes=annex.outcomes(setup, whole, getattr(folds, "X", None)),
         fit=annex.fit_figures(both, fair, moments),
         ranks=annex.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
@@ -249,16 +249,17 @@ def audit_model(
     )
 
     def beside_pca(moments: GroupMoments) -> list[Projection]:
-        pca = Projection.of(fit_pca(moments, rank))
+        pca = fit_pca(moments, rank)
         return [own, pca, pca]
 
-    crossed = cross_fit(people, beside_pca, refit=0.0)  # the model is fixed
-    both = own, Projection.of(fit_pca(people.moments, rank))
+    crossed = cross_fit(people, beside_pca, 0.0, silent)  # the model is fixed
+    both = own, fit_pca(people.moments, rank)
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
     kept = crossed.distances - crossed.errors[0]
     same, outside = _beside_the_fit(projection, own, kept, dense(people.X))
     return ModelAudit(
-        **_results(setup, crossed, both, probes, remedy_tried=False),
+        **_results(setup, crossed, remedy_tried=False),
+        leakage=annex.leakage(setup, both, probes),
         outcomes=annex.outcomes(setup, in_use, _safe_indexing(X, people.positions)),
         on_rows_fitted_to=sample_weight is None and same,
         outside=outside,
@@ -267,15 +268,8 @@ def audit_model(
     )
 
 
-def _results(
-    setup: Setup,
-    crossed: CrossFitted,
-    both: Projections,
-    probes: bool,
-    smaller: FairProjection | None = None,
-    **how: bool,
-) -> dict[str, Any]:
-    """The fields that both kinds of audit have, but for outcomes."""
+def _results(setup: Setup, crossed: CrossFitted, **how: bool) -> dict[str, Any]:
+    """The fields that both kinds of audit have, but for figures about scores."""
     thresholds, groups = setup.origin.thresholds, group_results(crossed, setup)
     columns = annex.deciding_columns(setup, crossed.rows, crossed.errors[0])
     how |= {"nothing_compressed": not loses_something(crossed.folds)[0]}
@@ -286,7 +280,6 @@ def _results(
         "columns": columns,
         "left_out": setup.folds.left_out,
         "provenance": setup.origin,
-        "leakage": annex.leakage(setup, both, probes, smaller),
     }
 
 
@@ -362,7 +355,7 @@ def _refits(
 
     def fit(moments: GroupMoments) -> list[Projection]:
         pca = fit_pca(moments, max([rank, *ranks]), fair.standardize)
-        own = together = pca.components_[:rank]
+        own = together = pca.components[:rank]
         sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
         compared = [size for label, size in sizes if label not in fair.small_groups_]
         if chosen is not None:
@@ -372,8 +365,8 @@ def _refits(
             if hasattr(fair, "min_group_size"):  # a group may be too small without the fold
                 options["min_group_size"] = max(min(compared), 1)
             own = together = fit_quietly(estimator, moments, **options).components_
-        kept = pca.components_[:rank], own, together, *(pca.components_[:r] for r in ranks)
-        return [Projection(components, pca.mean_, pca.scale_) for components in kept]
+        kept = pca.components[:rank], own, together, *(pca.components[:r] for r in ranks)
+        return [pca._replace(components=components) for components in kept]
 
     return fit
 
