@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from fairpca._audit.annex import deciding_columns
 from fairpca._audit.cross_fit import People
-from fairpca._audit.group_results import Setup, robust_figures
+from fairpca._audit.figures import Setup, deciding_columns, robust_figures
 from fairpca._audit.verdict import Thresholds
 from fairpca._input.folds import FoldRule
 
@@ -85,11 +84,12 @@ def test_clean_skewed_errors_stay_what_they_are():
 def columns(X, errors, codes=None):
     """The columns that are named, for two groups that take turns."""
     codes = np.arange(len(X)) % 2 if codes is None else codes
-    people = People(X, (np.array(["a", "b"])[codes], None, None, None), FoldRule(10))
+    people = People(X, (np.array(["a", "b"])[codes], None, None, None), FoldRule(10), None)
     people.feature_names = [f"c{j}" for j in range(X.shape[1])]
     setup = Setup(
         people,
         by_share=False,
+        set_aside=(),
         judged="",
         fitted_here=True,
         alternative="",

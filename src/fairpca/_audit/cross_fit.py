@@ -33,11 +33,8 @@ from fairpca.exceptions import quietly
 _ROUNDING = 1e-12  # of the variation: such errors are those of losing nothing
 _PARTS = 5  # of each fold
 
-# Moments to fit to and to judge by; with rows in memory also the positions of the rows left out,
-# and these rows as they enter the projection.
-Fold = tuple[tuple[GroupMoments, GroupMoments], Codes | None, Any]
-
-Given = tuple[Any, Any, Any, Any]  # groups, sample_weight, y and pos_label, as they were passed
+# Moments to fit to and to judge by, the rows left out, and these as they enter the projection.
+Fold = tuple[tuple[GroupMoments, GroupMoments], Codes, Any]
 
 
 class Folds:
@@ -51,19 +48,20 @@ class Folds:
         self.own_spaces: Sequence[Fold] = ()  # the folds of a pipeline
 
     def __iter__(self) -> Iterator[Fold]:
-        return ((self.moments._split(fold), None, None) for fold in self.moments._folds())
+        return ((self.moments._split(f), np.arange(0), None) for f in self.moments._folds())
 
 
 class People(Folds):
     """The rows in memory that count, without those of weight zero.
 
-    ``cv`` is a rule for folds, or a splitter, whose first repeat is used. ``before`` are steps
-    before the projection, not fitted; then X is what the first of them takes, and ``values`` are
-    the rows as they enter the projection. With ``with_y`` it is fitted to y as well.
+    ``given`` are groups, sample_weight, y and pos_label. ``cv`` is a rule for folds, or a splitter,
+    whose first repeat is used. ``before`` are steps before the projection, not fitted; then X is
+    what the first of them takes, and ``values`` are the rows as they enter the projection. With
+    ``with_y`` it is fitted to y as well.
     """
 
     def __init__(
-        self, X: Any, given: Given, cv: Any, before: Pipeline | None = None, with_y: bool = False
+        self, X: Any, given: Sequence[Any], cv: Any, before: Pipeline | None, with_y: bool = False
     ) -> None:
         groups, sample_weight, y, pos_label = given
         if groups is None:
@@ -77,8 +75,8 @@ class People(Folds):
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         codes, labels = encode_groups(groups, n)
         classes = None if y is None else _outcome_classes(y, n, pos_label)
-        given = check_sample_weight(sample_weight, n)
-        weights = np.ones(n) if given is None else given
+        checked = check_sample_weight(sample_weight, n)
+        weights = np.ones(n) if checked is None else checked
         self.positions = kept = np.flatnonzero(weights)  # among all rows
         if len(kept) < n:
             X, classes = _safe_indexing(X, kept), None if classes is None else classes[kept]
@@ -110,6 +108,10 @@ class People(Folds):
         else:
             for (pair, *_), rows in zip(super().__iter__(), self._rows, strict=True):
                 yield pair, rows, _safe_indexing(self.values, rows)
+
+    def dense(self, rows: Any = slice(None)) -> Array:
+        """All or some rows as they enter the projection, as one array of floats."""
+        return dense(_safe_indexing(self.values, rows))
 
     def moments_of(self, values: Any, folds: Any, rows: Codes | None = None) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` are all, as they enter the projection."""
@@ -170,9 +172,6 @@ class Projection(NamedTuple):
         return np.concatenate(scores)
 
 
-Projections = Sequence[Projection]
-
-
 class CrossFitted(NamedTuple):
     """Errors under what is judged, under the alternative, and under any other projections."""
 
@@ -184,15 +183,14 @@ class CrossFitted(NamedTuple):
 
 
 def cross_fit(
-    folds: Folds, fit: Callable[[GroupMoments], Projections], refit: float, progress: Progress
+    folds: Folds, fit: Callable[[GroupMoments], list[Projection]], refit: float, progress: Progress
 ) -> CrossFitted:
     """Measure the errors of each fold under projections that were fitted without it.
 
     ``fit`` returns what is judged; the alternative, as the other folds choose it and as all folds
     choose it together; and any others. Rows in memory are also summed up in parts of the folds: a
     gap between groups hangs on who the people are, hardly on the fit, and ten folds alone would
-    give intervals that are half as wide again as needed. ``refit`` is what the fits add to the
-    variance of a gap, as a share of what the people make up.
+    give intervals that are half as wide again as needed. ``refit`` is what the fits add to them.
     """
     found, odds = [], []
     squares = np.full((3, len(folds.codes) if isinstance(folds, People) else 0), np.nan)
@@ -207,9 +205,9 @@ def cross_fit(
         else:
             first, bases = projections[0], [projection.components.T for projection in projections]
             scale = np.broadcast_to(first.scale, first.mean.shape)
-            sums = judge._group_sums().divided(scale)
-            errors, variation = sums.errors(bases, first.mean / scale)
-            found.append(np.array([[*errors, variation, sums.weights]]))
+            own = judge._group_sums().divided(scale)
+            errors, variation = own.errors(bases, first.mean / scale)
+            found.append(np.array([[*errors, variation, own.weights]]))
     sums = np.array(found)  # (n_folds, n_parts, n_projections + 2, k), variation and weights last
     by_fold = by_part = _held_out(sums.sum(axis=1), float(np.mean(odds)))
     if isinstance(folds, People):
@@ -219,7 +217,7 @@ def cross_fit(
     return CrossFitted(by_fold, by_part, rows, squares[:2, rows], squares[2, rows])
 
 
-def row_errors(projections: Projections, X: Any) -> Array:
+def row_errors(projections: list[Projection], X: Any) -> Array:
     """Squared errors of rows under each projection, and squared distances to the first's mean."""
     rows, first = as_rows(X), projections[0]
     squares = np.empty((len(projections) + 1, rows.n_rows))
@@ -246,10 +244,8 @@ def _held_out(sums: Array, odds: float) -> HeldOut:
     errors, variation, weights = sums[:, :-2], sums[:, -2], sums[:, -1]
     errors = np.where(errors < _ROUNDING * variation[:, None], 0.0, errors)
     measured, others = HeldOut(errors, weights, variation, odds), range(3, errors.shape[1])
-    together = None
-    if (errors[:, 1] != errors[:, 2]).any():
-        together = measured.projections([0, 2, *others])
-    return replace(measured.projections([0, 1, *others]), chosen_together=together)
+    own, together = (measured.projections([0, place, *others]) for place in (1, 2))
+    return replace(own, chosen_together=together)
 
 
 def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Projection:

@@ -13,21 +13,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, get_tags
 
-from fairpca._audit import annex
-from fairpca._audit.cross_fit import (
-    CrossFitted,
-    Folds,
-    Given,
-    People,
-    Projection,
-    cross_fit,
-    dense,
-    fit_pca,
-    fit_quietly,
-)
-from fairpca._audit.group_results import Setup, group_results, loses_something, overall_figures
+from fairpca._audit import figures
+from fairpca._audit.cross_fit import Folds, People, Projection, cross_fit, fit_pca, fit_quietly
 from fairpca._audit.record import Audit, ModelAudit
-from fairpca._audit.verdict import Thresholds, decide
+from fairpca._audit.verdict import Thresholds
 from fairpca._cv.split import fold_rule
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
@@ -141,7 +130,7 @@ def audit(
     fair = fit_quietly(model, moments)
     rank, standardize = fair.n_components_, fair.standardize
     is_own = step is None or isinstance(step, FairProjection)
-    setup = Setup(
+    setup = figures.Setup(
         folds,
         fair.normalize,
         fair.small_groups_,
@@ -157,24 +146,24 @@ def audit(
         random_state=random_state,
     )
     is_pca = np.allclose(fair.group_errors_, fair.pca_group_errors_, rtol=1e-9, atol=0)
-    chosen = annex.ranks_of_curve(ranks, rank, moments)
+    chosen = figures.ranks_of_curve(ranks, rank, moments)
     crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
     pca, own = fit_pca(moments, rank, standardize), Projection.of(fair)
     opposite = (pca.components * own.components).sum(axis=1, keepdims=True) < 0
     both = pca._replace(components=np.where(opposite, -pca.components, pca.components)), own
     progress("looking at the scores")
-    smaller = annex.for_fewer_rows(model, fair, setup)
+    smaller = figures.for_fewer_rows(model, fair, setup)
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
-    results = _results(setup, crossed, is_pca=is_pca)
+    results = figures.results(setup, crossed, is_pca=is_pca)
     progress("following the trade-off")
     return Audit(
         **results,
-        leakage=annex.leakage(setup, both, probes, smaller),
-        outcomes=annex.outcomes(setup, whole, getattr(folds, "X", None)),
-        fit=annex.fit_figures(both, fair, moments),
-        ranks=annex.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
-        path=annex.frontier(fair, moments, n_points),
-        rows=annex.sampled_scores(setup, both),
+        leakage=figures.leakage(setup, both, probes, smaller),
+        outcomes=figures.outcomes(setup, whole, getattr(folds, "X", None)),
+        fit=figures.fit_figures(both, fair, moments),
+        ranks=figures.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
+        path=figures.frontier(fair, moments, n_points),
+        rows=figures.sampled_scores(setup, both),
     )
 
 
@@ -223,7 +212,7 @@ def audit_model(
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     projection, seen = seen_by_projection(model, X)
     own, rule = Projection(*projection_of(projection)), FoldRule(_FOLDS, random_state)
-    people = People(seen, (sensitive_features, sample_weight, y, pos_label), rule)
+    people = People(seen, (sensitive_features, sample_weight, y, pos_label), rule, None)
     (rank, d), n = own.components.shape, people.moments.n_features
     if n != d:
         raise ValueError(
@@ -233,9 +222,10 @@ def audit_model(
         if names is not None and len(names) == d:  # as the projection, or else the model knows them
             people.feature_names = [str(name) for name in names]
     steps = flattened(model)
-    setup = Setup(
+    setup = figures.Setup(
         people,
-        by_share=any(getattr(step, "normalize", False) is True for step in steps),
+        any(getattr(step, "normalize", False) is True for step in steps),
+        (),
         judged=" ".join(repr(model).split()),
         fitted_here=False,
         alternative=f"PCA(n_components={rank})",
@@ -256,31 +246,16 @@ def audit_model(
     both = own, fit_pca(people.moments, rank)
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
     kept = crossed.distances - crossed.errors[0]
-    same, outside = _beside_the_fit(projection, own, kept, dense(people.X))
+    same, outside = _beside_fit(projection, own, kept, people.dense())
     return ModelAudit(
-        **_results(setup, crossed, remedy_tried=False),
-        leakage=annex.leakage(setup, both, probes),
-        outcomes=annex.outcomes(setup, in_use, _safe_indexing(X, people.positions)),
+        **figures.results(setup, crossed, remedy_tried=False),
+        leakage=figures.leakage(setup, both, probes),
+        outcomes=figures.outcomes(setup, in_use, _safe_indexing(X, people.positions)),
         on_rows_fitted_to=sample_weight is None and same,
         outside=outside,
-        column_errors=annex.column_errors(own, people.moments),
+        column_errors=figures.column_errors(own, people.moments),
         loadings=own.components,
     )
-
-
-def _results(setup: Setup, crossed: CrossFitted, **how: bool) -> dict[str, Any]:
-    """The fields that both kinds of audit have, but for figures about scores."""
-    thresholds, groups = setup.origin.thresholds, group_results(crossed, setup)
-    columns = annex.deciding_columns(setup, crossed.rows, crossed.errors[0])
-    how |= {"nothing_compressed": not loses_something(crossed.folds)[0]}
-    return {
-        "verdict": decide(groups, columns, thresholds, by_share=setup.by_share, **how),
-        "groups": groups,
-        "overall": overall_figures(crossed.folds, thresholds.level),
-        "columns": columns,
-        "left_out": setup.folds.left_out,
-        "provenance": setup.origin,
-    }
 
 
 def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
@@ -304,7 +279,9 @@ def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
     return Pipeline(steps[:at]) if at else None, steps[at][1]
 
 
-def _folds(X: Any, given: Given, before: Pipeline | None, step: Any, rule: FoldRule) -> Folds:
+def _folds(
+    X: Any, given: Sequence[Any], before: Pipeline | None, step: Any, rule: FoldRule
+) -> Folds:
     """The folds of moments, or of rows: by the ``cv`` of the estimator if it has one."""
     if not isinstance(X, GroupMoments):
         needs_y = isinstance(step, FairProjection) and get_tags(step).target_tags.required
@@ -334,7 +311,7 @@ def _alternative(step: Any, folds: Folds) -> FairProjection:
         return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
     rank: Any = 0.7 if step is None else step.n_components
     if step is not None and isinstance(folds, People):
-        rank = int(clone(step).fit(dense(folds.values)).n_components_)
+        rank = int(clone(step).fit(folds.dense()).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
     how: dict[str, Any] = {"standardize": step is None}
@@ -371,15 +348,10 @@ def _refits(
     return fit
 
 
-def _beside_the_fit(
-    projection: Any, own: Projection, kept: Array, X: Array
-) -> tuple[bool, float | None]:
-    """Whether squared scores sum up as in the fit, and the share of rows far from those of the fit.
-
-    The latter is None where the model does not know its scale.
-    """
-    along = getattr(projection, "explained_variance_", None)
-    across = getattr(projection, "noise_variance_", None)
+def _beside_fit(model: Any, own: Projection, kept: Array, X: Array) -> tuple[bool, float | None]:
+    """Whether the scores vary as in the fit; the share of rows far from it, where that is known."""
+    along = getattr(model, "explained_variance_", None)
+    across = getattr(model, "noise_variance_", None)
     (r, d), same = own.components.shape, False
     if along is not None and r < d:  # all standardised rows vary alike if nothing is lost
         total = float(np.sum(along))
@@ -396,12 +368,6 @@ def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: An
 
     The weights, of shape (d, r), need not be orthonormal: loadings that were multiplied by
     deviations or rotated span the same space, and the space is what is judged.
-
-    Examples
-    --------
-    >>> model = model_from_loadings(["a", "b"], [0, 1], [1, 2], [[3.0], [4.0]])
-    >>> model[-1].components_
-    array([[0.6, 0.8]])
     """
     mean, scale, weights = (np.asarray(values, np.float64) for values in (mean, scale, weights))
     d, r = len(names), weights.shape[-1]

@@ -57,15 +57,11 @@ class Robust:
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """The figures of one group under one projection.
-
-    Intervals of all judged groups hold together. There are none for a group that is not judged, nor
-    for the gap of the reference group.
-    """
+    """The figures of one group under one projection; intervals of judged groups hold together."""
 
     error: float  # R_g
     share: float  # R_g / V_g, what the group loses of its own variation
-    gap: Interval | None
+    gap: Interval | None  # None if the group is not judged, or is the reference
     share_gap: Interval | None  # (R_g / V_g) / (R_rest / V_rest) - 1
     gap_estimate: float  # the bare figures, for every group
     share_gap_estimate: float
@@ -74,13 +70,10 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """The figures of one group under what is judged, and what the alternative changes.
-
-    ``name`` is the label, with its column where the label says little: ``"sex = 1"``.
-    """
+    """The figures of one group under what is judged, and what the alternative changes."""
 
     label: Any
-    name: str
+    name: str  # the label, with its column where the label says little: "sex = 1"
     n: int  # rows
     judged: bool  # whether the group, and all others together, have enough rows
     compared: bool  # False if ``small_groups`` set the group aside in the fit
