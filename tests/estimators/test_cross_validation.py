@@ -493,7 +493,9 @@ def test_refused_sources(helped, monkeypatch):
         FairPCACV(2, cv=twice).fit(X, sensitive_features=g)
     assert len(str(error.value)) < 400
     sorted_by_group = np.argsort(g, kind="stable")
-    with pytest.raises(ValueError, match=r"group 'b' \(n_samples = 150\): one fold holds all rows"):
+    with pytest.raises(
+        ValueError, match=r"group 'b' \(n_samples = 150\): one fold holds all of its rows"
+    ):
         FairPCACV(2, cv=KFold(2)).fit(X[sorted_by_group], sensitive_features=g[sorted_by_group])
     with pytest.raises(ValueError, match="NaN"):
         FairPCACV(2, cv=5).fit(np.where(X > 3, np.nan, X), sensitive_features=g)

@@ -164,11 +164,8 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
 
 def results(setup: Setup, crossed: CrossFitted, **how: bool) -> dict[str, Any]:
     """The fields that both kinds of audit have, but for figures about scores."""
-    thresholds, groups, folds = (
-        setup.origin.thresholds,
-        group_results(crossed, setup),
-        crossed.folds,
-    )
+    thresholds, folds = setup.origin.thresholds, crossed.folds
+    groups = group_results(crossed, setup)
     columns = deciding_columns(setup, crossed.rows, crossed.errors[0])
     how |= {"nothing_compressed": not loses_something(folds)[0]}
     before, after, *_ = folds.totals.overall.tolist()

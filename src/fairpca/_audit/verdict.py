@@ -97,7 +97,8 @@ def decide(
     """The verdict from the figures of the groups."""
     changes: dict[str, Any] = {}
     if remedy_tried and not nothing_compressed:
-        judged, others = ([r for r in groups if r.judged is yes] for yes in (True, False))
+        judged = [row for row in groups if row.judged]
+        others = [row for row in groups if not row.judged]
         changes = {
             "gainers": [row.label for row in judged if row.change and row.change.direction < 0],
             "payers": [row.label for row in judged if row.change and row.change.direction > 0],

@@ -92,11 +92,11 @@ class LeaveOut:
         nothing_left = self._compared & (left_out == counts).any(axis=0)
         never_left_out = self._compared & (left_out == 0).all(axis=0)
         for g in np.flatnonzero(nothing_left | never_left_out).tolist():
-            why = "one fold holds all rows" if nothing_left[g] else "no fold holds any of its rows"
+            which = "one fold holds all" if nothing_left[g] else "no fold holds any"
             raise ValueError(
-                f"group {labels[g]!r} (n_samples = {counts[g]}): {why}, so cross-validation cannot "
-                "judge what is done to it; pass fewer folds, a splitter that stratifies by group, "
-                "or min_group_size with small_groups='merge'."
+                f"group {labels[g]!r} (n_samples = {counts[g]}): {which} of its rows, so "
+                "cross-validation cannot judge what is done to it; pass fewer folds, a splitter "
+                "that stratifies by group, or min_group_size with small_groups='merge'."
             )
 
 
