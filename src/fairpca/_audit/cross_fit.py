@@ -153,15 +153,15 @@ def _outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
     return labels[codes]
 
 
-class Projection(NamedTuple):
-    """The orthogonal projection through a mean, of columns divided by a scale."""
+class Subspace(NamedTuple):
+    """The orthogonal projection onto a subspace through a mean, of columns divided by a scale."""
 
     components: Array
     mean: Array
     scale: Array | float = 1.0
 
     @classmethod
-    def of(cls, model: FairProjection) -> Projection:
+    def of(cls, model: FairProjection) -> Subspace:
         """The projection of a fitted estimator."""
         return cls(model.components_, model.mean_, model.scale_)
 
@@ -183,7 +183,7 @@ class CrossFitted(NamedTuple):
 
 
 def cross_fit(
-    folds: Folds, fit: Callable[[GroupMoments], list[Projection]], refit: float, progress: Progress
+    folds: Folds, fit: Callable[[GroupMoments], list[Subspace]], refit: float, progress: Progress
 ) -> CrossFitted:
     """Measure the errors of each fold under projections that were fitted without it.
 
@@ -217,7 +217,7 @@ def cross_fit(
     return CrossFitted(by_fold, by_part, rows, squares[:2, rows], squares[2, rows])
 
 
-def row_errors(projections: list[Projection], X: Any) -> Array:
+def row_errors(projections: list[Subspace], X: Any) -> Array:
     """Squared errors of rows under each projection, and squared distances to the first's mean."""
     rows, first = as_rows(X), projections[0]
     squares = np.empty((len(projections) + 1, rows.n_rows))
@@ -248,12 +248,12 @@ def _held_out(sums: Array, odds: float) -> HeldOut:
     return replace(own, chosen_together=together)
 
 
-def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Projection:
+def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subspace:
     """Plain PCA of all rows; with fewer components where there are not enough rows."""
     rank = int(min(rank, moments.n_features, moments.counts.sum()))
     many = max(len(moments.groups), 2)  # the audited estimator has decided how many it compares
     pca = FairPCA(rank, alpha=1.0, standardize=standardize, max_groups=many)
-    return Projection.of(fit_quietly(pca, moments))
+    return Subspace.of(fit_quietly(pca, moments))
 
 
 def fit_quietly(estimator: FairProjection, moments: GroupMoments, **options: Any) -> FairProjection:

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from fairpca._audit import record
-from fairpca._audit.cross_fit import CrossFitted, Folds, People, Projection, fit_pca, fit_quietly
+from fairpca._audit.cross_fit import CrossFitted, Folds, People, Subspace, fit_pca, fit_quietly
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
 from fairpca._audit.verdict import decide
 from fairpca._cv.held_out import Figure, HeldOut, Totals
@@ -264,7 +264,7 @@ def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) 
 
 
 def fit_figures(
-    both: Sequence[Projection], fair: FairProjection, moments: GroupMoments
+    both: Sequence[Subspace], fair: FairProjection, moments: GroupMoments
 ) -> record.Fit:
     """PCA and the fair version, fitted to all rows."""
     before, after = fair.pca_reconstruction_error_, fair.reconstruction_error_
@@ -292,7 +292,7 @@ def fit_figures(
     )
 
 
-def column_errors(projection: Projection, moments: GroupMoments) -> Array:
+def column_errors(projection: Subspace, moments: GroupMoments) -> Array:
     """The error of each group on each column, ``diag((I - P) C_g (I - P))``, of shape (k, d)."""
     U, mean, scale = projection
     scale, operand = np.broadcast_to(scale, mean.shape), moments.operand("group")
@@ -363,7 +363,7 @@ def _few_rows(x: Array, few: int) -> Codes:
 
 
 def leakage(
-    setup: Setup, both: Sequence[Projection], probes: bool, smaller: FairProjection | None = None
+    setup: Setup, both: Sequence[Subspace], probes: bool, smaller: FairProjection | None = None
 ) -> record.Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 
@@ -388,7 +388,7 @@ def leakage(
         fitted_to, rows = map(np.sort, halves)
         half = people.moments_of(people.values, FoldRule(_FEWEST_FOLDS), fitted_to)
         pca = fit_pca(half, len(both[0].components), smaller.standardize)
-        both = [pca, Projection.of(fit_quietly(smaller, half))]
+        both = [pca, Subspace.of(fit_quietly(smaller, half))]
     scores = [projection.scores(_safe_indexing(people.values, rows)) for projection in both]
     found = [probe_groups(own, groups[rows], cv=_FOLDS, **setup.chance) for own in scores]
     return record.Leakage(apart[0], apart[1], found[0], found[1], len(rows))
@@ -421,7 +421,7 @@ def _sampled(setup: Setup, people: People) -> Codes:
     return np.sort(train_test_split(rows, **how)[0])
 
 
-def sampled_scores(setup: Setup, both: Sequence[Projection]) -> record.SampledRows | None:
+def sampled_scores(setup: Setup, both: Sequence[Subspace]) -> record.SampledRows | None:
     """Scores of a sample of people, about as many of each judged group."""
     people, judged = setup.people, np.flatnonzero(setup.judged)
     if people is None or not len(judged):

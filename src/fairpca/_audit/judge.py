@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, get_tags
 
 from fairpca._audit import figures
-from fairpca._audit.cross_fit import Folds, People, Projection, cross_fit, fit_pca, fit_quietly
+from fairpca._audit.cross_fit import Folds, People, Subspace, cross_fit, fit_pca, fit_quietly
 from fairpca._audit.record import Audit, ModelAudit
 from fairpca._audit.verdict import Thresholds
 from fairpca._cv.split import fold_rule
@@ -148,7 +148,7 @@ def audit(
     is_pca = np.allclose(fair.group_errors_, fair.pca_group_errors_, rtol=1e-9, atol=0)
     chosen = figures.ranks_of_curve(ranks, rank, moments)
     crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
-    pca, own = fit_pca(moments, rank, standardize), Projection.of(fair)
+    pca, own = fit_pca(moments, rank, standardize), Subspace.of(fair)
     opposite = (pca.components * own.components).sum(axis=1, keepdims=True) < 0
     both = pca._replace(components=np.where(opposite, -pca.components, pca.components)), own
     progress("looking at the scores")
@@ -211,7 +211,7 @@ def audit_model(
     """
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     projection, seen = seen_by_projection(model, X)
-    own, rule = Projection(*projection_of(projection)), FoldRule(_FOLDS, random_state)
+    own, rule = Subspace(*projection_of(projection)), FoldRule(_FOLDS, random_state)
     people = People(seen, (sensitive_features, sample_weight, y, pos_label), rule, None)
     (rank, d), n = own.components.shape, people.moments.n_features
     if n != d:
@@ -238,7 +238,7 @@ def audit_model(
         random_state=random_state,
     )
 
-    def beside_pca(moments: GroupMoments) -> list[Projection]:
+    def beside_pca(moments: GroupMoments) -> list[Subspace]:
         pca = fit_pca(moments, rank)
         return [own, pca, pca]
 
@@ -324,13 +324,13 @@ def _alternative(step: Any, folds: Folds) -> FairProjection:
 
 def _refits(
     estimator: FairProjection, fair: FairProjection, folds: Folds, ranks: list[int], is_pca: bool
-) -> Callable[[GroupMoments], list[Projection]]:
+) -> Callable[[GroupMoments], list[Subspace]]:
     """A function that fits PCA and the fair version without a fold, for each fold in order."""
     rank, chosen = fair.n_components_, None
     if isinstance(fair, FairPCACV) and not is_pca:
         chosen = fair.fold_components(folds.moments, [pair for pair, *_ in folds.own_spaces])
 
-    def fit(moments: GroupMoments) -> list[Projection]:
+    def fit(moments: GroupMoments) -> list[Subspace]:
         pca = fit_pca(moments, max([rank, *ranks]), fair.standardize)
         own = together = pca.components[:rank]
         sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
@@ -348,7 +348,7 @@ def _refits(
     return fit
 
 
-def _beside_fit(model: Any, own: Projection, kept: Array, X: Array) -> tuple[bool, float | None]:
+def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:
     """Whether the scores vary as in the fit; the share of rows far from it, where that is known."""
     along = getattr(model, "explained_variance_", None)
     across = getattr(model, "noise_variance_", None)
