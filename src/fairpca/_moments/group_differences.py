@@ -60,10 +60,14 @@ class Stratum:
 def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Any]:
     """The classes that occur, sorted; there must be two at least."""
     classes = [] if moments.outcomes is None else moments.outcomes.tolist()
+    _refuse_one_class(classes)
+    return classes
+
+
+def _refuse_one_class(classes: list[Any]) -> None:
     if len(classes) < 2:
         why = f"y holds one class only ({classes[0]!r}), so there is nothing to compare or predict"
         raise ValueError(f"{why}; pass y with two classes or more.")
-    return classes
 
 
 def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
@@ -95,10 +99,15 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
 
 
 def positive_class(classes: list[Any], pos_label: Any) -> Any:
+<<<<<<< HEAD
     """The class that counts as positive: the larger of two, or the one that is meant.
 
     The labels of text files are text, so one class may have the same text, or be the same number.
     """
+=======
+    """The class that counts as positive; labels that came from text files are text."""
+    _refuse_one_class(classes)
+>>>>>>> audit2
     if pos_label is None and len(classes) == 2:
         return classes[1]
 
