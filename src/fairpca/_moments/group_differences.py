@@ -99,15 +99,11 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
 
 
 def positive_class(classes: list[Any], pos_label: Any) -> Any:
-<<<<<<< HEAD
     """The class that counts as positive: the larger of two, or the one that is meant.
 
     The labels of text files are text, so one class may have the same text, or be the same number.
     """
-=======
-    """The class that counts as positive; labels that came from text files are text."""
     _refuse_one_class(classes)
->>>>>>> audit2
     if pos_label is None and len(classes) == 2:
         return classes[1]
 
