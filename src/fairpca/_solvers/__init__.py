@@ -25,22 +25,18 @@ from fairpca._problems.problems import (
 )
 from fairpca._problems.problems import Problem as Problem
 from fairpca._problems.solution import Solution
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, solve_pca
 from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces
 from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread
-from fairpca._solvers.many_groups.welfare import solve_welfare
-from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.mean_gap import solve_mean_gap
-from fairpca._solvers.pca import solve_pca
 from fairpca._solvers.pls import solve_pls
 from fairpca._solvers.subset import solve_subset
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import solve_fixed, solve_golden
-from fairpca._solvers.two_groups.minmax import solve_minmax
 from fairpca._solvers.two_groups.robust import solve_robust
-from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
-from fairpca._solvers.worst_off import solve_multiplicative_weights
+from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
+from fairpca._solvers.worst_off import solve_minmax, solve_multiplicative_weights, solve_worst
 
 # A growing basis is faster from this many features on, and from this many for each component.
 _GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
@@ -55,18 +51,9 @@ def solve(
 ) -> Solution:
     """Find the best projection of one rank.
 
-    Parameters
-    ----------
-    problem : Problem
-    operand : Operand
-        The groups' second moments.
-    rank : int
-        Number of components.
-    tol : float
-        Gap at which the search may end for more than two groups, relative to what is minimised.
-        Two groups are solved to rounding.
-    start : Solution, optional
-        Solution of a similar problem with the same operand and rank; saves time.
+    ``tol`` is the gap at which the search may end for more than two groups, relative to what is
+    minimised; two groups are solved to rounding. ``start`` is the solution of a similar problem
+    with the same operand and rank; it saves time.
     """
     compact, frame = operand.compact, operand.frame
     if frame is not None and not isinstance(problem, PLSProblem):  # which is stated in features

@@ -39,11 +39,7 @@ _FOUND_AGAIN = 4  # starts that end at the best value known before the search st
 
 
 def recover(
-    work: Workspace,
-    problem: LinearProblem,
-    centre: Centre,
-    prices: Array,
-    target: float,
+    work: Workspace, problem: LinearProblem, centre: Centre, prices: Array, target: float
 ) -> Candidate:
     """Find a rank-r projection near the relaxed solution of a problem in units.
 
@@ -98,10 +94,9 @@ def _purify(
         f = int(inner.sum())
         if f < 2:
             break
-        s = np.where(inner, s, np.round(s))
-        s[inner] = np.clip(
-            s[inner] + (np.round(s[inner].sum()) - s[inner].sum()) / f, 1e-9, 1 - 1e-9
-        )
+        total = s[inner].sum()
+        s = np.where(inner, s + (np.round(total) - total) / f, np.round(s))
+        s[inner] = np.clip(s[inner], 1e-9, 1 - 1e-9)
         S = (vectors * s) @ vectors.T
 
         T = vectors[:, inner]
@@ -119,14 +114,12 @@ def _purify(
         E[i, j] = E[j, i] = e / unit
         t = np.linalg.lstsq(levels, rows @ gains @ e, rcond=None)[0]
         used = (problem.levels @ t - problem.rows @ gains @ e)[~active]
-        steps = [
-            (_face_step(s[inner], sign * E, centre.slack[~active], sign * used), sign)
-            for sign in (1.0, -1.0)
-        ]
-        step, sign = min(steps)
+        slack = centre.slack[~active]
+        steps = [sign * _face_step(s[inner], sign * E, slack, sign * used) for sign in (-1.0, 1.0)]
+        step = min(steps, key=abs)
         if not np.isfinite(step):
             break
-        S = S + step * sign * T @ E @ T.T
+        S = S + step * T @ E @ T.T
     return S
 
 

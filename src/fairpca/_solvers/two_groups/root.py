@@ -198,7 +198,7 @@ class Line:
             return Sample(x, value, point)
         reach = self.ends[0] - x, self.ends[1] - x
         slack = Slack(lambda t, errors: self.slack(x + t, errors), self.spaces.rounding, reach)
-        prediction = RootPrediction(self.spaces.matrices, decomposition, self.direction, slack)
+        prediction = RootPrediction(self.spaces, decomposition, self.direction, slack)
         return Sample(x, value, point, prediction)
 
     def _from_before(self, above: Sample) -> Sample | None:
@@ -214,18 +214,13 @@ class Line:
 
     def _corrected(self, sample: Sample, ends: tuple[float, float]) -> Sample:
         """The root between the ends if corrections to a sample lead to it, else the sample."""
-        spaces = self.spaces
-        root = None if sample.prediction is None else sample.prediction.root(spaces.errors)
+        root = None if sample.prediction is None else sample.prediction.root()
         if root is None:
             return sample
-        x, weights = sample.x + root.t, sample.point.weights + root.t * self.direction
+        x, point = sample.x + root[0], root[1]
         beside = _BESIDE * abs(ends[1] - ends[0])
         inside = min(ends) + beside < x < max(ends) - beside
-        if not (inside and spaces.is_first(weights, root.basis, root.values)):
-            return sample
-        bound = float(weights @ spaces.traces - root.values.sum())
-        point = Point(weights, root.basis, root.errors, bound)
-        return Sample(x, self.slack(x, root.errors), point)
+        return Sample(x, self.slack(x, point.errors), point) if inside else sample
 
     def approach(self, above: Sample) -> tuple[Sample, Sample]:
         """From a positive slack down to the first that is not, or to the end: the last two samples.
