@@ -67,7 +67,7 @@ class FairPCACV(FairPCA):
         95 % intervals, by the corrected t-test of Nadeau and Bengio (2003). They cover the interval
         of the stop that all folds choose together, and that of the stops the other folds choose.
     status_ : str
-        "stopped by cross-validation" or "no gain on held-out rows: PCA".
+        "strength chosen by cross-validation" or "no gain on held-out rows: PCA".
     moments_ : GroupMoments
         What was learnt from the data, by fold.
 
@@ -87,7 +87,7 @@ class FairPCACV(FairPCA):
     >>> X[sex == "f"] = 0.8 * X[sex == "f"][:, ::-1]
     >>> fair = FairPCACV(n_components=2).fit(X, sensitive_features=sex)
     >>> fair.status_, fair.harmed_group_
-    ('stopped by cross-validation', 'm')
+    ('strength chosen by cross-validation', 'm')
     >>> bool(fair.held_out_changes_[1] < 0)
     True
     """

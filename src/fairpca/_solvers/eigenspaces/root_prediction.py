@@ -100,12 +100,8 @@ class RootPrediction:
         self, spaces: Eigenspaces, at: Decomposition, direction: Array, slack: Slack
     ) -> None:
         (d, r), weights = at.point.basis.shape, at.point.weights
-        self._spaces, self._weights, self._direction, self._slack = (
-            spaces,
-            weights,
-            direction,
-            slack,
-        )
+        self._spaces, self._slack = spaces, slack
+        self._weights, self._direction = weights, direction
         self._errors, self._L, self._V = at.point.errors, at.values, at.vectors
         self._r, self._m = r, min(r + d // _DECOMPOSED_TOGETHER, d)
         self._together = r < d // _DECOMPOSED_TOGETHER
@@ -147,8 +143,6 @@ class RootPrediction:
         gaps = np.maximum(self._L[:r] - self._L[r:, None], TINY)
         with np.errstate(over="ignore"):  # where eigenvalues are equal
             return -self._kept(0.0, 2.0 * _inner(N_21, N_21 / gaps))
-
-    # -- prediction --------------------------------------------------------------------------------
 
     @cached_property
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # where eigenvalues are equal
@@ -216,8 +210,6 @@ class RootPrediction:
         of_N = t * _inner(squares, inverse) - _inner(twice_q, drift)
         slope = _inner(squares * gaps * gaps, inverse**3)
         return -0.5 * _inner(twice_q, gaps), 0.5 * of_N, 0.5 * slope
-
-    # -- the root itself ---------------------------------------------------------------------------
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # steps that lead nowhere
     def root(self) -> tuple[float, Point] | None:
