@@ -19,8 +19,9 @@ from fairpca._moments.operand import Complement
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array
 
-#: Where the walk from PCA ends at the latest: where only levelling down is left; where the harmed
-#: group is as badly off as under PCA (c-FPCA); nowhere (u-FPCA).
+#: Where the walk from PCA ends at the latest. ``"pareto"``: where the group worse off is at its
+#: best, because further on every group only gets worse. ``"no_worse"``: where an error would exceed
+#: that of the harmed group under PCA (c-FPCA). None: nowhere (u-FPCA).
 Constraint = Literal["pareto", "no_worse"] | None
 
 #: What the worst-off group is compared by.
@@ -41,9 +42,6 @@ class FairProblem:
     place of D.
     """
 
-    #: ``"pareto"``: stop where the group worse off is at its best, because further on every group
-    #: only gets worse. ``"no_worse"``: keep both errors at or below PCA's ``R_B`` (c-FPCA). None:
-    #: go all the way (u-FPCA).
     constraint: Constraint = None
     max_disparity: float = 0.0  # stop at this D: the least R among projections that fair
     max_error_increase: float = inf  # stop at R = (1 + this) R(PCA): the least D at that price
@@ -74,9 +72,8 @@ class WorstOffProblem:
     """
 
     criterion: Criterion = "loss"
-    #: ``"multiplicative_weights"``: the iteration of Samadi et al. as published.
     solver: Literal["exact", "multiplicative_weights"] = "exact"
-    eta: float = 1.0  # step size of that iteration
+    eta: float = 1.0  # step size of multiplicative weights, the iteration of Samadi et al.
     n_iter: int = 10  # number of its rounds
 
 

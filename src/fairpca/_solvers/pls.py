@@ -131,7 +131,7 @@ def _directions(problem: PLSProblem, operand: Operand, alpha: float, rank: int) 
     unwanted = np.sqrt(1 - alpha) * D / max(float(np.linalg.norm(D)), TINY)
     W: list[Array] = []
     loadings = np.zeros((len(S), 0))
-    least = max(moment_noise(np.linalg.norm(wanted, keepdims=True)), TINY)
+    least = max(moment_noise(np.array([np.linalg.norm(wanted)])), TINY)
     while len(W) < rank and float(np.linalg.norm(wanted)) > least:
         W.append(_best_direction(wanted, unwanted))
         p = operand.shares @ operand.products(W[-1][:, None])[:, :, 0]

@@ -239,7 +239,7 @@ def _line_search(problem: WelfareProblem, average: Array, change: Array) -> floa
 
 
 def _climb(work: Workspace, welfare: Welfare, P: Array, target: float) -> Point:
-    """A projection near the average P, in the span, of as much welfare as the target or more."""
+    """A projection near the average P, in the span; a welfare above the target is good enough."""
     occupations, vectors = np.linalg.eigh(P)
     best, most = _ascend(work, welfare, vectors[:, -work.rank :])
     for start in random_starts(*split(occupations, vectors), work.rank):

@@ -47,9 +47,6 @@ from fairpca._typing import Array
 
 _DECOMPOSED_TOGETHER = 8  # an eighth of the eigenvectors; more of them would cost too much
 _MAX_STEPS = 20  # more steps would cost as much as a decomposition
-_LARGE_X = 0.5  # norm of X above which the diagonal of the derivative hardly ever suffices
-_ROUGHLY = 0.05  # share of the first slack; one more Newton step then predicts well enough
-_SMALL = 1e-3  # share of the groups' variance; where M is smaller, its rounding counts
 
 
 @dataclass(frozen=True)
@@ -160,7 +157,7 @@ class RootPrediction:
             if not min(bracket) < t < max(bracket):
                 t = 0.5 * sum(bracket) if far_is_known else far
                 far_is_known = True
-            elif abs(value) <= _ROUGHLY * abs(first):
+            elif abs(value) <= 0.05 * abs(first):  # the last Newton step predicts well enough
                 break
             errors, slopes = self.predicted_errors(t)
             value = slack.value(t, errors)
@@ -219,14 +216,14 @@ class RootPrediction:
         search goes on until the measured ones have zero slack. Cholesky proves the eigenspace.
         """
         slack, t, L, spaces = self._slack, self.predicted, self._L, self._spaces
-        if isnan(t) or np.abs(L).sum() < _SMALL * float(spaces.traces.max()):
-            return None
+        if isnan(t) or np.abs(L).sum() < 1e-3 * float(spaces.traces.max()):
+            return None  # the rounding of so small an M would count
         Q, gaps = self._coordinates(t)
         at = self._turned(np.zeros_like(gaps), Q)
         A_21 = at.T_M + t * at.T_N
         X, before = 2 * A_21 / (gaps + np.sqrt(gaps * gaps + 4 * A_21 * A_21)), inf
-        if not float(np.linalg.norm(X)) < _LARGE_X:
-            return None
+        if not float(np.linalg.norm(X)) < 0.5:
+            return None  # the diagonal of the derivative hardly ever suffices for a larger X
         enough, rounding = EPS * np.sqrt(len(L)) * float(np.abs(L).max()), np.zeros(2)
         for steps_left in range(_MAX_STEPS, 0, -1):
             at = self._turned(X, Q)
@@ -284,7 +281,7 @@ class RootPrediction:
             AZ[:m] = Q.T @ AZ[:m]
             A.append(AZ[:r])
             T.append(AZ[r:] - X @ AZ[:r])
-        Y = np.linalg.solve(gram, X.T).T
+        Y = np.asarray(np.linalg.solve(gram, X.T).T, np.float64)
         of_M = np.trace(A[0]) + _inner(Y, T[0]) - self._L[:r].sum()
         of_N = np.trace(A[1]) + _inner(Y, T[1]) - self._N.diagonal()[:r].sum()
         errors = self._errors - self._kept(float(of_M), float(of_N))

@@ -47,7 +47,6 @@ from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._solvers.many_groups.workspace import MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
 
-_LAST_MU = 1e-9  # in units of the errors; a smaller mu only adds rounding
 _MAX_PRICE = 1e6  # a limit with a higher price counts as one that cannot be kept
 _PACE = (0.1, 0.1, 0.3, 1.0, 3.0)  # factor of the next reduction of mu, by Newton steps needed
 
@@ -251,7 +250,7 @@ def follow(
 
     Returned are the last centre, the prices it leads to, and the best proof on the way.
     """
-    last_mu = max(_LAST_MU, 1e-2 * tol, 10.0 * work.noise)
+    last_mu = max(1e-9, 1e-2 * tol, 10.0 * work.noise)  # a smaller mu only adds rounding
     prices, mu, shrink = problem.start, 0.1, 0.1
     best = Proof(prices, -np.inf)
     dual, before = SmoothedDual(work, problem), None

@@ -34,8 +34,6 @@ from fairpca._solvers.many_groups.dual import FrontierOfMany, Minimum, minimise,
 from fairpca._solvers.many_groups.workspace import MAX_STEPS
 from fairpca._typing import Array
 
-_LOOKS = 8  # steps in which the spread is looked at on the way from PCA to the end
-
 
 def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
     """Walk the efficient frontier from PCA to its end, or to the first limit that binds."""
@@ -179,7 +177,7 @@ class EfficientFrontier(FrontierOfMany):
     def _walk(self, c: float, errors: Array, max_spread: float) -> tuple[float, Minimum] | None:
         """The first ``c`` below a given one, with its errors, at which the spread is met."""
         above, too_wide = c, self.spread(errors) - max_spread
-        for below in np.linspace(c, self.lowest.value, _LOOKS + 1)[1:].tolist():
+        for below in np.linspace(c, self.lowest.value, 9)[1:].tolist():
             if below == self.lowest.value:
                 best, least = self._last_point
                 found = replace(best, value=float(self.shares @ best.errors), bound=least)

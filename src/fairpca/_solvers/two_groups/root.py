@@ -28,7 +28,6 @@ from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._typing import Array
 
-_PREDICTIONS = 8  # steps on one side of the root before the end of the line is tried
 _BESIDE = 1e-9  # share of the line's length below which its end point is used
 _MANY_FEATURES = 80  # with fewer, a decomposition is faster than predictions and corrections
 
@@ -208,7 +207,7 @@ class Line:
             if end < known.x < above.x and abs(known.value) <= rounding:
                 return above, known
             x = x if isnan(known.predicted) else known.predicted
-        for _ in range(_PREDICTIONS):
+        for _ in range(8):  # so many steps on one side of the root and the end is tried
             if not end < x < above.x:
                 x = above.predicted
             if not end + _BESIDE * (above.x - end) < x < above.x:
