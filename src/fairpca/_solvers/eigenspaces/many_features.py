@@ -109,7 +109,7 @@ class GrowingBasis(Spaces):
                     return found.solution.lift(frame.T, float(found.lengths.sum(axis=1).max()))
                 precision = 0.0
             elif self._expand(missing, found.points):
-                finer = min(precision, 0.1 * longest / found.scale)  # the smaller the residuals
+                finer = min(precision, 0.1 * longest / found.scale)  # as the residuals shrink
                 finer = finer if finer > _ROUGH_END else 0.0
                 longest_before, precision = longest if finer == precision else inf, finer
             elif precision:
