@@ -218,9 +218,7 @@ class RootPrediction:
         slack, t, L, spaces = self._slack, self.predicted, self._L, self._spaces
         if isnan(t) or np.abs(L).sum() < 1e-3 * float(spaces.traces.max()):
             return None  # the rounding of so small an M would count
-        Q, gaps = self._coordinates(t)
-        at = self._turned(np.zeros_like(gaps), Q)
-        A_21 = at.T_M + t * at.T_N
+        Q, gaps, A_21 = self._coordinates(t)
         X, before = 2 * A_21 / (gaps + np.sqrt(gaps * gaps + 4 * A_21 * A_21)), inf
         if not float(np.linalg.norm(X)) < 0.5:
             return None  # the diagonal of the derivative hardly ever suffices for a larger X
@@ -256,12 +254,14 @@ class RootPrediction:
                 break
         return None
 
-    def _coordinates(self, t: float) -> tuple[Array, Array]:
-        """A rotation of the first coordinates that makes A nearly diagonal, and its gaps."""
-        r, m, diagonal, Q = self._r, self._m, self._L + t * self._n, np.eye(0)
+    def _coordinates(self, t: float) -> tuple[Array, Array, Array]:
+        """A rotation of the first coordinates that makes A nearly diagonal, its gaps, and A_21."""
+        r, m, diagonal = self._r, self._m, self._L + t * self._n
+        Q, A_21 = np.eye(0), t * self._N[r:, :r]
         if self._together:
             diagonal[:m], Q = self._decomposed_together(t)
-        return Q, diagonal[:r] - diagonal[r:, None]
+            A_21 = np.vstack([np.zeros((m - r, r)), t * self._N[m:] @ Q[:, :r]])
+        return Q, diagonal[:r] - diagonal[r:, None], A_21
 
     def _turned(self, X: Array, Q: Array) -> _Turned:
         """The subspace ``[I; X]`` in the coordinates that Q turns.
