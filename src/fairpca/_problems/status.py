@@ -16,7 +16,7 @@ class Status(StrEnum):
     DISPARITY_BUDGET = "disparity budget met"
     ERROR_BUDGET = "error budget spent"
     UNPROVEN = "least disparity found, not proven"
-    CROSS_VALIDATED = "stopped by cross-validation"
+    CROSS_VALIDATED = "strength chosen by cross-validation"
     NO_GAIN = "no gain on held-out rows: PCA"
     FIXED = "fixed alpha"
     STOPPED = "stopped on the way"
