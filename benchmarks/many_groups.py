@@ -18,7 +18,7 @@ from fairpca import FairPCA, GroupMoments, MinMaxPCA, tradeoff_path
 from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
 from fairpca._solvers import spaces_of
-from fairpca._solvers.many_groups.worst import solve_worst
+from fairpca._solvers.worst_off import solve_worst
 from fairpca.datasets import load_lfw
 
 TABLE = DOCS / "benchmarks_many_groups.csv"

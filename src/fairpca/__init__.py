@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairpca._audit.judge import audit as audit
-    from fairpca._audit.models import audit_model as audit_model
+    from fairpca._audit.judge import audit_model as audit_model
     from fairpca._audit.record import Audit as Audit
     from fairpca._audit.record import ModelAudit as ModelAudit
     from fairpca._estimators.blind_pca import BlindPCA as BlindPCA
@@ -51,7 +51,7 @@ _HOMES = {
     "TradeoffPath": "path",
     "WelfarePCA": "_estimators.welfare_pca",
     "audit": "_audit.judge",
-    "audit_model": "_audit.models",
+    "audit_model": "_audit.judge",
     "load_model": "_models.safetensors",
     "read_table": "_tables",
     "tradeoff_path": "path",

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from fairpca._audit.annex import deciding_columns
-from fairpca._audit.cross_fit import RowErrors
-from fairpca._audit.group_results import Setup, better_off, robust_figures
-from fairpca._audit.record import Provenance
+from fairpca._audit.cross_fit import People
+from fairpca._audit.figures import Setup, deciding_columns, robust_figures
 from fairpca._audit.verdict import Thresholds
+from fairpca._input.folds import FoldRule
 
 
 def made(n=(80, 31, 200), seed=0):
@@ -82,21 +81,27 @@ def test_clean_skewed_errors_stay_what_they_are():
     assert moved.trimmed_gaps[0.01] == pytest.approx(found.trimmed_gaps[0.01], abs=0.05)
 
 
-def test_share_of_people_better_off():
-    errors = np.array([[1.0, 2.0, 3.0, 4.0], [0.5, 2.5, 3.0, 3.0]])
-    found = better_off(
-        errors, np.full(4, 10.0), np.array([0, 0, 1, 1]), np.array([1.0, 3, 1, 1]), 2
-    )
-    assert found == pytest.approx([0.25, 0.5])
-
-
 def columns(X, errors, codes=None):
     """The columns that are named, for two groups that take turns."""
     codes = np.arange(len(X)) % 2 if codes is None else codes
-    names, n = [f"c{j}" for j in range(X.shape[1])], len(X)
-    origin = Provenance("", True, "", n, 1, names, [], False, False, 10, None, Thresholds(), 0)
-    rows = RowErrors(np.stack([errors, errors]), errors, codes, np.ones(n), np.arange(n))
-    return deciding_columns(X, names, rows, Setup(["a", "b"], np.bincount(codes), origin, False))
+    people = People(X, (np.array(["a", "b"])[codes], None, None, None), FoldRule(10), None)
+    people.feature_names = [f"c{j}" for j in range(X.shape[1])]
+    setup = Setup(
+        people,
+        by_share=False,
+        set_aside=(),
+        judged="",
+        fitted_here=True,
+        alternative="",
+        n_components=1,
+        standardized=False,
+        weighted=False,
+        n_folds=10,
+        reference=None,
+        thresholds=Thresholds(),
+        random_state=0,
+    )
+    return deciding_columns(setup, np.arange(len(X)), errors)
 
 
 def test_a_value_that_stands_for_something_missing_is_named():

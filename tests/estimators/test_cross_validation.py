@@ -69,7 +69,7 @@ def test_held_out_errors_are_those_of_refits(helped):
     X, g = helped
     test_fold = np.arange(len(X)) % FOLDS
     fair = FairPCACV(2, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
-    assert fair.status_ == "stopped by cross-validation"
+    assert fair.status_ == "strength chosen by cross-validation"
     assert 0 < fair.stop_ <= 1
     ours, pca = held_out_by_hand(X, g, test_fold, 2, fair.alpha_)
     np.testing.assert_allclose(fair.held_out_group_errors_, ours, rtol=1e-9)
@@ -199,7 +199,7 @@ def test_the_default_does_not_go_past_parity():
     X, g = np.asarray(people.data), np.asarray(people.sensitive_features)
     test_fold = np.arange(len(X)) % 10
     fair = FairPCACV(8, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
-    assert fair.status_ == "stopped by cross-validation"
+    assert fair.status_ == "strength chosen by cross-validation"
     ours, pca = held_out_by_hand(X, g, test_fold, 8, fair.alpha_)
     assert abs(np.subtract(*ours)) <= 0.01 * abs(np.subtract(*pca))
 
@@ -415,7 +415,7 @@ def test_dask(helped):
     X, g = helped
     fit = FairPCACV(2, cv=FOLDS).fit
     fair = fit(da.from_array(X, chunks=(200, 6)), sensitive_features=da.from_array(g, chunks=200))
-    assert fair.status_ == "stopped by cross-validation"
+    assert fair.status_ == "strength chosen by cross-validation"
     assert fair.group_sizes_.sum() == len(X)
     assert fair.held_out_changes_.any()
     again = fit(da.from_array(X, chunks=(200, 6)), sensitive_features=g)
@@ -430,7 +430,7 @@ def test_sparse_rows_clones_pipelines_and_pickles(helped):
     np.testing.assert_allclose(sparse.held_out_changes_, dense.held_out_changes_, rtol=1e-8)
     pipeline = make_pipeline(StandardScaler(), FairPCACV(2, cv=4))
     pipeline.fit(X, fairpcacv__sensitive_features=g)
-    assert pipeline[-1].status_ == "stopped by cross-validation"
+    assert pipeline[-1].status_ == "strength chosen by cross-validation"
     back = pickle.loads(pickle.dumps(dense))
     np.testing.assert_array_equal(back.held_out_changes_interval_, dense.held_out_changes_interval_)
 
@@ -464,7 +464,7 @@ def test_model_files_keep_what_was_held_out(helped, tmp_path):
         ({"cv": 1}, "The 'cv' parameter of FairPCACV must be an int in the range"),
         ({"cv": "ten"}, "The 'cv' parameter of FairPCACV must be"),
         ({"cv": None}, r"cv=None has no folds .* use FairPCA\(2\)"),
-        ({"cv": 200}, r"cv=200 is more than the 150 rows of group 'b'"),
+        ({"cv": 200}, r"cv=200 is more than the rows of group 'b' \(n_samples = 150\)"),
     ],
 )
 def test_refused(helped, parameters, match):
@@ -493,7 +493,9 @@ def test_refused_sources(helped, monkeypatch):
         FairPCACV(2, cv=twice).fit(X, sensitive_features=g)
     assert len(str(error.value)) < 400
     sorted_by_group = np.argsort(g, kind="stable")
-    with pytest.raises(ValueError, match="group 'b' has 150 rows, and one fold holds all of them"):
+    with pytest.raises(
+        ValueError, match=r"group 'b' \(n_samples = 150\): one fold holds all of its rows"
+    ):
         FairPCACV(2, cv=KFold(2)).fit(X[sorted_by_group], sensitive_features=g[sorted_by_group])
     with pytest.raises(ValueError, match="NaN"):
         FairPCACV(2, cv=5).fit(np.where(X > 3, np.nan, X), sensitive_features=g)

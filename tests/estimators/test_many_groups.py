@@ -25,7 +25,7 @@ from fairpca import (
 from fairpca._moments import learn as learning
 from fairpca._problems.problems import FairProblem
 from fairpca._solvers.many_groups.spread import solve_spread
-from fairpca._solvers.many_groups.worst import solve_worst
+from fairpca._solvers.worst_off import solve_worst
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
 from fairpca.metrics import (
     fairness_measure,

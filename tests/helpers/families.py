@@ -12,7 +12,7 @@ from fairpca._problems.problems import FairProblem
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread
-from fairpca._solvers.many_groups.worst import solve_worst
+from fairpca._solvers.worst_off import solve_worst
 
 CASES = int(os.environ.get("FAIRPCA_CASES", "1"))
 

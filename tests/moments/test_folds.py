@@ -118,7 +118,7 @@ def test_moments_with_other_axes_are_not_merged(weighted_rows):
     ):
         with pytest.raises(ValueError, match="merge needs moments with the same folds"):
             a.merge(b)
-    with pytest.raises(ValueError, match="with outcomes and some without"):
+    with pytest.raises(ValueError, match="the same outcomes, got none and classes"):
         plain.merge(GroupMoments.from_data(X, g, target=y))
     assert numbered.merge(numbered).n_folds == five.merge(five).n_folds == 5
 
@@ -132,3 +132,12 @@ def test_outcomes_that_come_late(weighted_rows):
     assert moments.outcomes.tolist() == [0, 1, 2, 3]
     whole = GroupMoments.from_data(X, g, w, y)
     assert_same(moments._by_outcome()[0], whole._by_outcome()[0], rtol=1e-9)
+
+
+def test_seeds_of_numpy_are_seeds():
+    codes, seen = np.zeros(20, int), np.zeros(1, int)
+    expected = FoldRule(5, 3).folds_of(codes, seen)
+    np.testing.assert_array_equal(FoldRule(5, np.int64(3)).folds_of(codes, seen), expected)
+    for wrong in ((1, 0), (5, -1), (5, None), (2.5, 0)):
+        with pytest.raises(ValueError, match="pass an integer of at least"):
+            FoldRule(*wrong)

@@ -19,7 +19,7 @@ from fairpca.metrics import (
 
 def test_small_groups_are_refused_by_name_and_size():
     X, groups = several()
-    message = r"fewer rows than min_group_size=50: 'g2' \(40 rows\), 'g3' \(25 rows\)"
+    message = r"fewer than min_group_size=50 rows: 'g2' \(40 rows\), 'g3' \(25 rows\)"
     with pytest.raises(ValueError, match=message):
         FairPCA(2, min_group_size=50).fit(X, sensitive_features=groups)
 
@@ -36,10 +36,10 @@ def test_small_groups_merged_are_one_group():
 
 def test_merging_has_limits():
     X, groups = several()
-    with pytest.raises(ValueError, match=r"Merged, they have 25 rows.*small_groups='ignore'"):
+    with pytest.raises(ValueError, match=r"merged they have 25 rows.*small_groups='ignore'"):
         FairPCA(2, min_group_size=30, small_groups="merge").fit(X, sensitive_features=groups)
     taken = np.where(groups == "g0", "rest", groups)
-    with pytest.raises(ValueError, match="a group of that name already"):
+    with pytest.raises(ValueError, match="one has that name already"):
         FairPCA(2, min_group_size=50, small_groups="merge").fit(X, sensitive_features=taken)
 
 

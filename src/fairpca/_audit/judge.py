@@ -1,9 +1,8 @@
-"""``fairpca.audit``: what PCA does to the groups, and what a fair version changes."""
+"""``fairpca.audit`` and ``fairpca.audit_model``: what PCA, or a model, does to the groups."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -11,23 +10,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing, get_tags
 
-from fairpca._audit import annex
-from fairpca._audit.cross_fit import (
-    AuditFold,
-    Folds,
-    People,
-    Projection,
-    cross_fit,
-    dense,
-    fit_pca,
-    fit_quietly,
-)
-from fairpca._audit.group_results import Setup, group_results, loses_something, overall_figures
-from fairpca._audit.record import Audit, Provenance
-from fairpca._audit.verdict import Thresholds, decide
-from fairpca._cv.split import fold_numbers, fold_rule
+from fairpca._audit import figures
+from fairpca._audit.cross_fit import Folds, People, Subspace, cross_fit, fit_pca, fit_quietly
+from fairpca._audit.record import Audit, ModelAudit
+from fairpca._audit.verdict import Thresholds
+from fairpca._cv.split import fold_rule
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
@@ -36,11 +26,15 @@ from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
+from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_projection
 
 # What the fits add to the variance of a gap, as a share of what the people make up. With it 95 %
 # intervals held .93 to .98 in simulations (normal, lognormal, clusters; 160 + 40 to 1000 + 200
 # rows), and .91 for 39 rows of lognormal features.
 _REFIT = 0.25
+_FOLDS = 10  # of plain PCA, beside a fitted model
+_SAME = 1e-8  # of the variance of the scores: other rows differ by more
+_FAR = 10.0  # standard deviations: no row like those fitted to lies further out
 
 
 def audit(
@@ -65,32 +59,27 @@ def audit(
     """Find out whether PCA short-changes a group, how sure that is, and what can be done.
 
     PCA and a fair version are fitted without a part of the rows and judged by that part, in turns.
+    To judge a fitted model as it is, call :func:`audit_model`.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_features), or GroupMoments
-        Moments must have been accumulated with ``folds=``. They have no figures about single
-        people: no medians, no probes, no outcomes.
+        Moments, made with ``folds=``, have no medians, no probes and no outcomes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed. Not with moments, which know it.
-    estimator : estimator or pipeline, optional
-        It is not modified; clones of it are fitted.
+    estimator : estimator or pipeline, default=FairPCACV(0.7, standardize=True)
+        It is cloned. The default keeps 70 % of the variance of each group.
 
-        * An estimator of this library is the fair version that plain PCA with as many components
-          is compared with. Its options hold for PCA too: with ``standardize=True`` both see
-          standardised columns. With ``normalize=True`` the verdict is about shares of each group's
+        * An estimator of this library is the fair version, and PCA has as many components and the
+          same ``standardize``. With ``normalize=True`` the verdict is about shares of each group's
           own variation.
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
         * Of a pipeline, the last step of these kinds is meant. The steps before it are fitted
           without each fold; X may be a raw data frame.
-
-        By default ``FairPCACV(0.7, standardize=True)``: as many components as keep 70 % of each
-        group's variance.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows in all averages. Rows of weight zero are left out.
     y : array-like of shape (n_samples,), optional
-        Classes. Then the audit also says what classifiers make of the scores. :class:`FairPLS`, and
-        :class:`BlindPCA` within classes, are fitted with it.
+        Classes, to say what classifiers make of the scores, and for estimators that need them.
     pos_label : label, optional
         The class of y that counts as positive; by default the larger one.
     probes : bool, default=False
@@ -104,8 +93,7 @@ def audit(
     level : float, default=0.95
         Confidence level of the intervals, of all judged groups together.
     n_folds : int, default=10
-        Number of folds, unless the estimator has a ``cv`` of its own. Of a splitter that repeats
-        itself, the first repeat is used.
+        Unless the estimator has a ``cv``; of a splitter that repeats itself, the first repeat.
     ranks : sequence of int, optional
         Numbers of components for the curve of errors; by default all, or some thirty of them.
     n_points : int, optional
@@ -118,10 +106,6 @@ def audit(
     Returns
     -------
     Audit
-
-    See Also
-    --------
-    audit_model : Judge a fitted model as it is.
 
     Examples
     --------
@@ -136,222 +120,269 @@ def audit(
     """
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     check_integer("n_folds", n_folds, 2)
-    plan = _Plan.of(estimator)
+    before, step = _taken_apart(estimator)
     progress("reading the rows")
-    if isinstance(X, GroupMoments):
-        folds = plan.folds_of_moments(X, sensitive_features)
-    else:
-        given = sensitive_features, sample_weight, y, pos_label
-        folds = plan.folds_of_rows(X, *given, FoldRule(n_folds, random_state))
+    given = sensitive_features, sample_weight, y, pos_label
+    folds = _folds(X, given, before, step, FoldRule(n_folds, random_state))
     progress("fitting")
-    moments, people, values = folds.moments, folds.people, folds.values
-    model = plan.alternative(folds)
+    moments = folds.moments
+    model = _alternative(step, folds)
     fair = fit_quietly(model, moments)
-    pca, rank = fit_pca(moments, fair.n_components_, fair.standardize), fair.n_components_
-    origin = Provenance(
-        judged=plan.judged or f"PCA(n_components={rank})",
+    rank, standardize = fair.n_components_, fair.standardize
+    is_own = step is None or isinstance(step, FairProjection)
+    setup = figures.Setup(
+        folds,
+        fair.normalize,
+        fair.small_groups_,
+        judged=f"PCA(n_components={rank})" if is_own else " ".join(repr(estimator).split()),
         fitted_here=True,
         alternative=" ".join(repr(model).split()),
-        n_rows=int(moments.counts.sum()),
         n_components=rank,
-        feature_names=folds.feature_names,
-        group_columns=[] if people is None else people.group_columns,
-        standardized=fair.standardize,
+        standardized=standardize,
         weighted=sample_weight is not None,
         n_folds=moments.n_folds,
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
     )
-    setup = Setup(
-        moments.groups.tolist(), moments.counts, origin, fair.normalize, fair.small_groups_
-    )
     is_pca = np.allclose(fair.group_errors_, fair.pca_group_errors_, rtol=1e-9, atol=0)
-    chosen = annex.ranks_of_curve(ranks, rank, moments)
+    chosen = figures.ranks_of_curve(ranks, rank, moments)
     crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
-    groups = group_results(crossed, setup)
-    opposite = (pca.components_ * fair.components_).sum(axis=1, keepdims=True) < 0
-    aligned = np.where(opposite, -pca.components_, pca.components_)
-    both = Projection(aligned, pca.mean_, pca.scale_), Projection.of(fair)
-    columns, leakage, outcomes, rows = [], None, None, None
-    if people is not None:
-        progress("looking at the scores")
-        columns = annex.deciding_columns(values, folds.feature_names, crossed.rows, setup)
-        smaller = annex.for_fewer_rows(model, fair, setup)
-        leakage = annex.leakage(
-            people,
-            values,
-            both,
-            setup,
-            probes or y is not None,
-            lambda rows: annex.refitted(people, values, rows, smaller, fair),
-        )
-        whole = smaller
-        if people.before is not None:
-            whole = Pipeline([*people.before.steps, ("projection", smaller)])
-        outcomes = annex.outcomes(whole, people.X, people, setup)
-        rows = annex.sampled_scores(people, values, both, setup)
-    verdict = decide(
-        groups,
-        columns,
-        thresholds,
-        nothing_compressed=not loses_something(crossed.folds)[0],
-        by_share=fair.normalize,
-        is_pca=is_pca,
-    )
+    pca, own = fit_pca(moments, rank, standardize), Subspace.of(fair)
+    opposite = (pca.components * own.components).sum(axis=1, keepdims=True) < 0
+    both = pca._replace(components=np.where(opposite, -pca.components, pca.components)), own
+    progress("looking at the scores")
+    smaller = figures.for_fewer_rows(model, fair, setup)
+    whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
+    results = figures.results(setup, crossed, is_pca=is_pca)
     progress("following the trade-off")
     return Audit(
-        verdict=verdict,
-        groups=groups,
-        overall=overall_figures(crossed.folds, level),
-        columns=columns,
-        left_out=[] if people is None else people.left_out,
-        provenance=origin,
-        leakage=leakage,
-        outcomes=outcomes,
-        fit=annex.fit_figures(both, fair, moments),
-        ranks=annex.rank_curve(chosen, crossed, setup, verdict.group),
-        path=annex.frontier(fair, moments, n_points),
-        rows=rows,
+        **results,
+        leakage=figures.leakage(setup, both, probes, smaller),
+        outcomes=figures.outcomes(setup, whole, getattr(folds, "X", None)),
+        fit=figures.fit_figures(both, fair, moments),
+        ranks=figures.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
+        path=figures.frontier(fair, moments, n_points),
+        rows=figures.sampled_scores(setup, both),
     )
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """The parts of the estimator: steps before the projection, and a fair version or a PCA."""
+def audit_model(
+    model: Any,
+    X: Any,
+    sensitive_features: Any = None,
+    *,
+    sample_weight: Any = None,
+    y: Any = None,
+    pos_label: Any = None,
+    probes: bool = False,
+    reference: Any = None,
+    judge_from: int = 30,
+    small_gap: float = 0.05,
+    level: float = 0.95,
+    random_state: int = 0,
+) -> ModelAudit:
+    """Judge a fitted model as it is, beside plain PCA of the same rank, fitted to X in folds.
 
-    before: Pipeline | None = None
-    estimator: FairProjection | None = None
-    pca: Any = None
-    judged: str = ""  # the PCA or its pipeline, as code
+    Parameters
+    ----------
+    model : fitted projection or pipeline
+        An estimator of this library, what :func:`~fairpca.load_model` returns, scikit-learn's
+        ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``, or a pipeline with one of them.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        Rows that the model has best not been fitted to, as the model takes them.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+    sample_weight, y, pos_label, probes, reference, judge_from, small_gap, level, random_state
+        As for :func:`audit`.
 
-    @classmethod
-    def of(cls, estimator: Any) -> _Plan:
-        """Take a pipeline apart, and refuse what cannot be audited."""
-        step, before, kinds = estimator, None, FairProjection | PCA | IncrementalPCA
-        if isinstance(estimator, type):
-            name = estimator.__name__
-            raise TypeError(f"{name} is a class; pass an object, for example {name}(3).")
-        if isinstance(estimator, Pipeline):
-            places = [i for i, (_, one) in enumerate(estimator.steps) if isinstance(one, kinds)]
-            if not places:
-                steps = ", ".join(type(one).__name__ for _, one in estimator.steps)
-                raise TypeError(
-                    f"no step of the pipeline ({steps}) is an estimator of fairpca or "
-                    "scikit-learn's PCA; let one step be FairPCACV(3), for example."
-                )
-            step = estimator.steps[places[-1]][1]
-            before = Pipeline(estimator.steps[: places[-1]]) if places[-1] else None
-        if isinstance(step, FairProjection) or step is None:
-            return cls(before, step)
-        if not isinstance(step, kinds):
-            raise TypeError(
-                "audit takes an unfitted estimator of fairpca, scikit-learn's PCA, or a pipeline "
-                f"with one of them, got {type(step).__name__}; pass FairPCACV(3), for example. To "
-                "judge a fitted model as it is, call fairpca.audit_model(model, X, groups)."
-            )
-        return cls(before, None, step, " ".join(repr(estimator).split()))
+    Returns
+    -------
+    ModelAudit
 
-    def folds_of_rows(
-        self, X: Any, groups: Any, sample_weight: Any, y: Any, pos_label: Any, rule: FoldRule
-    ) -> Folds:
-        """The folds of rows in memory: by the ``cv`` of the estimator if it has one."""
-        if groups is None:
-            raise TypeError(
-                "sensitive_features is missing: pass fairpca.audit(X, sensitive_features=groups) "
-                "with one group label per row."
-            )
-        needs_y = self.estimator is not None and get_tags(self.estimator).target_tags.required
-        if needs_y and y is None:
-            raise ValueError(
-                f"{self.estimator!r} needs y; pass fairpca.audit(X, groups, estimator, y=y)."
-            )
-        given = groups, sample_weight, y, pos_label
-        people = People(X, *given, self.before, with_target=bool(needs_y))
-        if isinstance(self.estimator, FairPCACV):
-            cv, salt = self.estimator.cv, self.estimator.random_state
-            if not isinstance(cv, Integral):
-                return Folds(people, next(fold_numbers(cv, people.codes)))
-            rule = fold_rule(cv, rule.salt if salt is None else salt)
-        return Folds(people, rule)
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from fairpca import audit_model
+    >>> from fairpca.datasets import load_checkup
+    >>> people = load_checkup()
+    >>> result = audit_model(PCA(5).fit(people.data), people.data, people.sensitive_features)
+    >>> result.verdict.case.value, result.verdict.group, result.on_rows_fitted_to
+    ('a gap', '75 and older', True)
+    """
+    thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
+    projection, seen = seen_by_projection(model, X)
+    own, rule = Subspace(*projection_of(projection)), FoldRule(_FOLDS, random_state)
+    people = People(seen, (sensitive_features, sample_weight, y, pos_label), rule, None)
+    (rank, d), n = own.components.shape, people.moments.n_features
+    if n != d:
+        raise ValueError(
+            f"X has {n} features where the projection has {d}; pass the same columns as for fit."
+        )
+    for names in (getattr(one, "feature_names_in_", None) for one in (model, projection)):
+        if names is not None and len(names) == d:  # as the projection, or else the model knows them
+            people.feature_names = [str(name) for name in names]
+    steps = flattened(model)
+    setup = figures.Setup(
+        people,
+        any(getattr(step, "normalize", False) is True for step in steps),
+        (),
+        judged=" ".join(repr(model).split()),
+        fitted_here=False,
+        alternative=f"PCA(n_components={rank})",
+        n_components=rank,
+        standardized=any(isinstance(step, StandardScaler) for step in steps),
+        weighted=sample_weight is not None,
+        n_folds=0,
+        reference=reference,
+        thresholds=thresholds,
+        random_state=random_state,
+    )
 
-    def folds_of_moments(self, moments: GroupMoments, groups: Any) -> Folds:
-        """The folds by which moments are kept."""
-        if groups is not None:
-            raise ValueError(
-                "moments know their groups; pass audit(moments, estimator=...) without."
-            )
-        if self.before is not None:
-            raise TypeError("a pipeline changes rows; pass its projection alone with moments.")
-        if moments.n_folds < 2:
-            raise ValueError(
-                "an audit judges by rows that were left out, but these moments have no folds; make "
-                "them with folds=10, for example GroupMoments.from_data(X, groups, folds=10)."
-            )
-        return Folds(moments)
+    def beside_pca(moments: GroupMoments) -> list[Subspace]:
+        pca = fit_pca(moments, rank)
+        return [own, pca, pca]
 
-    def alternative(self, folds: Folds) -> FairProjection:
-        """The fair version: the one that was passed, or the one that is recommended."""
-        n_folds, sizes = folds.moments.n_folds, folds.moments.counts
-        if self.estimator is not None:
-            chosen: FairProjection = clone(self.estimator)
-            return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
-        rank: Any = 0.7
-        if self.pca is not None and folds.people is not None:
-            rank = int(clone(self.pca).fit(dense(folds.values)).n_components_)
-        elif self.pca is not None:
-            rank = self.pca.n_components
-            if not isinstance(rank, Integral):
-                raise ValueError(
-                    "moments need PCA with a number of components, for example PCA(3)."
-                )
-        standardize = self.pca is None
-        if (sizes >= n_folds).sum() < 2:  # too few rows to choose by cross-validation
-            return FairPCA(rank, standardize=standardize)
-        small: dict[str, Any] = {}
-        if (sizes < n_folds).any():
-            small = {"min_group_size": n_folds, "small_groups": "ignore"}
-        return FairPCACV(rank, cv=n_folds, standardize=standardize, **small)
+    crossed = cross_fit(people, beside_pca, 0.0, silent)  # the model is fixed
+    both = own, fit_pca(people.moments, rank)
+    in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
+    kept = crossed.distances - crossed.errors[0]
+    same, outside = _beside_fit(projection, own, kept, people.dense())
+    return ModelAudit(
+        **figures.results(setup, crossed, remedy_tried=False),
+        leakage=figures.leakage(setup, both, probes),
+        outcomes=figures.outcomes(setup, in_use, _safe_indexing(X, people.positions)),
+        on_rows_fitted_to=sample_weight is None and same,
+        outside=outside,
+        column_errors=figures.column_errors(own, people.moments),
+        loadings=own.components,
+    )
+
+
+def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
+    """The steps before the projection, and the projection: of fairpca, a PCA, or None."""
+    if estimator is None:
+        return None, None
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise TypeError(f"{name} is a class; pass an object, for example {name}(3).")
+    steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
+    kinds = FairProjection | PCA | IncrementalPCA
+    places = [i for i, (_, step) in enumerate(steps) if isinstance(step, kinds)]
+    if not places:
+        names = ", ".join(type(step).__name__ for _, step in steps)
+        raise TypeError(
+            "audit takes an unfitted estimator of fairpca, scikit-learn's PCA, or a pipeline with "
+            f"one of them, got {names}; pass FairPCACV(3), for example. To judge a fitted model as "
+            "it is, call fairpca.audit_model(model, X, groups)."
+        )
+    at = places[-1]
+    return Pipeline(steps[:at]) if at else None, steps[at][1]
+
+
+def _folds(
+    X: Any, given: Sequence[Any], before: Pipeline | None, step: Any, rule: FoldRule
+) -> Folds:
+    """The folds of moments, or of rows: by the ``cv`` of the estimator if it has one."""
+    if not isinstance(X, GroupMoments):
+        needs_y = isinstance(step, FairProjection) and get_tags(step).target_tags.required
+        if needs_y and given[2] is None:
+            raise ValueError(f"{step!r} needs y; pass fairpca.audit(X, groups, estimator, y=y).")
+        cv = step.cv if isinstance(step, FairPCACV) else rule
+        if isinstance(cv, Integral):
+            cv = fold_rule(cv, rule.salt if step.random_state is None else step.random_state)
+        return People(X, given, cv, before, with_y=bool(needs_y))
+    if given[0] is not None:
+        raise ValueError("moments know their groups; pass audit(moments, estimator=...) without.")
+    if before is not None:
+        raise TypeError("a pipeline changes rows; pass its projection alone with moments.")
+    if X.n_folds < 2:
+        raise ValueError(
+            "an audit judges by rows that were left out, but these moments have no folds; make "
+            "them with folds=10, for example GroupMoments.from_data(X, groups, folds=10)."
+        )
+    return Folds(X, X.feature_names)
+
+
+def _alternative(step: Any, folds: Folds) -> FairProjection:
+    """The fair version: the one that was passed, or the one that is recommended."""
+    n_folds, sizes = folds.moments.n_folds, folds.moments.counts
+    if isinstance(step, FairProjection):
+        chosen: FairProjection = clone(step)
+        return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
+    rank: Any = 0.7 if step is None else step.n_components
+    if step is not None and isinstance(folds, People):
+        rank = int(clone(step).fit(folds.dense()).n_components_)
+    elif step is not None and not isinstance(rank, Integral):
+        raise ValueError("moments need PCA with a number of components, for example PCA(3).")
+    how: dict[str, Any] = {"standardize": step is None}
+    if (sizes >= n_folds).sum() < 2:  # too few rows to choose by cross-validation
+        return FairPCA(rank, **how)
+    if (sizes < n_folds).any():
+        how |= {"min_group_size": n_folds, "small_groups": "ignore"}
+    return FairPCACV(rank, cv=n_folds, **how)
 
 
 def _refits(
-    estimator: FairProjection,
-    fair: FairProjection,
-    folds: Folds,
-    ranks: Sequence[int],
-    is_pca: bool,
-) -> Callable[[AuditFold], list[Projection]]:
+    estimator: FairProjection, fair: FairProjection, folds: Folds, ranks: list[int], is_pca: bool
+) -> Callable[[GroupMoments], list[Subspace]]:
     """A function that fits PCA and the fair version without a fold, for each fold in order."""
     rank, chosen = fair.n_components_, None
     if isinstance(fair, FairPCACV) and not is_pca:
-        pairs = [(fold.fit_to, fold.judge) for fold in folds.own_spaces]
-        chosen = fair.fold_components(folds.moments, pairs)
+        chosen = fair.fold_components(folds.moments, [pair for pair, *_ in folds.own_spaces])
 
-    def fit(fold: AuditFold) -> list[Projection]:
-        pca = fit_pca(fold.fit_to, max([rank, *ranks]), fair.standardize)
-        own = together = pca.components_[:rank]
+    def fit(moments: GroupMoments) -> list[Subspace]:
+        pca = fit_pca(moments, max([rank, *ranks]), fair.standardize)
+        own = together = pca.components[:rank]
+        sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
+        compared = [size for label, size in sizes if label not in fair.small_groups_]
         if chosen is not None:
             own, together = next(chosen)
-        elif not is_pca:
-            own = together = _components_without(fold.fit_to, estimator, fair, own)
-        kept = pca.components_[:rank], own, together, *(pca.components_[:r] for r in ranks)
-        return [Projection(components, pca.mean_, pca.scale_) for components in kept]
+        elif not is_pca and np.count_nonzero(compared) > 1:  # somebody is left to be fair to
+            options: dict[str, Any] = {"n_components": rank}
+            if hasattr(fair, "min_group_size"):  # a group may be too small without the fold
+                options["min_group_size"] = max(min(compared), 1)
+            own = together = fit_quietly(estimator, moments, **options).components_
+        kept = pca.components[:rank], own, together, *(pca.components[:r] for r in ranks)
+        return [pca._replace(components=components) for components in kept]
 
     return fit
 
 
-def _components_without(
-    moments: GroupMoments, estimator: FairProjection, fair: FairProjection, pca: Array
-) -> Array:
-    """The components of the estimator without a fold, for the same rank and groups.
+def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:
+    """Whether the scores vary as in the fit; the share of rows far from it, where that is known."""
+    along = getattr(model, "explained_variance_", None)
+    across = getattr(model, "noise_variance_", None)
+    (r, d), same = own.components.shape, False
+    if along is not None and r < d:  # all standardised rows vary alike if nothing is lost
+        total = float(np.sum(along))
+        same = bool(abs(kept.sum() / max(len(kept) - 1, 1) - total) <= _SAME * total)
+    if along is None or across is None:
+        return same, None
+    variances = (own.components.T**2) @ (np.asarray(along) - across) + across
+    limit = _FAR * np.sqrt(np.maximum(variances, 0.0)) + 1e-9 * np.abs(own.mean)
+    return same, float((np.abs(X - own.mean) > limit).any(axis=1).mean())
 
-    A group that is large enough may be too small without the fold, so the limit is lowered.
+
+def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: Any) -> Pipeline:
+    """A fitted pipeline from a table of loadings, for :func:`audit_model`.
+
+    The weights, of shape (d, r), need not be orthonormal: loadings that were multiplied by
+    deviations or rotated span the same space, and the space is what is judged.
     """
-    sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
-    compared = [size for label, size in sizes if label not in fair.small_groups_]
-    if np.count_nonzero(compared) < 2:  # nobody is left to be fair to
-        return pca
-    options: dict[str, Any] = {"n_components": fair.n_components_}
-    if hasattr(fair, "min_group_size"):
-        options["min_group_size"] = max(min(compared), 1)
-    return np.asarray(fit_quietly(estimator, moments, **options).components_)
+    mean, scale, weights = (np.asarray(values, np.float64) for values in (mean, scale, weights))
+    d, r = len(names), weights.shape[-1]
+    if not (np.isfinite(mean).all() and np.isfinite(weights).all() and (scale > 0).all()):
+        raise ValueError("means and weights must be finite numbers, and scales must be positive.")
+    basis, triangle = np.linalg.qr(weights)
+    sizes = np.diag(triangle)
+    if r > d or np.abs(sizes).min() <= 1e-10 * np.abs(sizes).max():
+        raise ValueError(
+            f"the {r} columns of weights depend on each other; pass one column for each component, "
+            "no two alike."
+        )
+    scaler, pca = StandardScaler(), PCA(n_components=r)
+    scaler.mean_, scaler.scale_, scaler.var_ = mean, scale, scale**2
+    scaler.n_features_in_ = pca.n_features_in_ = d
+    scaler.feature_names_in_ = np.asarray(list(map(str, names)), object)
+    pca.components_, pca.mean_, pca.n_components_ = (basis * np.sign(sizes)).T, np.zeros(d), r
+    return Pipeline([("scale", scaler), ("pca", pca)])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from math import isfinite
@@ -57,15 +57,11 @@ class Robust:
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """The figures of one group under one projection.
-
-    Intervals of all judged groups hold together. There are none for a group that is not judged, nor
-    for the gap of the reference group.
-    """
+    """The figures of one group under one projection; intervals of judged groups hold together."""
 
     error: float  # R_g
     share: float  # R_g / V_g, what the group loses of its own variation
-    gap: Interval | None
+    gap: Interval | None  # None if the group is not judged, or is the reference
     share_gap: Interval | None  # (R_g / V_g) / (R_rest / V_rest) - 1
     gap_estimate: float  # the bare figures, for every group
     share_gap_estimate: float
@@ -74,13 +70,10 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """The figures of one group under what is judged, and what the alternative changes.
-
-    ``name`` is the label, with its column where the label says little: ``"sex = 1"``.
-    """
+    """The figures of one group under what is judged, and what the alternative changes."""
 
     label: Any
-    name: str
+    name: str  # the label, with its column where the label says little: "sex = 1"
     n: int  # rows
     judged: bool  # whether the group, and all others together, have enough rows
     compared: bool  # False if ``small_groups`` set the group aside in the fit
@@ -210,8 +203,8 @@ class _Result:
     columns: Sequence[DecidingColumn]
     left_out: Sequence[LeftOut]
     provenance: Provenance
-    leakage: Leakage | None
-    outcomes: Sequence[Outcomes] | None
+    leakage: Leakage | None  # None unless two groups are judged by rows in memory
+    outcomes: Sequence[Outcomes] | None  # of the scores, PCA's and all features; None without y
 
     @property
     def n_components(self) -> int:
@@ -220,27 +213,18 @@ class _Result:
 
     def group(self, label: Any) -> GroupResult:
         """The figures of one group, by its label."""
-        for row in self.groups:
-            if row.label == label:
-                return row
-        known = [row.label for row in self.groups]
-        raise KeyError(f"{label!r} is none of the groups; these are {known}.")
+        by_label = {row.label: row for row in self.groups}
+        if label not in by_label:
+            raise KeyError(f"{label!r} is none of the groups; these are {list(by_label)}.")
+        return by_label[label]
 
     def to_dict(self, with_rows: bool = False) -> dict[str, Any]:
-        """All figures as plain lists, numbers, strings and None, ready for ``json.dump``.
-
-        Row numbers and figures of single people are in it only ``with_rows``.
-        """
+        """All figures, ready for ``json.dump``; those of single people only ``with_rows``."""
         figures: dict[str, Any] = plain_json(self)
-        if not with_rows:
-            figures.pop("rows", None)
-        return figures
+        return {name: value for name, value in figures.items() if with_rows or name != "rows"}
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Write the page of ``fairpca report``; needs ``pip install "fairpca[cli]"``.
-
-        Without a path the page is returned as text.
-        """
+        """Write the page of ``fairpca report``, or return it; needs ``fairpca[cli]``."""
         from fairpca._tables.atomic import replacing
         from fairpca.report import render
 
@@ -267,31 +251,12 @@ class Audit(_Result):
     """How plain PCA treats the groups, and what a fair version changes, for people to come.
 
     Every figure is about rows that the projection was not fitted to, unless it is in ``fit``.
-
-    Attributes
-    ----------
-    verdict : Verdict
-    groups : list of GroupResult
-    overall : Overall
-    columns : list of DecidingColumn
-    left_out : list of LeftOut
-    provenance : Provenance
-    leakage : Leakage or None
-        What the scores tell about the group.
-    outcomes : list of Outcomes or None
-        What a classifier makes of the scores, of PCA's scores and of all features; None without y.
-    fit : Fit
-    ranks : RankCurve
-    path : TradeoffPath
-        The frontier at this rank, with held-out figures where there are folds.
-    rows : SampledRows or None
-        None without rows in memory.
     """
 
     fit: Fit
     ranks: RankCurve
-    path: TradeoffPath
-    rows: SampledRows | None
+    path: TradeoffPath  # at this rank, with held-out figures where there are folds
+    rows: SampledRows | None  # None without rows in memory
 
 
 @dataclass(frozen=True, repr=False)
@@ -299,26 +264,16 @@ class ModelAudit(_Result):
     """How a fitted model treats the groups, beside plain PCA of the same rank.
 
     The case of the verdict is ``GAP`` where there is a gap: no remedy is tried.
-
-    Attributes
-    ----------
-    verdict, groups, overall, columns, left_out, provenance, leakage, outcomes
-        As in :class:`Audit`.
-    on_rows_fitted_to : bool
-        Whether the scores vary exactly as in the fit, so that these are the model's own rows, which
-        make it look too good. False may also mean that this cannot be told.
-    outside : float or None
-        Share of rows that lie outside of what the model was fitted to: in some column more than ten
-        standard deviations from its mean. None where the model does not know its scale.
-    column_errors : ndarray of shape (k, n_features)
-        What each group loses on each column.
-    loadings : ndarray of shape (n_components, n_features)
     """
 
+    # Whether the scores vary exactly as in the fit, so that these are the model's own rows, which
+    # make it look too good. False may also mean that this cannot be told.
     on_rows_fitted_to: bool
+    # Share of rows that in some column lie more than ten standard deviations from the mean of the
+    # fit. None where the model does not know its scale.
     outside: float | None
-    column_errors: Array
-    loadings: Array
+    column_errors: Array  # what each group loses on each column, of shape (k, n_features)
+    loadings: Array  # of shape (n_components, n_features)
 
 
 AnyAudit = TypeVar("AnyAudit", Audit, ModelAudit)
@@ -348,25 +303,19 @@ def group_name(label: Any, columns: Sequence[str]) -> str:
 
 
 def plain_json(value: Any) -> Any:
-    """The value, or the fields of a record, as JSON can hold them.
-
-    Without the bases of the points of a frontier, which are many numbers and no figures.
-    """
-    if isinstance(value, Enum):
-        return value.value
-    if is_dataclass(value):
-        shown = {f.name: getattr(value, f.name) for f in fields(value)}
-        if isinstance(value, TradeoffPath):
-            del shown["components"]
-        return plain_json(shown)
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return plain_json(value._asdict())
-    if isinstance(value, np.ndarray | np.generic):
-        return plain_json(value.tolist())
+    """The value as JSON can hold it, without the bases of a frontier: many numbers, no figures."""
+    if hasattr(value, "_asdict"):  # a named tuple
+        value = value._asdict()
+    elif is_dataclass(value):
+        value = {f.name: getattr(value, f.name) for f in fields(value) if f.name != "components"}
+    elif isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     if isinstance(value, Mapping):
         return {str(key): plain_json(item) for key, item in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, str):
+    if isinstance(value, list | tuple):
         return [plain_json(item) for item in value]
     if isinstance(value, float) and not isfinite(value):
         return None  # JSON has no NaN and no infinity
+    if isinstance(value, Enum):
+        return value.value
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

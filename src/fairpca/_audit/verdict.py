@@ -1,7 +1,4 @@
-"""The verdict: which of a few cases the figures of an audit are, and all thresholds for that.
-
-The words are made in ``fairpca.report``; gates and JSON use the cases as they are.
-"""
+"""The verdict: which of a few cases the figures of an audit are, and all thresholds for that."""
 
 from __future__ import annotations
 
@@ -92,19 +89,22 @@ def decide(
     columns: Sequence[DecidingColumn],
     thresholds: Thresholds,
     *,
-    nothing_compressed: bool = False,
-    by_share: bool = False,
-    is_pca: bool = False,
-    remedy_tried: bool = True,
+    nothing_compressed: bool = False,  # all errors are rounding
+    by_share: bool = False,  # judge shares of each group's own variation
+    is_pca: bool = False,  # the alternative is plain PCA
+    remedy_tried: bool = True,  # False for a fitted model
 ) -> Verdict:
-    """The verdict from the figures of the groups; by shares of their own variation if asked to.
-
-    ``nothing_compressed``: all errors are rounding. ``is_pca``: the alternative is plain PCA.
-    ``remedy_tried`` is False for a fitted model.
-    """
-    changes = {}
+    """The verdict from the figures of the groups."""
+    changes: dict[str, Any] = {}
     if remedy_tried and not nothing_compressed:
-        changes = _changes(groups, thresholds)
+        judged = [row for row in groups if row.judged]
+        others = [row for row in groups if not row.judged]
+        changes = {
+            "gainers": [row.label for row in judged if row.change and row.change.direction < 0],
+            "payers": [row.label for row in judged if row.change and row.change.direction > 0],
+            "harmed": [r.label for r in judged if r.above_worst and r.above_worst.direction > 0],
+            "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
+        }
     gaps, other_gaps = _gaps(groups, by_share), _gaps(groups, not by_share)
     reason = None if gaps else Reason.TOO_FEW_ROWS
     if any(column.decides for column in columns):
@@ -154,10 +154,7 @@ def decide(
 def groups_above(
     groups: Sequence[GroupResult], limit: float, *, by_share: bool, estimate: bool = False
 ) -> list[GroupResult]:
-    """Judged groups that are more than ``limit`` worse off than all others.
-
-    By the lower end of the interval, so beyond chance; with ``estimate`` by the bare figure.
-    """
+    """Judged groups more than ``limit`` worse off than others, beyond chance or by the estimate."""
     ends = {g: gap.value if estimate else gap.low for g, gap in _gaps(groups, by_share).items()}
     return [row for row in groups if ends.get(row.label, limit) > limit]
 
@@ -166,15 +163,3 @@ def _gaps(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
     """The gap of every group that is judged and compared with others, by one of the readings."""
     rows = [(row.label, row.baseline.share_gap if by_share else row.baseline.gap) for row in groups]
     return {label: gap for label, gap in rows if gap is not None}
-
-
-def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
-    """Who gains and who pays, as fields of the verdict."""
-    judged = [row for row in groups if row.judged]
-    others = [row for row in groups if not row.judged]
-    return {
-        "gainers": [row.label for row in judged if row.change and row.change.direction < 0],
-        "payers": [row.label for row in judged if row.change and row.change.direction > 0],
-        "harmed": [r.label for r in judged if r.above_worst and r.above_worst.direction > 0],
-        "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
-    }

@@ -17,9 +17,10 @@ import numpy as np
 from fairpca._blas import blas_threads
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.operand import TINY, Operand
+from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import Sums, scale_of
+from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
 
 _KEPT_BYTES = 1 << 28  # of the matrices of all folds; more are computed again when needed
@@ -31,8 +32,7 @@ class Fold:
     """The second moments of the rows fitted to, for a search, and the sums of the rows left out."""
 
     operand: Operand  # second moments of the rows fitted to, standardised if that was asked for
-    mean: Array  # of the rows fitted to, in raw units
-    scale: Array | None
+    mean: Array  # of the rows fitted to, divided by the scale
     left_out: Sums | FewRows  # by group, divided by the scale
 
     def errors(self, bases: Sequence[Array]) -> tuple[Array, Array, Array]:
@@ -40,8 +40,7 @@ class Fold:
 
         The bases, of shape (d, r), have orthonormal columns; errors have shape (n_bases, k).
         """
-        mean = self.mean if self.scale is None else self.mean / self.scale
-        errors, variation = self.left_out.errors(bases, mean)
+        errors, variation = self.left_out.errors(bases, self.mean)
         return errors, self.left_out.weights, variation
 
 
@@ -87,17 +86,16 @@ class LeaveOut:
         """Refuse folds that leave nothing to fit to, or nothing to judge by."""
         if len(self) < 2:
             raise ValueError(
-                f"cross-validation needs two folds or more, got {len(self)}; pass for example "
-                "cv=10."
+                f"cv needs two folds or more, got {len(self)}; pass for example cv=10."
             )
         labels, counts = self._repeats[0].groups.tolist(), self._repeats[0].counts
         left_out = np.array([self._repeats[r]._fold_counts(f) for r, f in self._members])
         nothing_left = self._compared & (left_out == counts).any(axis=0)
         never_left_out = self._compared & (left_out == 0).all(axis=0)
         for g in np.flatnonzero(nothing_left | never_left_out).tolist():
-            why = "one fold holds all of them" if nothing_left[g] else "no fold holds any of them"
+            which = "one fold holds all" if nothing_left[g] else "no fold holds any"
             raise ValueError(
-                f"group {labels[g]!r} has {_rows_of(int(counts[g]))}, and {why}, so "
+                f"group {labels[g]!r} (n_samples = {counts[g]}): {which} of its rows, so "
                 "cross-validation cannot judge what is done to it; pass fewer folds, a splitter "
                 "that stratifies by group, or min_group_size with small_groups='merge'."
             )
@@ -105,12 +103,12 @@ class LeaveOut:
 
 def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardize: bool) -> Fold:
     """The fold of a pair of moments, which have the same groups."""
-    sums = _filled_up(fit_to._group_sums())
-    scale, mean, left_out = None, sums.mean, judge._group_sums()
+    sums, left_out = _filled_up(fit_to._group_sums()), judge._group_sums()
+    mean = sums.mean
     if standardize:
         scale = scale_of(np.add(*sums.variances()), mean)
-        sums, left_out = sums.divided(scale), left_out.divided(scale)
-    return Fold(sums.operand("overall", compared), mean, scale, left_out)
+        sums, left_out, mean = sums.divided(scale), left_out.divided(scale), mean / scale
+    return Fold(sums.operand("overall", compared), mean, left_out)
 
 
 def _filled_up(sums: Sums | FewRows) -> Sums | FewRows:
@@ -124,32 +122,6 @@ def _filled_up(sums: Sums | FewRows) -> Sums | FewRows:
         weights=np.where(empty, TINY, sums.weights),
         shifts=np.where(empty[:, None], mean, sums.shifts),
     )
-
-
-def split_by_fold(moments: GroupMoments) -> Iterator[tuple[GroupMoments, GroupMoments]]:
-    """For each fold the moments of all rows outside it, and of its own; both have all groups."""
-    return (moments._split(fold) for fold in moments._folds())
-
-
-def without_empty_groups(moments: GroupMoments) -> GroupMoments:
-    """The same moments; a group of which no row is left becomes a part of the largest one."""
-    labels, counts = moments.groups.tolist(), moments.counts
-    largest = labels[int(counts.argmax())]
-    return moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
-
-
-def left_out_errors(
-    judge: GroupMoments, bases: Sequence[Array], mean: Array, scale: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """As :meth:`Fold.errors`, for rows in raw units and projections through ``mean``.
-
-    The bases are for columns divided by ``scale``.
-    """
-    sums = judge._group_sums()
-    if scale is not None:
-        sums, mean = sums.divided(scale), mean / scale
-    errors, variation = sums.errors(bases, mean)
-    return errors, sums.weights, variation
 
 
 def check_folds_of(settled: SettledGroups, cv: Any) -> None:
@@ -167,12 +139,8 @@ def check_folds_of(settled: SettledGroups, cv: Any) -> None:
     if few.any():
         g = int(few.argmax())
         raise ValueError(
-            f"cv={cv} is more than the {_rows_of(counts[g])} of group {groups[g]!r}; pass fewer "
-            f"folds, or min_group_size={cv} with small_groups='merge' or 'ignore'."
+            f"cv={cv} is more than the rows of group {groups[g]!r} (n_samples = {counts[g]}); pass "
+            f"fewer folds, or min_group_size={cv} with small_groups='merge' or 'ignore'."
         )
     if n_folds != int(cv):
         raise ValueError(f"cv={cv}, but these moments have {n_folds} folds; pass cv={n_folds}.")
-
-
-def _rows_of(n: int) -> str:
-    return f"{n} row{'' if n == 1 else 's'}"

@@ -83,19 +83,12 @@ def _train_and_test(cv: Any, codes: Codes) -> list[tuple[Codes, Codes]]:
     """The rows fitted to and left out, as a splitter or an iterable gives them."""
     n = len(codes)
     try:
-        splitter = check_cv(cv)
+        pairs = list(check_cv(cv).split(np.zeros((n, 1)), codes))
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"cv={_brief(cv)}: pass a number of folds such as 10, a splitter of scikit-learn, or a "
-            "list of (train, test) pairs of row positions."
-        ) from error
-    try:
-        pairs = list(splitter.split(np.zeros((n, 1)), codes))
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"cv={_brief(cv)} cannot split {n} rows by their groups alone ({error}); pass a "
-            "number of folds, a splitter such as StratifiedKFold(10), or its splits: "
-            "cv=list(splitter.split(X, y, groups))."
+            f"cv={_brief(cv)} cannot split {n} rows by their groups alone ({error}); pass a number "
+            "of folds such as 10, a splitter such as StratifiedKFold(10), or its pairs (train, "
+            "test) of row positions: cv=list(splitter.split(X, y, groups))."
         ) from error
     if not pairs:
         raise ValueError(

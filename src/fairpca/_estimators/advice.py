@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from fairpca._input.rows import Rows, group_columns
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
-from fairpca._moments.operand import TINY, Operand
+from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.tolerances import arithmetic_noise, parity_tolerance
+from fairpca._moments.tolerances import TINY, arithmetic_noise, parity_tolerance
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import APPROXIMATE, Status

@@ -41,8 +41,9 @@ from fairpca._input.rows import NumericTarget, as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
-from fairpca._moments.operand import TINY, Operand
+from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
+from fairpca._moments.tolerances import TINY
 from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import Problem, solve

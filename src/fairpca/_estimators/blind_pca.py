@@ -21,8 +21,9 @@ from fairpca._moments.group_differences import (
 )
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
-from fairpca._moments.operand import TINY, Complement, Operand
+from fairpca._moments.operand import Complement, Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.tolerances import TINY
 from fairpca._problems.problems import PLAIN_PCA, MeanGapProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status

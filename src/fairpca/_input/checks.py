@@ -20,22 +20,17 @@ _MOST_GROUPS = 50  # that are compared unless somebody asks for more
 _FEW_ROWS = 50  # up to here labels that stand alone are no sign of a continuous column
 
 
-def forgotten_groups(
-    estimator: object, method: str, y: Any = None, needs_y: bool = False
-) -> TypeError:
+def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:
     """The error for an estimator that was not told the groups."""
     name, rows, step = type(estimator).__name__, "X, y" if needs_y else "X", _step_of(estimator)
-    problem = f"sensitive_features is missing: {name}.{method} needs one group label per row. "
+    problem = f"sensitive_features is missing: {name}.{method} needs one group label per row."
+    call = f"{name}(...).{method}({rows}, sensitive_features=groups)."
     if step is not None:
-        return TypeError(
-            f"{problem}Pass pipeline.fit({rows}, {step}__sensitive_features=groups), or enable "
-            "metadata routing with sklearn.set_config(enable_metadata_routing=True)."
-        )
-    call = f"Pass {name}(...).{method}({rows}, sensitive_features=groups)."
-    if y is not None and not needs_y:
-        call += " If the labels passed as y are the groups, pass sensitive_features=y; "
-        call += f"{name} does not use y."
-    return TypeError(problem + call)
+        routing = "metadata routing with sklearn.set_config(enable_metadata_routing=True)"
+        call = f"pipeline.fit({rows}, {step}__sensitive_features=groups), or enable {routing}."
+    elif y is not None and not needs_y:
+        call += " If the labels passed as y are the groups, pass sensitive_features=y."
+    return TypeError(f"{problem} Pass {call}")
 
 
 def _step_of(estimator: object) -> str | None:
@@ -52,10 +47,8 @@ def _step_of(estimator: object) -> str | None:
 
 def refuse_keywords(estimator: object, method: str, names: Sequence[str]) -> NoReturn:
     """Refuse keyword arguments that a method does not have."""
-    raise TypeError(
-        f"{type(estimator).__name__}.{method} has no argument {names[0]!r}; the group of each row "
-        f"is called sensitive_features: {method}(X, sensitive_features=groups)."
-    )
+    problem = f"{type(estimator).__name__}.{method} has no argument {names[0]!r}"
+    raise TypeError(f"{problem}; pass groups as {method}(X, sensitive_features=groups).")
 
 
 def check_same_order(X: Any, **columns: Any) -> None:
@@ -67,39 +60,28 @@ def check_same_order(X: Any, **columns: Any) -> None:
         if index is None or len(index) != len(X) or X.index.equals(index):
             continue
         if X.index.sort_values().equals(index.sort_values()):
-            raise ValueError(
-                f"{name} has the index of X in another order, and rows are matched by position; "
-                f"pass {name}={name}.loc[X.index] to match them by index, or "
-                f"{name}={name}.to_numpy() if their positions are right."
-            )
+            problem = f"{name} has the index of X in another order, and rows go by position"
+            remedy = f"{name}.loc[X.index], or {name}.to_numpy() if their positions are right"
+            raise ValueError(f"{problem}; pass {remedy}.")
 
 
 def check_group_labels(
     labels: Labels, counts: NDArray[Any], max_groups: int | None = None, min_group_size: int = 1
 ) -> None:
-    """Refuse labels that look like a continuous column, unless ``max_groups`` allows them.
-
-    Groups of fewer rows than ``min_group_size`` are merged or left out and do not count.
-    """
+    """Refuse labels that look continuous, and too many groups of at least this size."""
     k, n = int((counts >= min_group_size).sum()), int(counts.sum())
-    alone = int((counts == 1).sum())
     numbers = labels.dtype.kind in "iuf"
-    continuous = numbers and n > _FEW_ROWS and 2 * alone > len(labels)
-    if max_groups is not None and k <= max_groups:
-        return
-    if max_groups is None and k <= _MOST_GROUPS and not continuous:
+    continuous = numbers and n > _FEW_ROWS and 2 * int((counts == 1).sum()) > len(labels)
+    if k <= (max_groups or _MOST_GROUPS) and (max_groups is not None or not continuous):
         return
     found = f"sensitive_features holds {len(labels)} different labels in {n} rows"
-    insist = f"pass max_groups={max(k, 2)} to compare them all"
     if numbers:
-        raise ValueError(
-            f"{found}, from {labels[0]} to {labels[-1]}, and looks continuous; make bands, for "
-            f"example pd.cut(age, [0, 30, 45, 60, 120]), or {insist}."
-        )
-    raise ValueError(
-        f"{found}, more than {max_groups or _MOST_GROUPS}: {labels[:3].tolist()} and so on; merge "
-        f"groups into fewer ones, or {insist}."
-    )
+        found += f", from {labels[0]} to {labels[-1]}, and looks continuous"
+        remedy = "make bands, for example pd.cut(age, [0, 30, 45, 60, 120])"
+    else:
+        found += f", more than {max_groups or _MOST_GROUPS}: {labels[:3].tolist()} and so on"
+        remedy = "merge groups into fewer ones"
+    raise ValueError(f"{found}; {remedy}, or pass max_groups={max(k, 2)} to compare them all.")
 
 
 def check_integer(name: str, value: Any, least: int) -> None:
@@ -118,50 +100,36 @@ def check_classifier(role: str, classifier: Any) -> None:
     """Refuse a classifier that tells no probabilities."""
     if not hasattr(classifier, "predict_proba"):
         name = type(classifier).__name__
+        example = f"sklearn.calibration.CalibratedClassifierCV({name}())"
         raise TypeError(
-            f"{role}={name} has no predict_proba; pass one that has, for example "
-            f"sklearn.calibration.CalibratedClassifierCV({name}())."
+            f"{role}={name} has no predict_proba; pass one that has, such as {example}."
         )
 
 
-def check_sample_weight(
-    sample_weight: Any, n_rows: int, may_all_be_zero: bool = False
-) -> Array | None:
-    """Weights as float64, or None; refuses negative and missing ones, or a wrong number of them.
-
-    They must not all be zero, unless this block may add nothing to others.
-    """
+def check_sample_weight(sample_weight: Any, n_rows: int, may_be_zero: bool = False) -> Array | None:
+    """Weights as float64, or None; ``may_be_zero`` allows zeros in all rows."""
     if sample_weight is None:
         return None
     try:
-        if np.ma.is_masked(sample_weight):
-            raise TypeError("some are masked")
         values = np.asarray(on_host(sample_weight))
-        if np.iscomplexobj(values):
-            raise TypeError("they are complex")
+        if np.iscomplexobj(values) or np.ma.is_masked(sample_weight):
+            raise TypeError("some are masked or complex")
         weights = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"sample_weight must be numbers, one per row of X, but could not be read: {error}"
-        ) from error
+        problem = f"sample_weight must be numbers, but could not be read: {error}"
+        raise TypeError(f"{problem}; pass one number per row of X.") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1 or len(weights) != n_rows:
-        raise ValueError(
-            f"sample_weight has shape {weights.shape} but X has {n_rows} rows; "
-            f"pass a 1-D array of {n_rows} non-negative weights, or sample_weight=None."
-        )
+        problem = f"sample_weight has shape {weights.shape} but X has {n_rows} rows"
+        raise ValueError(f"{problem}; pass one non-negative weight per row, or sample_weight=None.")
     bad = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
     if len(bad):
-        raise ValueError(
-            f"sample_weight must be finite and non-negative, but row {bad[0]} has "
-            f"{weights[bad[0]]}; give rows that should not count the weight 0."
-        )
-    if not may_all_be_zero and not weights.any():
-        raise ValueError(
-            "sample_weight is zero in every row, so there is nothing to fit; "
-            "give at least one row of each group a positive weight, or pass sample_weight=None."
-        )
+        found = f"row {bad[0]} has {weights[bad[0]]}; give rows that should not count the weight 0"
+        raise ValueError(f"sample_weight must be finite and non-negative, but {found}.")
+    if not may_be_zero and not weights.any():
+        remedy = "give a row of each group a positive weight, or pass sample_weight=None"
+        raise ValueError(f"sample_weight is zero in every row; {remedy}.")
     return weights
 
 
@@ -169,10 +137,8 @@ def check_group_weights(labels: Labels, weights: NDArray[Any]) -> None:
     """Refuse groups without weight, over which there is no average."""
     weightless = labels[~(weights > 0)].tolist()
     if weightless:
-        raise ValueError(
-            f"groups {weightless} have total weight zero; give at least one of their rows a "
-            "positive sample_weight, or leave these rows out."
-        )
+        remedy = "give at least one of their rows a positive sample_weight, or leave them out"
+        raise ValueError(f"groups {weightless} have total weight zero; {remedy}.")
 
 
 def check_feature_names(
@@ -186,41 +152,31 @@ def check_feature_names(
     detail = "the same names in another order"
     if unseen or lacking:
         detail = f"unexpected: {unseen[:5]}, missing: {lacking[:5]}"
-    raise ValueError(
-        f"{method} got columns that differ from those seen before ({detail}); "
-        f"pass the columns {list(known)[:5]}{'...' if len(known) > 5 else ''} in this order."
-    )
+    problem = f"{method} got columns that differ from those seen before ({detail})"
+    raise ValueError(f"{problem}; pass {list(known)[:5]}{'...' * (len(known) > 5)} in this order.")
 
 
 def check_n_features(known: int, given: int, method: str) -> None:
     """Refuse a block with another number of columns than those before."""
     if known != given:
-        raise ValueError(
-            f"{method} got X with {given} features, but the rows before had {known}; "
-            "pass the same columns each time, or start again with a new object."
-        )
+        problem = f"{method} got X with {given} features, but the rows before had {known}"
+        raise ValueError(f"{problem}; pass the same columns each time, or start with a new object.")
 
 
 def check_several_groups(
-    labels: Sequence[Any],
-    n_samples: int,
-    otherwise: str = ", or use sklearn.decomposition.PCA",
+    labels: Sequence[Any], n_samples: int, otherwise: str = ", or use sklearn.decomposition.PCA"
 ) -> None:
     """Refuse a single group: there is nothing to compare it with."""
     if len(labels) < 2:
         held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
-        raise ValueError(
-            f"sensitive_features holds {held}n_samples = {n_samples}), so "
-            f"there is nothing to compare; pass labels of two groups or more{otherwise}."
-        )
+        problem = f"sensitive_features holds {held}n_samples = {n_samples}), nothing to compare"
+        raise ValueError(f"{problem}; pass labels of two groups or more{otherwise}.")
 
 
 def check_two_groups(labels: Sequence[Any], what: str) -> None:
     """Refuse more than two groups, for methods that compare two."""
     if len(labels) > 2:
-        raise ValueError(
-            f"{what} compares two groups, but sensitive_features holds {len(labels)}: "
-            f"{labels[:5]}{'...' if len(labels) > 5 else ''}; compare one with the rest, for "
-            f"example sensitive_features=(groups == {labels[0]!r}), or use FairPCA(n_components), "
-            "which takes any number of groups."
-        )
+        held = f"sensitive_features holds {len(labels)}: {labels[:5]}{'...' * (len(labels) > 5)}"
+        problem = f"{what} compares two groups, but {held}"
+        remedy = f"compare one with the rest, sensitive_features=(groups == {labels[0]!r})"
+        raise ValueError(f"{problem}; {remedy}, or use FairPCA(n_components).")

@@ -1,7 +1,7 @@
 """Arrays of other libraries (torch, CuPy, all that follow the array API), on their own device.
 
-Moments are accumulated where the rows are, in float64, and nothing else is copied to the host. No
-such library is imported here: an array brings its namespace along.
+Moments are accumulated where the rows are, in float64. No such library is imported here: an array
+brings its namespace along.
 """
 
 from __future__ import annotations
@@ -57,14 +57,12 @@ class DeviceRows:
         if "complex" in str(X.dtype):
             raise ValueError("Complex data not supported: X must hold real numbers; pass X.real.")
         if library_of(X) == "torch" and str(X.layout) != "torch.strided":
-            raise TypeError(
-                f"X is a sparse torch tensor ({X.layout}), and only dense ones are taken; pass "
-                "X.to_dense(), or a scipy.sparse matrix."
-            )
+            problem = f"X is a sparse torch tensor ({X.layout}), and only dense ones are taken"
+            raise TypeError(f"{problem}; pass X.to_dense(), or a scipy.sparse matrix.")
         self._X = X.detach() if library_of(X) == "torch" else X
         self.n_rows, self.n_features = map(int, X.shape)
-        has_namespace = hasattr(X, "__array_namespace__")
-        self._xp = X.__array_namespace__() if has_namespace else sys.modules[library_of(X)]
+        namespace = getattr(X, "__array_namespace__", None)
+        self._xp = sys.modules[library_of(X)] if namespace is None else namespace()
 
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop``, copied to the host."""
@@ -74,9 +72,8 @@ class DeviceRows:
         self, codes: Codes, weights: Array | None, shifts: Array
     ) -> tuple[Array, Array]:
         """Per group, the weighted sum and Gram matrix of ``x - shift``, computed on the device."""
-        xp, k, d = self._xp, len(shifts), self.n_features
-        size = max(64, _ENTRIES_ON_DEVICE // d)
-        origins = self._here(shifts)
+        k, d = shifts.shape
+        size, origins = max(64, _ENTRIES_ON_DEVICE // d), self._here(shifts)
         sums = [self._here(np.zeros(d)) for _ in range(k)]
         grams = [self._here(np.zeros((d, d))) for _ in range(k)]
         for low in range(0, self.n_rows, size):
@@ -84,11 +81,10 @@ class DeviceRows:
             Z = self._double(self._X[low:high, :])
             for g in np.unique(codes[low:high]).tolist():
                 members = codes[low:high] == g
-                Z_g = Z[self._here(members)] - origins[g, :]
                 root = np.ones(len(members)) if weights is None else np.sqrt(weights[low:high])
                 root_g = self._here(root[members])
-                Z_g = Z_g * root_g[:, None]
-                sums[g] = sums[g] + xp.sum(Z_g * root_g[:, None], axis=0)
+                Z_g = (Z[self._here(members)] - origins[g, :]) * root_g[:, None]
+                sums[g] = sums[g] + self._xp.sum(Z_g * root_g[:, None], axis=0)
                 grams[g] = grams[g] + Z_g.T @ Z_g
         return np.array([on_host(s) for s in sums]), np.array([on_host(G) for G in grams])
 
@@ -99,8 +95,7 @@ class DeviceRows:
 
     def reconstruction(self, components: Array, mean: Array) -> Any:
         """The rows that these scores stand for, on the device, in the precision of the scores."""
-        rows = self._double(self._X) @ self._here(components) + self._here(mean)
-        return self._as_given(rows)
+        return self._as_given(self._double(self._X) @ self._here(components) + self._here(mean))
 
     def _as_given(self, values: Any) -> Any:
         single = str(self._X.dtype).endswith("float32")
@@ -109,10 +104,9 @@ class DeviceRows:
     def _double(self, values: Any) -> Any:
         double = self._xp.asarray(values, dtype=self._xp.float64)
         if not str(double.dtype).endswith("float64"):
-            raise TypeError(
-                f"{library_of(values)} turned float64 into {double.dtype}; allow double precision "
-                "(in JAX: jax.config.update('jax_enable_x64', True)), or pass numpy.asarray(X)."
-            )
+            problem = f"{library_of(values)} turned float64 into {double.dtype}"
+            remedy = "allow double precision (in JAX: jax.config.update('jax_enable_x64', True))"
+            raise TypeError(f"{problem}; {remedy}, or pass numpy.asarray(X).")
         return double
 
     def _here(self, values: NDArray[Any]) -> Any:

@@ -21,21 +21,14 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class FoldRule:
-    """A number of folds, and a salt; another salt gives other folds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> codes = np.array([0, 0, 1, 0, 0, 1])
-    >>> rule = FoldRule(2)
-    >>> folds = rule.folds_of(codes, np.zeros(2, int))
-    >>> later = rule.folds_of(codes[3:], np.array([2, 1]))  # 2 and 1 rows were seen before
-    >>> folds.tolist(), later.tolist()
-    ([0, 1, 0, 0, 1, 1], [0, 1, 1])
-    """
+    """A number of folds, and a salt; another salt gives other folds."""
 
     n_folds: int
     salt: int = 0
+
+    def __post_init__(self) -> None:
+        check_integer("folds", self.n_folds, 2)
+        check_integer("fold_seed", self.salt, 0)
 
     def __str__(self) -> str:
         return f"folds={self.n_folds} with fold_seed={self.salt}"
@@ -49,7 +42,7 @@ class FoldRule:
         blocks, places = np.divmod(ranks, self.n_folds)
         numbers, which = np.unique(blocks, return_inverse=True)
         rows = numbers.astype(np.uint64)[:, None] * np.uint64(self.n_folds)
-        salt = _mixed(np.array([self.salt % 2**64], np.uint64))
+        salt = _mixed(np.array([int(self.salt) % 2**64], np.uint64))
         keys = _mixed(rows + np.arange(self.n_folds, dtype=np.uint64) ^ salt)
         orders = np.argsort(keys, axis=1)  # a permutation of the folds for each block
         return np.asarray(orders[which, places])
@@ -74,13 +67,9 @@ def check_folds(folds: Any, salt: int = 0) -> FoldRule | Codes | None:
     if folds is None or isinstance(folds, FoldRule):
         return folds
     if np.ndim(folds) == 0:
-        check_integer("folds", folds, 2)
-        check_integer("fold_seed", salt, 0)
-        return FoldRule(int(folds), int(salt))
+        return FoldRule(folds, salt)
     numbers = np.asarray(folds)
     if numbers.ndim != 1 or numbers.dtype.kind not in "biu" or (numbers < 0).any():
-        raise ValueError(
-            "folds must hold one fold per row, an integer of at least 0; pass for example "
-            "folds=np.arange(len(X)) % 10, or folds=10."
-        )
+        problem = "folds must hold one fold per row, an integer of at least 0"
+        raise ValueError(f"{problem}; pass for example np.arange(len(X)) % 10, or folds=10.")
     return numbers.astype(np.intp)

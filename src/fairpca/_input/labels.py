@@ -34,10 +34,7 @@ class CodedLabels(NamedTuple):
 
 
 def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
-    """Turn labels of any kind into codes 0..k-1 and the sorted array of distinct labels.
-
-    Several columns are crossed: each combination that occurs is a group.
-    """
+    """Codes 0..k-1 and the sorted labels; of several columns, each combination is a label."""
     if not isinstance(groups, CodedLabels):
         columns, names = _label_columns(groups)
         if len(columns) == 1:
@@ -46,10 +43,8 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
         groups = CodedLabels(codes, [cell_text(cell, names) for cell in cells])
         twice = [text for text, times in Counter(groups.labels).items() if times > 1]
         if twice:
-            raise ValueError(
-                f"two intersections of the columns of sensitive_features would both be called "
-                f"{twice[0]!r}; rename labels so that they do not contain ' & '."
-            )
+            problem = f"two intersections of sensitive_features would both be called {twice[0]!r}"
+            raise ValueError(f"{problem}; rename labels so that they do not contain ' & '.")
     _check_one_per_row(groups.codes, n_rows)
     # There may be more labels than occur, and the same one twice.
     present = np.bincount(groups.codes, minlength=len(groups.labels)) > 0
@@ -97,10 +92,8 @@ def _encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
 
 def _check_one_per_row(values: NDArray[Any], n_rows: int, name: str = _GROUPS) -> None:
     if len(values) != n_rows:
-        raise ValueError(
-            f"{name} has {len(values)} labels but X has {n_rows} rows; "
-            "pass exactly one label per row of X."
-        )
+        lengths = f"{name} has {len(values)} labels but X has {n_rows} rows"
+        raise ValueError(f"{lengths}; pass exactly one label per row of X.")
 
 
 def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Labels], list[str] | None]:
@@ -109,19 +102,15 @@ def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Labels], list
     if isinstance(groups, (list, tuple)) and groups and isinstance(groups[0], (list, tuple)):
         groups = np.asarray(groups)
     elif not isinstance(groups, (np.ndarray, list)):
-        groups = nw.from_native(
-            on_host(groups), eager_only=True, allow_series=True, pass_through=True
-        )
+        native = on_host(groups)
+        groups = nw.from_native(native, eager_only=True, allow_series=True, pass_through=True)
     columns: list[Any] = [groups]
     if isinstance(groups, nw.DataFrame):
         columns, names = [groups.get_column(column) for column in groups.columns], groups.columns
     elif isinstance(groups, np.ndarray) and groups.ndim == 2:
         columns = list(groups.T)
     if not columns:
-        raise ValueError(
-            "sensitive_features is a table without columns; pass one column of group labels, or "
-            "several to compare their intersections."
-        )
+        raise ValueError(f"{name} is a table without columns; pass one label per row.")
     return [_label_array(column, name) for column in columns], names
 
 
@@ -138,17 +127,13 @@ def _label_array(column: Any, name: str) -> Labels:
         if isinstance(column, (list, tuple)) and values.ndim == 1:
             values = label_vector(column)  # numpy would turn 1 and "one" into two strings
     if values.ndim == 0:
-        example = "sex" if name == _GROUPS else "outcome"
-        raise TypeError(
-            f"{name}={column!r} is not a column of labels; pass one label per row, for "
-            f"example {name}=frame[{example!r}]."
-        )
+        example = "frame['sex']" if name == _GROUPS else "frame['outcome']"
+        problem = f"{name}={column!r} is not a column of labels"
+        raise TypeError(f"{problem}; pass one label per row, for example {name}={example}.")
     if values.ndim != 1:
-        crossed = name == _GROUPS
-        raise ValueError(
-            f"{name} has shape {values.shape}; pass a 1-D array with one label per "
-            f"row{', or a 2-D array or data frame whose columns are to be crossed' * crossed}."
-        )
+        crossed = ", or a 2-D array or data frame to cross its columns" * (name == _GROUPS)
+        problem = f"{name} has shape {values.shape}"
+        raise ValueError(f"{problem}; pass a 1-D array with one label per row{crossed}.")
     if values.dtype.kind == "c":
         raise TypeError(f"{name} is complex; pass strings, numbers or booleans.")
     return values
@@ -157,11 +142,8 @@ def _label_array(column: Any, name: str) -> Labels:
 def _refuse_missing_labels(missing: Mask, name: str) -> NoReturn:
     rows = np.flatnonzero(missing)
     known = "X[known], groups[known]" if name == _GROUPS else "X[known], y[known], groups[known]"
-    raise ValueError(
-        f"{name} has {len(rows)} missing labels, the first in row {rows[0]}; "
-        f"drop these rows ({known}) or give them a label of their own, "
-        "such as 'unknown'."
-    )
+    problem = f"{name} has {len(rows)} missing labels, the first in row {rows[0]}"
+    raise ValueError(f"{problem}; drop them ({known}), or give them a label such as 'unknown'.")
 
 
 def _is_missing(label: Any) -> bool:
@@ -179,16 +161,18 @@ def sort_labels(labels: Sequence[Any]) -> list[Any]:
         return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
 
 
-def refuse_twin_labels(labels: Sequence[Any]) -> None:
-    """Refuse labels that differ by their type only, such as 1 and '1', and mean one group."""
+def union(some: Labels, more: Labels) -> Labels:
+    """The sorted labels of both; refuses such as 1 and '1', which differ by their type only."""
+    if some.tolist() == more.tolist():
+        return some
+    labels = list(dict.fromkeys([*some.tolist(), *more.tolist()]))
     seen: dict[str, Any] = {}
     for label in labels:
         twin = seen.setdefault(str(label), label)
         if twin != label:
-            raise ValueError(
-                f"the labels {twin!r} and {label!r} differ by their type only and would be two "
-                "groups; pass labels of one type with every block."
-            )
+            problem = f"the labels {twin!r} and {label!r} differ by their type only"
+            raise ValueError(f"{problem}; pass labels of one type with every block.")
+    return label_vector(sort_labels(labels))
 
 
 def label_vector(labels: Sequence[Any]) -> Labels:
@@ -196,54 +180,26 @@ def label_vector(labels: Sequence[Any]) -> Labels:
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {str, bool, int, float}:
         return np.asarray(labels)
-    vector = np.empty(len(labels), dtype=object)
-    for i, label in enumerate(labels):  # all at once, numpy would take tuples for rows
-        vector[i] = label
-    return vector
+    return np.fromiter(labels, dtype=object, count=len(labels))  # np.array makes rows of tuples
 
 
 # -- several sensitive columns: each combination of labels that occurs is a group, called a cell --
 
 
 def cross_cells(columns: Sequence[Coded]) -> tuple[Codes, list[tuple[Any, ...]]]:
-    """Codes of the cells that occur, and the cells.
-
-    Parameters
-    ----------
-    columns : sequence of (codes, labels)
-        Row i of a column has the label ``labels[codes[i]]``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sex = np.array([0, 0, 1, 0]), ["female", "male"]
-    >>> over_40 = np.array([1, 0, 1, 1]), [False, True]
-    >>> codes, cells = cross_cells([sex, over_40])
-    >>> cells
-    [('female', False), ('female', True), ('male', True)]
-    >>> codes
-    array([1, 0, 2, 1])
-    """
+    """Codes of the cells that occur, and the cells; columns are given as codes and labels."""
     shape = tuple(len(labels) for _, labels in columns)
     numbers = np.ravel_multi_index(tuple(codes for codes, _ in columns), shape)
     codes, present = _encode_integers(numbers)
-    parts = []
-    for (_, labels), places in zip(columns, np.unravel_index(present, shape), strict=True):
-        plain = np.asarray(labels, object).tolist()
-        parts.append([plain[i] for i in places.tolist()])
-    return codes, list(zip(*parts, strict=True))
+    places = np.unravel_index(present, shape)
+    parts = [
+        np.asarray(labels, object)[at] for (_, labels), at in zip(columns, places, strict=True)
+    ]
+    return codes, list(zip(*(part.tolist() for part in parts), strict=True))
 
 
 def cell_text(cell: Any, names: Sequence[str] | None = None) -> str:
-    """The labels of a cell joined by " & ", or a label that is no cell as text.
-
-    Labels that are not strings are preceded by the name of their column.
-
-    Examples
-    --------
-    >>> cell_text(("female", True), ["sex", "over_40"])
-    'female & over_40=True'
-    """
+    """The labels of a cell, say "female & over_40=True", or a label that is no cell as text."""
     if not isinstance(cell, tuple):
         return str(cell)
     return " & ".join(
@@ -259,14 +215,14 @@ def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Codes and sorted labels of the classes in y, a column; numbers with fractions are refused."""
     if isinstance(outcomes, CodedLabels):
         return encode_groups(outcomes, n_rows)
-    columns, _ = _label_columns(outcomes, "y")
-    if len(columns) > 1:
-        shape = len(columns[0]), len(columns)
+    (column, *more), _ = _label_columns(outcomes, "y")
+    if more:
+        shape = len(column), 1 + len(more)
         raise ValueError(f"y has shape {shape}; pass a 1-D array with one label per row.")
-    broken = _fractions(columns[0])
+    broken = _fractions(column)
     if len(broken) and not np.isnan(broken).any():
         _refuse_fractions(broken[0])
-    return _encode_column(columns[0], n_rows, "y")
+    return _encode_column(column, n_rows, "y")
 
 
 def holds_fractions(y: Any) -> bool:
@@ -281,31 +237,25 @@ def first_outcomes(y: Any) -> set[Any]:
     """The different labels in the first rows of y."""
     if is_dask(y) or isinstance(y, CodedLabels):
         return set()
-    columns, _ = _label_columns(y, "y")
-    if len(columns) > 1:
-        return set()
-    return {label for label in columns[0][:_FIRST_ROWS].tolist() if not _is_missing(label)}
+    (column, *more), _ = _label_columns(y, "y")
+    first = [] if more else column[:_FIRST_ROWS].tolist()
+    return {label for label in first if not _is_missing(label)}
 
 
 def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
-    """Refuse many different numbers: whole ones may be numbers just as well as classes.
-
-    The labels of files may be texts of numbers.
-    """
-    try:
-        numbers = sorted(map(float, outcomes)) if len(outcomes) > _MOST_NUMBERED else []
-    except (TypeError, ValueError):
+    """Refuse many different numbers, or texts of them: they need not be classes."""
+    if len(outcomes) <= _MOST_NUMBERED:
         return
-    if not numbers:
+    try:
+        numbers = sorted(map(float, outcomes))
+    except (TypeError, ValueError):
         return
     for number in numbers:
         if not number.is_integer():
             _refuse_fractions(number)
     shown = ", ".join(f"{number:g}" for number in numbers[:4])
-    raise ValueError(
-        f"y holds many different whole numbers ({shown}, ...), at least {len(numbers)}, which are "
-        f"not taken for classes unasked; {cure}."
-    )
+    problem = f"y holds many different whole numbers ({shown}, ...), at least {len(numbers)}"
+    raise ValueError(f"{problem}, which are not taken for classes unasked; {cure}.")
 
 
 def _fractions(values: Labels) -> Labels:
@@ -314,7 +264,5 @@ def _fractions(values: Labels) -> Labels:
 
 
 def _refuse_fractions(number: float) -> NoReturn:
-    raise ValueError(
-        f"y holds numbers that are not classes, such as {number:g}, but outcomes are compared "
-        "class by class; pass classes, for example y > threshold."
-    )
+    problem = f"y holds numbers that are not classes, such as {number:g}"
+    raise ValueError(f"{problem}; pass classes, for example y > threshold.")

@@ -19,6 +19,7 @@ from fairpca._input.device import DeviceRows, is_device_array, on_host
 from fairpca._typing import Array
 
 _ENTRIES_AT_A_TIME = 1 << 20  # of blocks that are not multiplied
+_ENCODE = "encode them, for example with sklearn.preprocessing.OneHotEncoder"
 
 
 class DenseRows:
@@ -30,7 +31,7 @@ class DenseRows:
     n_targets: int = 0  # how many of the last columns are targets, not features
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop`` as floats; may be a view."""
+        """Rows ``start`` to ``stop`` as floats, missing ones NaN; may be a view."""
         raise NotImplementedError
 
 
@@ -43,30 +44,21 @@ class ArrayRows(DenseRows):
         self.n_rows, self.n_features = X.shape
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop``; a view where X holds floats already."""
         block = np.asarray(self._X[start:stop])
         if block.dtype in (np.float64, np.float32):
             return block
         try:
             return block.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"X holds values that are not numbers ({error}); drop or encode their columns, for "
-                "example with sklearn.preprocessing.OneHotEncoder."
-            ) from error
+            problem = f"X holds values that are not numbers ({error})"
+            raise type(error)(f"{problem}; drop their columns or {_ENCODE}.") from error
 
 
 def _check_type(dtype: np.dtype[Any]) -> None:
     if dtype.kind == "c":
-        raise ValueError(
-            "Complex data not supported: X must hold real numbers; "
-            "pass X.real, or real and imaginary parts as separate columns."
-        )
+        raise ValueError("Complex data not supported: X must hold real numbers; pass X.real.")
     if dtype.kind not in "biufO":
-        raise TypeError(
-            f"X holds {dtype} values but must hold numbers; convert it with "
-            "X.astype(float), or encode text with sklearn.preprocessing.OneHotEncoder."
-        )
+        raise TypeError(f"X must hold numbers, not {dtype}; pass X.astype(float), or {_ENCODE}.")
 
 
 class FrameRows(DenseRows):
@@ -79,17 +71,13 @@ class FrameRows(DenseRows):
             if not (dtype.is_numeric() or dtype == nw.Boolean)
         ]
         if unusable:
-            raise TypeError(
-                f"X has columns that are not numbers: {', '.join(unusable[:5])}"
-                f"{' and others' if len(unusable) > 5 else ''}; drop them or encode them, for "
-                "example with sklearn.preprocessing.OneHotEncoder."
-            )
+            listed = ", ".join(unusable[:5]) + " and others" * (len(unusable) > 5)
+            raise TypeError(f"X has columns that are not numbers: {listed}; drop or {_ENCODE}.")
         self._frame = frame
         self.n_rows, self.n_features = frame.shape
         self.feature_names = [str(name) for name in frame.columns]
 
     def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop``; missing values become NaN."""
         block = self._frame[start:stop].select(nw.all().cast(nw.Float64))
         return np.asarray(block.to_numpy(), dtype=np.float64)
 
@@ -98,15 +86,13 @@ class ColumnRows(DenseRows):
     """Numpy columns of equal length, joined into rows when a block is asked for."""
 
     def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
-        self.columns = columns
-        self.feature_names = names
+        self.columns, self.feature_names = columns, names
         n_rows = len(columns[0]) if columns else 0  # texts that no complete row has make none
         self.shape = self.n_rows, self.n_features = n_rows, len(columns)
         single = all(column.dtype == np.float32 for column in columns)
         self.dtype = np.dtype(np.float32 if single else np.float64)
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop``, row by row in memory."""
         block = np.empty((stop - start, self.n_features), self.dtype)
         for j, column in enumerate(self.columns):
             block[:, j] = column[start:stop]
@@ -136,13 +122,10 @@ class SparseRows:
 class MadeRows(DenseRows):
     """Rows that a function makes out of others when a block is asked for."""
 
-    def __init__(
-        self, n_rows: int, n_features: int, make: Callable[[int, int], NDArray[Any]]
-    ) -> None:
+    def __init__(self, n_rows: int, n_features: int, make: Callable[[int, int], Array]) -> None:
         self.n_rows, self.n_features, self._make = n_rows, n_features, make
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop``."""
         return self._make(start, stop)
 
 
@@ -150,23 +133,11 @@ Rows = DenseRows | SparseRows | DeviceRows
 
 
 def as_rows(X: Any) -> Rows:
-    """Wrap X, refusing what is not a two-dimensional table of real numbers.
-
-    Examples
-    --------
-    >>> rows = as_rows([[1, 2], [3, 4], [5, 6]])
-    >>> rows.n_rows, rows.n_features
-    (3, 2)
-    >>> rows.block(1, 3)
-    array([[3., 4.],
-           [5., 6.]])
-    """
+    """Wrap X, refusing what is not a two-dimensional table of real numbers."""
     if isinstance(X, Rows):
         return X
     rows: Rows
-    if isinstance(X, np.ndarray):
-        rows = ArrayRows(_array_of(X))
-    elif sp.issparse(X):
+    if sp.issparse(X):
         rows = SparseRows(X)
     elif is_device_array(X):
         rows = DeviceRows(X)
@@ -175,36 +146,26 @@ def as_rows(X: Any) -> Rows:
         rows = FrameRows(table) if isinstance(table, nw.DataFrame) else ArrayRows(_array_of(X))
     for what, n in (("sample", rows.n_rows), ("feature", rows.n_features)):
         if n == 0:
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape=({rows.n_rows}, {rows.n_features})) while a "
-                f"minimum of 1 is required; pass an X with at least one {what}."
-            )
+            shape = f"0 {what}(s) (shape=({rows.n_rows}, {rows.n_features}))"
+            raise ValueError(f"Found array with {shape} while a minimum of 1 is required.")
     return rows
 
 
 def _array_of(X: Any) -> NDArray[Any]:
     """X as a two-dimensional array."""
     if isinstance(X, str | PathLike):
-        raise TypeError(
-            f"X={str(X)!r} is a text, not a table of numbers. To read a file, write table = "
-            f"fairpca.read_table({str(X)!r}, sensitive_features='sex'), and pass table.data and "
-            "table.sensitive_features; fit_files fits to files."
-        )
+        read = f"table = fairpca.read_table({str(X)!r}, sensitive_features='sex')"
+        problem = f"X={str(X)!r} is a text, not a table of numbers"
+        raise TypeError(f"{problem}; write {read} and pass table.data, or call fit_files.")
     if hasattr(X, "collect"):
-        raise TypeError(
-            f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect() instead."
-        )
+        raise TypeError(f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect().")
     if np.ma.is_masked(X):
-        raise ValueError(
-            "X is a masked array with masked entries; fill them, for example with X.filled(0), or "
-            "drop their rows."
-        )
+        raise ValueError("X has masked entries; fill them, as in X.filled(0), or drop their rows.")
     array = np.asarray(X)
     if array.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data either using "
-            "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is one row."
-        )
+        remedy = "X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it is one row"
+        problem = f"Expected 2D array, got {array.ndim}D array instead"
+        raise ValueError(f"{problem}. Reshape your data with {remedy}.")
     return array
 
 
@@ -239,21 +200,18 @@ def refuse_non_finite(rows: Rows) -> None:
         if len(bad):
             i, j = bad[0].tolist()
             column = j if rows.feature_names is None else repr(rows.feature_names[j])
-            nan = np.isnan(block[i, j])
-            remedy = "fill them with sklearn.impute.SimpleImputer" if nan else "correct the values"
-            raise ValueError(
-                f"Input X contains {'NaN' if nan else 'infinity'} in column {column}, first in "
-                f"row {place.start + i} (counting from 0); drop such rows, or {remedy}."
-            )
+            kind, remedy = "infinity", "correct the values"
+            if np.isnan(block[i, j]):
+                kind, remedy = "NaN", "fill them with sklearn.impute.SimpleImputer"
+            where = f"column {column}, first in row {place.start + i} (counting from 0)"
+            raise ValueError(f"Input X contains {kind} in {where}; drop such rows, or {remedy}.")
 
 
 def refuse_unusable_numbers(rows: Rows) -> NoReturn:
     """Raise the error for rows whose sums of squares are not finite."""
     refuse_non_finite(rows)
-    raise ValueError(
-        "X has values so large that their squares overflow float64; "
-        "rescale it, for example with sklearn.preprocessing.StandardScaler."
-    )
+    problem = "X has values so large that their squares overflow float64"
+    raise ValueError(f"{problem}; rescale it, for example with StandardScaler.")
 
 
 # -- rows with targets as last columns, so that one pass gives the joint moments of both ----------
@@ -267,19 +225,16 @@ class NumericTarget(NamedTuple):
 
 def join_targets(rows: Rows, target: NumericTarget) -> Rows:
     """The rows with their targets as last columns."""
-    Y, n, d = as_targets(target.values), rows.n_rows, rows.n_features
+    Y, n = as_targets(target.values), rows.n_rows
+    block: Callable[[int, int], Any] = rows.block
     if len(Y) != n:
         raise ValueError(f"y has {len(Y)} rows but X has {n}; pass exactly one y per row of X.")
     joint: SparseRows | MadeRows
     if isinstance(rows, SparseRows):
-        joint = SparseRows(sp.hstack([rows.block(0, n), sp.csr_array(Y)], format="csr"))
+        joint = SparseRows(sp.hstack([block(0, n), sp.csr_array(Y)], format="csr"))
     else:
-        dense = rows
-
-        def side_by_side(start: int, stop: int) -> Array:
-            return np.hstack([dense.block(start, stop), Y[start:stop]])
-
-        joint = MadeRows(n, d + Y.shape[1], side_by_side)
+        width = rows.n_features + Y.shape[1]
+        joint = MadeRows(n, width, lambda a, b: np.hstack([block(a, b), Y[a:b]]))
     joint.n_targets = Y.shape[1]
     if rows.feature_names is not None:
         joint.feature_names = rows.feature_names + [f"target {j}" for j in range(Y.shape[1])]
@@ -291,17 +246,13 @@ def as_targets(y: Any) -> Array:
     try:
         Y = np.asarray(on_host(y), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"y must be numbers for target_type='numbers', but could not be read: {error}; pass "
-            "target_type='classes' for labels."
-        ) from error
+        problem = f"y must be numbers for target_type='numbers', but could not be read: {error}"
+        raise TypeError(f"{problem}; pass target_type='classes' for labels.") from error
     Y = Y[:, None] if Y.ndim == 1 else Y
     if Y.ndim != 2 or Y.shape[1] == 0:
         raise ValueError(f"y has shape {Y.shape}; pass one number per row, or several columns.")
     bad = np.flatnonzero(~np.isfinite(Y).all(axis=1))
     if len(bad):
-        raise ValueError(
-            f"Input y contains NaN or infinity in {len(bad)} rows, first in row {bad[0]}; drop "
-            "these rows of X, y and groups, or fill them."
-        )
+        problem = f"Input y contains NaN or infinity in {len(bad)} rows, first in row {bad[0]}"
+        raise ValueError(f"{problem}; drop these rows of X, y and groups, or fill them.")
     return Y

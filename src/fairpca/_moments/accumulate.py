@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from fairpca._blas import blas_threads, parallel_map
 from fairpca._input.device import DeviceRows
-from fairpca._input.rows import (
-    DenseRows,
-    MadeRows,
-    Rows,
-    SparseRows,
-    refuse_unusable_numbers,
-)
+from fairpca._input.rows import DenseRows, MadeRows, Rows, SparseRows, refuse_unusable_numbers
 from fairpca._moments.operand import refuse_large_matrices
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Codes
@@ -36,10 +30,7 @@ _WORK_WORTH_A_THREAD = 1e7  # multiplications; fewer take no longer than waking 
 
 
 def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -> Sums:
-    """Sums of k groups of rows, about the means of a few rows of each.
-
-    Each thread adds up a contiguous range of rows, so that results repeat.
-    """
+    """Sums of k groups of rows; each thread adds up a range of rows, so that results repeat."""
     n, d = rows.n_rows, rows.n_features
     if d > _MANY_COLUMNS:
         refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
@@ -77,32 +68,26 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
 
 
 def _lost_digits(total: Sums) -> bool:
-    """Whether means far from zero, to which sparse rows are not shifted, have cost digits.
-
-    A constant column costs nothing that matters beside the variance of the others.
-    """
+    """Whether means far from zero, to which sparse rows are not shifted, have cost digits."""
     weighted = total.weights > 0
     n = total.weights[weighted, None]
     squares = (total.sums[weighted] / n) ** 2
     variances = np.diagonal(total.grams[weighted], axis1=1, axis2=2) / n - squares
     lost = 1e-15 * squares
     whole = np.abs(variances).sum(axis=1, keepdims=True)
+    # A constant column costs nothing that matters beside the variance of the others.
     return bool(((lost > 1e-9 * np.abs(variances)) & (lost > 1e-12 * whole)).any())
 
 
 def _provisional_shifts(
     rows: DenseRows | DeviceRows, codes: Codes, k: int, weights: Array | None
 ) -> Array:
-    """The mean of the first rows of each group: near enough to its mean to save the digits.
-
-    Rows of weight zero do not count. Columns whose mean is within a standard deviation of zero need
-    no shift.
-    """
+    """The mean of the first rows of each group, or zero where it is within a deviation of zero."""
     codes = codes if weights is None else np.where(weights > 0, codes, -1)
     first = min(rows.n_rows, max(_ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT // rows.n_features))
     head, counted = np.asarray(rows.block(0, first), np.float64), codes[:first] >= 0
     if not counted.all():
-        head = np.where(counted[:, None], head, 0.0)  # they may hold anything
+        head = np.where(counted[:, None], head, 0.0)  # rows of weight zero may hold anything
     members = (codes[:first] == np.arange(k)[:, None]).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         n = np.maximum(members.sum(axis=1), 1.0)[:, None]

@@ -1,24 +1,23 @@
 """Sums over fewer rows than columns: a factor of the Gram matrices, smaller than these.
 
-n rows of d columns have second moments of rank n. Their d x d matrices would take d^2 numbers and
-the time of n d^2 multiplications, and hold no more than the rows do. So the rows are kept, each
-minus the mean of its group and times the root of its weight: the Gram matrix about the mean of
-group g is ``F_g' F_g`` with F_g its rows. Two sets of rows of a group, of weights n and m and means
-u and v, are merged by stacking their rows and one more,
+Second moments of n rows have rank n, so d x d matrices would hold no more than the rows do. The
+rows are kept, each minus the mean of its group and times the root of its weight: the Gram matrix of
+group g about its mean is ``F_g' F_g`` with F_g its rows. Two sets of rows of a group, of weights n
+and m and means u and v, are merged by stacking their rows and one more,
 
     sqrt(n m / (n + m)) (u - v)'
 
-Everything is computed in the space that the rows span: with ``Q`` (d x q) an orthonormal basis of
-all F_g and of the group means about the overall mean,
+With ``Q`` (d x q) an orthonormal basis of all F_g and of the group means about the overall mean,
 
     C_g = Q M_g Q'
 
-exactly, with small matrices ``M_g`` (q x q). Memory is of order n d, time of order n^2 d.
+with small matrices ``M_g`` (q x q), in which everything is computed. Memory is of order n d, time
+of order n^2 d.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,7 +73,7 @@ class FewRows(GroupSums):
         return cls(**vars(total), factor=F[w > 0], codes=codes[w > 0])
 
     @classmethod
-    def combined(cls, k: int, d: int, parts: Iterable[tuple[FewRows, Sequence[int]]]) -> FewRows:
+    def combined(cls, k: int, d: int, parts: Sequence[tuple[FewRows, Sequence[int]]]) -> FewRows:
         """Rows of k groups; group g of a part is called ``places[g]``."""
         total, factors, codes = GroupSums.of_nothing(k, d), [np.zeros((0, d))], [np.zeros(0, int)]
         for part, places in parts:
@@ -91,14 +90,13 @@ class FewRows(GroupSums):
         return cls(**vars(total), factor=np.concatenate(factors), codes=np.concatenate(codes))
 
     def second_moments(self, center: Center) -> Array:
-        """``C_g`` of every group, of shape (k, d, d)."""
         return self.multiplied().second_moments(center)
 
     def operand(self, center: Center, compared: Mask | None) -> Operand:
         """The second moments in the space that the rows span."""
         n, d = self.factor.shape
-        what = f"{n} rows of {d} columns"
-        refuse_beyond_memory(3.0 * 8 * d * (n + len(self.rows)), what, "pass fewer columns.")
+        n_bytes = 3.0 * 8 * d * (n + len(self.rows))
+        refuse_beyond_memory(n_bytes, f"{n} rows of {d} columns", "pass fewer columns.")
         with single_threaded_blas():
             spanning = np.vstack([self.factor, self.from_mean]).T
             basis = qr(spanning, overwrite_a=True, mode="economic", check_finite=False)
@@ -111,12 +109,10 @@ class FewRows(GroupSums):
         return RowSpaceOperand(Operand(M, self.shares, compared), Q)
 
     def variances(self) -> tuple[Array, Array]:
-        """Variances of the columns about the group means, and of the group means about the mean."""
         within = np.einsum("ij,ij->j", self.factor, self.factor) / self.weights.sum()
         return np.asarray(within), np.asarray(self.shares @ self.from_mean**2)
 
     def take(self, groups: Sequence[int]) -> FewRows:
-        """Sums of some of the groups."""
         g, place = list(groups), np.full(len(self.rows), -1)
         place[g] = range(len(g))
         codes = place[self.codes]
@@ -138,12 +134,10 @@ class FewRows(GroupSums):
         return np.array([distances - squares(rows @ U) for U in bases]), distances
 
     def select(self, columns: list[int]) -> FewRows:
-        """Sums of some of the columns, in this order."""
         shifts, sums = self.shifts[:, columns], self.sums[:, columns]
         return replace(self, shifts=shifts, sums=sums, factor=self.factor[:, columns])
 
     def divided(self, scale: Array) -> FewRows:
-        """Sums of the rows with each column divided by its scale."""
         shifts, sums = self.shifts / scale, self.sums / scale
         return replace(self, shifts=shifts, sums=sums, factor=self.factor / scale)
 
@@ -151,9 +145,7 @@ class FewRows(GroupSums):
         """The same sums from other rows, none of which is a row of the data."""
         groups = range(len(self.rows))
         with single_threaded_blas():
-            mixed = [
-                qr(self.factor[self.codes == g], mode="r", check_finite=False)[0] for g in groups
-            ]
+            mixed = [np.linalg.qr(self.factor[self.codes == g], mode="r") for g in groups]
         codes = np.repeat(groups, [len(F_g) for F_g in mixed])
         return replace(self, factor=np.concatenate(mixed), codes=codes)
 
@@ -164,23 +156,16 @@ class FewRows(GroupSums):
         grams = np.zeros((k, d, d))
         for g, s in enumerate(self.sums):
             F_g = self.factor[self.codes == g]
-            np.matmul(F_g.T, F_g, out=grams[g])
-            if self.weights[g] > 0:
-                grams[g] += np.outer(s, s / self.weights[g])
+            grams[g] = F_g.T @ F_g + np.outer(s, s / max(self.weights[g], TINY))
         return Sums(self.rows, self.weights, self.shifts, self.sums, grams)
 
 
 def combined(
-    k: int, d: int, parts: Iterable[tuple[Sums | FewRows, Sequence[int]]]
+    k: int, d: int, parts: Sequence[tuple[Sums | FewRows, Sequence[int]]]
 ) -> Sums | FewRows:
     """Sums of k groups; group g of a part adds to the group ``places[g]``."""
-    sums: list[tuple[Sums, Sequence[int]]] = []
-    few: list[tuple[FewRows, Sequence[int]]] = []
-    for part, places in parts:
-        if isinstance(part, FewRows):
-            few.append((part, places))
-        else:
-            sums.append((part, places))
+    sums = [(part, places) for part, places in parts if isinstance(part, Sums)]
+    few = [(part, places) for part, places in parts if isinstance(part, FewRows)]
     if few:
         kept = FewRows.combined(k, d, few)
         if not sums and are_few(len(kept.factor), d):

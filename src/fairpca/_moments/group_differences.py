@@ -29,6 +29,7 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import varying_columns
+from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array, Codes
 
 Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
@@ -49,11 +50,6 @@ class Stratum:
         weights = self.moments.weights
         return np.asarray(weights[self.members] / weights.sum())
 
-    def mean_differences(self) -> Array:
-        """``sqrt(p_g) (m_g - m)``, of shape (k, d), with shares of all rows."""
-        shares, means = self.shares, self.moments.from_mean[self.members]
-        return np.asarray(np.sqrt(shares)[:, None] * (means - np.average(means, 0, shares)))
-
     def covariance_differences(self, covariances: Array) -> Array:
         """``sum_g p_g (S_g - S)^2``, given the covariances of all groups of the moments."""
         own, shares = covariances[self.members], self.shares
@@ -64,12 +60,14 @@ class Stratum:
 def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Any]:
     """The classes that occur, sorted; there must be two at least."""
     classes = [] if moments.outcomes is None else moments.outcomes.tolist()
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only ({classes[0]!r}), so there is nothing to compare or to "
-            "predict; pass y with two classes or more."
-        )
+    _refuse_one_class(classes)
     return classes
+
+
+def _refuse_one_class(classes: list[Any]) -> None:
+    if len(classes) < 2:
+        why = f"y holds one class only ({classes[0]!r}), so there is nothing to compare or predict"
+        raise ValueError(f"{why}; pass y with two classes or more.")
 
 
 def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
@@ -78,36 +76,34 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
     if settled.cells is None or settled.cells.outcomes is None:
         raise ValueError(
-            f"notion={notion!r} compares people of the same class, but these moments do not know "
-            "classes; pass y to fit, or target to fit_files and to the methods of GroupMoments, "
-            "for example GroupMoments.from_data(X, groups, target=y)."
+            f"notion={notion!r} compares people of one class, but these moments have no classes; "
+            "pass y to fit, target to fit_files, or GroupMoments.from_data(X, groups, target=y)."
         )
-    classes = classes_of(settled.cells)
-    cells, outcomes, groups = settled.cells._by_outcome()
-    members = np.flatnonzero(settled.compared)
+    classes, (cells, outcomes, groups) = classes_of(settled.cells), settled.cells._by_outcome()
+    members = np.flatnonzero(settled.compared).tolist()
     wanted = classes if notion == "equalized_odds" else [positive_class(classes, pos_label)]
     strata = []
     for outcome in wanted:
         own = np.flatnonzero(outcomes == classes.index(outcome))
         place = dict(zip(groups[own].tolist(), own.tolist(), strict=True))
-        lacking = settled.moments.groups[[g for g in members.tolist() if g not in place]].tolist()
+        lacking = settled.moments.groups[[g for g in members if g not in place]].tolist()
         if lacking:
+            names = f"group{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking[:5]))}"
             raise ValueError(
-                f"no row of {'groups' if len(lacking) > 1 else 'group'} "
-                f"{', '.join(map(repr, lacking[:5]))} has the outcome {outcome!r}, so there is no "
-                "mean to compare; leave such groups out, merge them with min_group_size and "
-                "small_groups='merge', or pass notion='demographic_parity'."
+                f"no row of {names} has the outcome {outcome!r}, so there is no mean to compare; "
+                "leave such groups out, merge them with min_group_size and small_groups='merge', "
+                "or pass notion='demographic_parity'."
             )
-        strata.append(Stratum(cells, np.array([place[g] for g in members.tolist()])))
+        strata.append(Stratum(cells, np.array([place[g] for g in members])))
     return strata
 
 
 def positive_class(classes: list[Any], pos_label: Any) -> Any:
     """The class that counts as positive: the larger of two, or the one that is meant.
 
-    Labels that came from text files are text, so a class may have the same text or be the same
-    number; not if several are, such as "1" and "01".
+    The labels of text files are text, so one class may have the same text, or be the same number.
     """
+    _refuse_one_class(classes)
     if pos_label is None and len(classes) == 2:
         return classes[1]
 
@@ -124,16 +120,18 @@ def positive_class(classes: list[Any], pos_label: Any) -> Any:
         if alike:
             break
     raise ValueError(
-        f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which "
-        f"of them is the positive one; pass pos_label={classes[-1]!r}, for example."
+        f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which of "
+        f"them is the positive one; pass pos_label={classes[-1]!r}, for example."
     )
 
 
 def mean_differences(strata: list[Stratum]) -> Array:
     """Rows D with ``D'D = B``."""
-    compared = sum(float(stratum.shares.sum()) for stratum in strata)
-    apart = np.vstack([stratum.mean_differences() for stratum in strata])
-    return np.asarray(apart / np.sqrt(compared))
+    shares, apart = [stratum.shares for stratum in strata], []
+    for stratum, p in zip(strata, shares, strict=True):
+        means = stratum.moments.from_mean[stratum.members]
+        apart.append(np.sqrt(p)[:, None] * (means - np.average(means, 0, p)))
+    return np.asarray(np.vstack(apart) / np.sqrt(np.sum(shares)))
 
 
 def mean_gap(differences: Array, basis: Array) -> float:
@@ -151,14 +149,11 @@ class MeanGapOperand(Operand):
     """C and ``B = D'D`` in the place of two groups, with C all that counts in the overall error."""
 
     def __init__(self, operand: Operand, differences: Array) -> None:
-        self._operand, self._differences = operand, differences
-        shares = np.array([1.0, 0.0])
+        self._operand, self._differences, self.matrices = operand, differences, None
         if operand.matrices is not None:
             C = np.tensordot(operand.shares, operand.matrices, axes=1)
-            super().__init__(np.array([C, differences.T @ differences]), shares)
-            return
-        self.matrices, self.shares = None, shares
-        self.compared = np.ones(2, dtype=bool)
+            self.matrices = np.array([C, differences.T @ differences])
+        self.shares, self.compared = np.array([1.0, 0.0]), np.ones(2, dtype=bool)
         self.traces = np.array([operand.shares @ operand.traces, np.sum(differences**2)])
         self.n_features = operand.n_features
 
@@ -184,13 +179,9 @@ class Target:
     classes: list[Any] | None  # None for numbers
 
     def explained(self, basis: Array, C: Array, total: float) -> float:
-        """The share of the targets' variance that a linear model of the scores explains.
-
-        ``C`` is the covariance of the scores and ``total`` the variance of all features. Scores
-        whose variance is only rounding of the total explain nothing.
-        """
+        """The share of the targets' variance that scores of covariance C explain linearly."""
         variances, directions = np.linalg.eigh(C)
-        rounding = 8 * len(basis) * float(np.finfo(np.float64).eps) * total
+        rounding = 8 * len(basis) * EPS * total  # of all features; smaller scores explain nothing
         kept = variances > max(1e-12 * float(variances[-1]), rounding)
         across = directions[:, kept].T @ (basis.T @ self.covariance)
         return float(np.sum(across**2 / variances[kept, None]) / self.variance)
@@ -199,23 +190,20 @@ class Target:
 def target_of(moments: GroupMoments | ImplicitMoments) -> Target:
     """The target of moments that know outcomes, or have targets as last columns."""
     if isinstance(moments, GroupMoments) and moments.n_targets:
-        return _of_numbers(moments)
+        return _target_of_numbers(moments)
     classes, (cells, outcomes, _) = classes_of(moments), moments._by_outcome()
     shares = cells.weights / cells.weights.sum()
     members = outcomes == np.arange(len(classes))[:, None]
-    p = members @ shares
-    covariance = (members * shares) @ cells.from_mean
+    p, covariance = members @ shares, (members * shares) @ cells.from_mean
     return Target(covariance.T, float(np.sum(p * (1 - p))), classes)
 
 
-def _of_numbers(joint: GroupMoments) -> Target:
+def _target_of_numbers(joint: GroupMoments) -> Target:
     d, operand = joint.n_features - joint.n_targets, joint.operand()
     C_y = np.tensordot(operand.shares, operand.products(np.eye(joint.n_features)[:, d:]), axes=1)
     varying = varying_columns(np.add(*joint.variances()), joint.mean)[d:]
     if not varying.all():
-        raise ValueError(
-            f"y does not vary in column {int(np.flatnonzero(~varying)[0])}, so there is nothing to "
-            "predict; pass a y with different values."
-        )
+        why = f"y does not vary in column {varying.argmin()}, so there is nothing to predict"
+        raise ValueError(f"{why}; pass a y with different values.")
     scale = np.sqrt(np.diagonal(C_y[d:]))
     return Target(C_y[:d] / scale, float(joint.n_targets), None)

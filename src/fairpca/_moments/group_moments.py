@@ -29,8 +29,8 @@ from fairpca._input.labels import (
     encode_groups,
     encode_outcomes,
     label_vector,
-    refuse_twin_labels,
     sort_labels,
+    union,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
 from fairpca._moments.accumulate import accumulate
@@ -44,17 +44,14 @@ if TYPE_CHECKING:
 
 NEVER = -1  # the fold of rows that are never left out
 _FOLD, _OUTCOME, _GROUP = range(3)  # the rows of a table of cells
-_NOTHING = Sums.combined(0, 0, [])
 
 
 class GroupMoments:
     """Counts, means and second moments of each group, accumulated in one pass.
 
-    Accumulate anywhere, in any order, and :meth:`merge`: the result is that of one pass over all
-    rows, up to rounding. Everything the estimators need is in here, so nothing touches X again.
-
-    Build one with :meth:`from_data`; an empty one, ``GroupMoments()``, can be filled by
-    :meth:`update`.
+    Everything the estimators need is in here, so nothing touches X again. Accumulate anywhere, in
+    any order, and :meth:`merge`: the result is that of one pass over all rows, up to rounding.
+    Build one with :meth:`from_data`, or fill an empty one, ``GroupMoments()``, by :meth:`update`.
 
     Attributes
     ----------
@@ -62,16 +59,12 @@ class GroupMoments:
         The group labels, sorted.
     outcomes : ndarray or None
         The classes of the target, sorted, where moments are kept by outcome.
-    n_folds : int
-        Number of folds that are kept apart; 0 without folds.
-    n_features : int
-        Number of columns, 0 while empty.
+    n_features, n_targets : int
+        Number of columns, 0 while empty; the last ``n_targets`` are targets of :class:`FairPLS`.
     feature_names : list of str or None
         Column names, when the rows came from data frames or files.
     n_dropped : int
         Number of rows left out because of missing values, where that was asked for.
-    n_targets : int
-        How many of the last columns are targets, not features; see :class:`FairPLS`.
 
     Examples
     --------
@@ -79,15 +72,13 @@ class GroupMoments:
     >>> from fairpca import GroupMoments
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 9.0]])
     >>> moments = GroupMoments.from_data(X, ["a", "a", "b"])
-    >>> moments.groups, moments.counts
-    (array(['a', 'b'], dtype='<U1'), array([2, 1]))
+    >>> moments
+    GroupMoments({'a': 2, 'b': 1}, n_features=2)
     >>> moments.means
     array([[1., 2.],
            [4., 9.]])
-    >>> half = GroupMoments.from_data(X[:1], ["a"])
-    >>> rest = GroupMoments.from_data(X[1:], ["a", "b"])
-    >>> bool(np.allclose(half.merge(rest).second_moments(), moments.second_moments()))
-    True
+    >>> GroupMoments.from_data(X[:1], ["a"]).merge(GroupMoments.from_data(X[1:], ["a", "b"]))
+    GroupMoments({'a': 2, 'b': 1}, n_features=2)
     """
 
     def __init__(self) -> None:
@@ -97,7 +88,7 @@ class GroupMoments:
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
         self.n_targets: int = 0
-        self._sums: Sums | FewRows = _NOTHING  # of the cells
+        self._sums: Sums | FewRows = Sums.combined(0, 0, [])  # of the cells
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each
         self._rule: FoldRule | None = None
         self._seen: dict[Any, int] = {}  # rows of each group, those of weight zero too, by the rule
@@ -119,34 +110,31 @@ class GroupMoments:
         Parameters
         ----------
         X : array, memory map, sparse matrix or data frame of shape (n_samples, n_features)
-            Real numbers without missing values, neither modified nor copied whole. Dask collections
-            are reduced where their blocks are, arrays of torch, CuPy and the like on their device.
+            Real numbers without missing values, never modified. Dask collections are reduced where
+            their blocks are, arrays of torch, CuPy and the like on their device.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
             The group of each row; several columns are crossed.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; weight 2 counts as the row standing there twice.
         target : array-like of shape (n_samples,), optional
-            The outcome of each row, a class. Moments are then kept by outcome too, as
-            :class:`BlindPCA` and :class:`FairPLS` need them.
+            The class of each row, for moments by outcome (:class:`BlindPCA`, :class:`FairPLS`).
         folds : int or array-like of shape (n_samples,), optional
-            Keep moments by fold too, as :class:`FairPCACV` needs them: the number of each row's
-            fold, or how many folds the rows of each group go to in turns.
+            The number of folds, or the fold of each row, for moments by fold (:class:`FairPCACV`).
         fold_seed : int, default=0
             Another seed gives other folds.
         max_groups : int, optional
             Take up to this many groups. By default more than 50, or numbers that look continuous,
             are refused; :meth:`update` takes any.
         """
+        rule = check_folds(folds, fold_seed)
         if is_dask(X) or is_dask(sensitive_features):
-            moments = cls().update(
-                X, sensitive_features, sample_weight, target, folds=folds, fold_seed=fold_seed
-            )
+            moments = cls().update(X, sensitive_features, sample_weight, target, folds=rule)
             check_group_labels(moments.groups, moments.counts, max_groups)
             return moments
         check_same_order(
             X, sensitive_features=sensitive_features, sample_weight=sample_weight, target=target
         )
-        rows, rule = as_rows(X), check_folds(folds, fold_seed)
+        rows = as_rows(X)
         groups = encode_few_groups(sensitive_features, rows.n_rows, max_groups)
         return moments_of_rows(rows, groups, sample_weight, target, rule)
 
@@ -167,7 +155,7 @@ class GroupMoments:
         folds: int | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
-        r"""Moments of the rows of files or of a query, read once in constant memory.
+        """Moments of the rows of files or of a query, read once in constant memory.
 
         Needs the extra ``fairpca[files]``.
 
@@ -186,8 +174,7 @@ class GroupMoments:
         sample_weight, target : str, optional
             Columns of non-negative weights, and of outcomes, which are classes.
         drop_missing : bool, default=False
-            Leave out rows with missing values and count them in ``n_dropped``. By default they are
-            an error that names the columns and the first such row.
+            Leave out rows with missing values; by default they are an error that says where.
         query : str, optional
             A query to the database that ``data`` names.
         file_format : {"csv", "tsv", "parquet", "arrow"}, optional
@@ -198,33 +185,14 @@ class GroupMoments:
             Called with the fraction done, rising to 1.
         folds, fold_seed : int, optional
             As for :meth:`from_data`.
-
-        Examples
-        --------
-        >>> from pathlib import Path
-        >>> from tempfile import TemporaryDirectory
-        >>> from fairpca import GroupMoments
-        >>> with TemporaryDirectory() as folder:
-        ...     file = Path(folder, "people.csv")
-        ...     _ = file.write_text("height,weight,sex\n1.7,65,f\n1.8,80,m\n1.6,55,f\n")
-        ...     GroupMoments.from_files(file, sensitive_features="sex")
-        GroupMoments({'f': 2, 'm': 1}, n_features=2)
         """
         from fairpca._tables.prepare import moments_of_table
 
-        return moments_of_table(
-            data,
-            sensitive_features=sensitive_features,
-            features=features,
-            sample_weight=sample_weight,
-            target=target,
-            drop_missing=drop_missing,
-            progress=progress,
-            folds=_rule_of(folds, fold_seed),
-            query=query,
-            file_format=file_format,
-            encoding=encoding,
-        )
+        columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
+        columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
+        source: dict[str, Any] = {"query": query, "file_format": file_format, "encoding": encoding}
+        rule = None if folds is None else FoldRule(folds, fold_seed)
+        return moments_of_table(data, progress=progress, folds=rule, **columns, **source)
 
     @classmethod
     def from_spark(
@@ -247,22 +215,15 @@ class GroupMoments:
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-        sensitive_features, features, sample_weight, target, drop_missing
-            As for :meth:`from_files`.
-        folds, fold_seed : int, optional
-            As for :meth:`from_files`; rows are counted in each partition.
+        sensitive_features, features, sample_weight, target, drop_missing, folds, fold_seed
+            As for :meth:`from_files`; for folds, rows are counted in each partition.
         """
         from fairpca._tables.spark import moments_of_spark
 
-        return moments_of_spark(
-            frame,
-            sensitive_features=sensitive_features,
-            features=features,
-            sample_weight=sample_weight,
-            target=target,
-            drop_missing=drop_missing,
-            folds=_rule_of(folds, fold_seed),
-        )
+        columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
+        columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
+        rule = None if folds is None else FoldRule(folds, fold_seed)
+        return moments_of_spark(frame, folds=rule, **columns)
 
     def update(
         self,
@@ -287,10 +248,8 @@ class GroupMoments:
 
             part = moments_of_dask(X, sensitive_features, sample_weight, target, rule)
         else:
-            begun = self.n_features > 0  # then a block may weigh nothing
-            part = moments_of_rows(
-                as_rows(X), sensitive_features, sample_weight, target, rule, self._seen, begun
-            )
+            rows = as_rows(X)
+            part = moments_of_rows(rows, sensitive_features, sample_weight, target, rule, self)
         vars(self).update(vars(self.merge(part)))  # one step that an interrupt cannot divide
         return self
 
@@ -305,9 +264,9 @@ class GroupMoments:
         if self.n_features and other.n_features:
             self._check_alike(other)
             merged.feature_names = self.feature_names or other.feature_names
-            merged.groups = _union(self.groups, other.groups)
+            merged.groups = union(self.groups, other.groups)
             if self.outcomes is not None and other.outcomes is not None:
-                merged.outcomes = _union(self.outcomes, other.outcomes)
+                merged.outcomes = union(self.outcomes, other.outcomes)
             merged._add_up([(m._sums, m._cells_among(merged)) for m in (self, other)])
             labels = {**self._seen, **other._seen}
             merged._seen = {v: self._seen.get(v, 0) + other._seen.get(v, 0) for v in labels}
@@ -318,24 +277,17 @@ class GroupMoments:
         """Refuse to merge moments of other columns, targets, folds or outcomes."""
         check_n_features(self.n_features, other.n_features, "GroupMoments")
         check_feature_names(self.feature_names, other.feature_names, "GroupMoments")
-        if self.n_targets != other.n_targets:
-            raise ValueError(
-                f"merge needs moments with the same number of targets, got {self.n_targets} "
-                f"and {other.n_targets}; pass numbers as y with every block, or with none."
-            )
-        if (self.outcomes is None) != (other.outcomes is None):
-            raise ValueError(
-                "some of these rows came with outcomes and some without; pass y, or target, with "
-                "every block or with none."
-            )
-        if (self.n_folds == 0) != (other.n_folds == 0) or self._rule != other._rule:
-            kinds = [
-                str(m._rule or ("numbered folds" if m.n_folds else "none")) for m in (self, other)
-            ]
-            raise ValueError(
-                f"merge needs moments with the same folds, got {' and '.join(kinds)}; pass the "
-                "same folds and fold_seed with every block, or none with any."
-            )
+        both = self, other
+        for what, kinds in {
+            "number of targets": [str(m.n_targets) for m in both],
+            "outcomes": ["none" if m.outcomes is None else "classes" for m in both],
+            "folds": [str(m._rule or ("numbered folds" if m.n_folds else "none")) for m in both],
+        }.items():
+            if kinds[0] != kinds[1]:
+                raise ValueError(
+                    f"merge needs moments with the same {what}, got {kinds[0]} and {kinds[1]}; "
+                    "pass the same kind of y (or target), folds and fold_seed with every block."
+                )
 
     @property
     def n_folds(self) -> int:
@@ -361,9 +313,9 @@ class GroupMoments:
             self._seen = dict(zip(labels, counts.tolist(), strict=True))
         elif folds is not None:
             if len(folds) != n:
+                problem = f"folds has {len(folds)} numbers but X has {n} rows"
                 raise ValueError(
-                    f"folds has {len(folds)} numbers but X has {n} rows; pass one number per row, "
-                    "or how many folds there are."
+                    f"{problem}; pass one number per row, or how many folds there are."
                 )
             numbers = folds
         axes = [(numbers - NEVER, NEVER), (outcomes, 0), (codes, 0)]
@@ -466,16 +418,7 @@ class GroupMoments:
     # -- columns -----------------------------------------------------------------------------------
 
     def select(self, columns: Sequence[int], n_targets: int = 0) -> GroupMoments:
-        """Moments of some of the columns, in this order; the last ``n_targets`` are targets.
-
-        Examples
-        --------
-        >>> from fairpca import GroupMoments
-        >>> moments = GroupMoments.from_data([[0.0, 5.0], [2.0, 7.0]], ["a", "b"])
-        >>> moments.select([1]).means
-        array([[5.],
-               [7.]])
-        """
+        """Moments of some of the columns, in this order; the last ``n_targets`` are targets."""
         picked = copy(self)
         picked._sums = self._sums.select(list(columns))
         picked.n_features, picked.n_targets = len(columns), n_targets
@@ -523,18 +466,13 @@ class GroupMoments:
         Parameters
         ----------
         center : {"overall", "group", "balanced"}
-            About the overall mean (the paper's choice), about each group's own mean, or about the
-            mean of the group means, in which each group counts once.
+            About the overall mean, each group's own mean, or the mean of the group means.
         """
         return self._comparable(center).second_moments(center)
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
-        """The second moments as a solver wants them, and which groups it is to compare.
-
-        A group of one row cannot be compared about its own mean. Its variance there is zero, which
-        is right for a sum that adds the distance of the mean, so it is refused only if groups are
-        ``compared``.
-        """
+        """The second moments as a solver wants them, and which groups it is to compare."""
+        # Groups of one row do not vary about their own mean, which matters if they are compared.
         total = self._weighted() if compared is None else self._comparable(center)
         return total.operand(center, compared)
 
@@ -553,10 +491,8 @@ class GroupMoments:
         total = self._weighted()
         alone = total.rows == 1
         if center == "group" and alone.any():
-            raise ValueError(
-                f"groups {self.groups[alone].tolist()} have a single row, hence no variance about "
-                "their own mean; use center='overall', or merge these groups with others."
-            )
+            problem = f"groups {self.groups[alone].tolist()} have a single row, so no variance here"
+            raise ValueError(f"{problem}; use center='overall', or merge them with other groups.")
         return total
 
     def _weighted(self) -> Sums | FewRows:
@@ -579,11 +515,8 @@ class GroupMoments:
         return vars(self) | {"_sums": total.mixed() if isinstance(total, FewRows) else total}
 
     def __repr__(self) -> str:
-        sizes = ", ".join(
-            f"{label!r}: {count}"
-            for label, count in zip(self.groups.tolist(), self.counts.tolist(), strict=True)
-        )
-        return f"GroupMoments({{{sizes}}}, n_features={self.n_features})"
+        sizes = dict(zip(self.groups.tolist(), self.counts.tolist(), strict=True))
+        return f"GroupMoments({sizes}, n_features={self.n_features})"
 
 
 def moments_of_rows(
@@ -592,20 +525,20 @@ def moments_of_rows(
     sample_weight: Any,
     target: Any = None,
     folds: FoldRule | Codes | None = None,
-    seen: Mapping[Any, int] | None = None,
-    may_all_be_zero: bool = False,
+    before: GroupMoments | None = None,
 ) -> GroupMoments:
-    """Moments of all rows in one pass; ``seen`` counts the rows of each group before these."""
+    """Moments of all rows in one pass; ``before`` are those of the rows that came before."""
+    before = before or GroupMoments()
     if isinstance(target, NumericTarget):
         rows, target = join_targets(rows, target), None
-    weights = check_sample_weight(sample_weight, rows.n_rows, may_all_be_zero=may_all_be_zero)
+    weights = check_sample_weight(sample_weight, rows.n_rows, before.n_features > 0)
     codes, labels = encode_groups(groups, rows.n_rows)
     moments = GroupMoments()
     moments.groups, moments.n_features = labels, rows.n_features
     moments.feature_names, moments.n_targets = rows.feature_names, rows.n_targets
     moments._cells = _plain_cells(len(labels))
     if target is not None or folds is not None:
-        codes = moments._add_axes(codes, target, folds, seen or {})
+        codes = moments._add_axes(codes, target, folds, before._seen)
     sum_up = FewRows.of if are_few(rows.n_rows, rows.n_features) else accumulate
     moments._sums = sum_up(rows, codes, moments._cells.shape[1], weights)
     return moments
@@ -616,24 +549,7 @@ def _plain_cells(k: int) -> Codes:
     return np.stack([np.full(k, NEVER), np.zeros(k, np.intp), np.arange(k)])
 
 
-def _union(some: Labels, more: Labels) -> Labels:
-    """All labels, sorted."""
-    labels, others = some.tolist(), more.tolist()
-    if labels == others:
-        return some
-    refuse_twin_labels([*labels, *others])
-    return label_vector(sort_labels(list(dict.fromkeys([*labels, *others]))))
-
-
 def _places(labels: Labels, among: Labels) -> Codes:
     """Where these labels stand among others."""
     position = {label: g for g, label in enumerate(among.tolist())}
     return np.array([position[label] for label in labels.tolist()], np.intp)
-
-
-def _rule_of(folds: int | None, salt: int) -> FoldRule | None:
-    """The rule by which rows of a stream go to folds."""
-    rule = check_folds(folds, salt)
-    if rule is None or isinstance(rule, FoldRule):
-        return rule
-    raise ValueError("rows are read as a stream; pass how many folds there are, folds=10.")

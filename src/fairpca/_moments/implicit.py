@@ -38,20 +38,13 @@ from fairpca._moments.operand import Operand, relative_units
 from fairpca._typing import Array, Center, Codes, Labels, Mask
 
 _ENTRIES_PER_BLOCK = 1 << 21  # of dense rows
-_SLICE_COLUMNS = 6000  # 20 to 30 numbers for each column fit into the cache of a core
-_ENTRIES_PER_SLICE = 6  # a row should have this many entries in each slice
 _FAR = 100  # squared mean over variance; beyond it, at most one entry in a hundred is zero
 
 
 class ImplicitMoments:
     """Counts and means of each group, and the rows, from which products are formed when needed.
 
-    Stands in for :class:`GroupMoments` where these would be too large; it cannot be merged.
-
-    Attributes
-    ----------
-    groups, outcomes, counts, weights, means, mean, from_mean, n_features, feature_names
-        As in :class:`GroupMoments`.
+    Stands in for :class:`GroupMoments`, with the same attributes, where these would be too large.
     """
 
     n_folds, n_targets = 0, 0
@@ -73,13 +66,13 @@ class ImplicitMoments:
         check_group_weights(self.groups, self.weights)
         self._divisors = np.ones(rows.n_features)  # of the columns, where they are standardised
         shift: Any = 0.0
-        if isinstance(rows, SparseRows):
-            X, shift = shift_far_columns(rows.block(0, rows.n_rows), weights)
-            self._rows: SparseProducts | DenseProducts = SparseProducts(X, codes, k, weights)
-        else:
-            self._rows = DenseProducts(rows, codes, k, weights)
         with np.errstate(over="ignore", invalid="ignore"):
-            self._means = self._rows.sums() / self.weights[:, None]
+            if isinstance(rows, SparseRows):
+                X, shift = _shift_far_columns(rows.block(0, rows.n_rows), weights)
+                self._rows: Products = SparseProducts(X, codes, k, weights)
+            else:
+                self._rows = DenseProducts(rows, codes, k, weights)
+            self._means = self._rows.sums / self.weights[:, None]
             self._mean = self.weights @ self._means / self.weights.sum()
             self.means, self.mean = self._means + shift, self._mean + shift
             squares = self._rows.squares(self._centers("overall"))
@@ -110,9 +103,9 @@ class ImplicitMoments:
         scaled.means, scaled.mean = self.means / scale, self.mean / scale
         return scaled
 
-    def _keep(self, *, folds: bool = False, outcomes: bool = False) -> ImplicitMoments:
-        """The same rows, with outcomes forgotten unless they are to be kept."""
-        if self.outcomes is None or outcomes:
+    def _keep(self) -> ImplicitMoments:
+        """The same rows, with outcomes forgotten."""
+        if self.outcomes is None:
             return self
         kept = copy(self)
         kept.outcomes = kept._outcome_codes = None
@@ -154,24 +147,15 @@ class ImplicitOperand(Operand):
     matrices = None
 
     def __init__(
-        self,
-        rows: SparseProducts | DenseProducts,
-        weights: Array,
-        centers: Array,
-        scale: Array,
-        compared: Mask | None = None,
+        self, rows: Products, weights: Array, centers: Array, scale: Array, compared: Mask | None
     ) -> None:
-        self._rows = rows
-        self._scale = scale[:, None]
-        self._divisors = weights
-        self._centers = centers
-        self.shares = weights / weights.sum()
+        self._rows, self._centers, self._scale = rows, centers, scale[:, None]
+        self._divisors, self.shares = weights, weights / weights.sum()
         self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
         self.n_features = centers.shape[1]
         self.traces = np.maximum(rows.squares(centers) @ scale**-2.0 / weights, 0.0)
 
     def relative(self) -> ImplicitOperand:
-        """The same groups, with each error a share of the group's own total variance."""
         units, shares = relative_units(self.shares, self.traces)
         twin = copy(self)
         twin.shares, twin.traces = shares, self.traces / units
@@ -179,14 +163,13 @@ class ImplicitOperand(Operand):
         return twin
 
     def products(self, V: Array) -> Array:
-        """``C_g V`` for every group."""
         products = self._rows.products(np.ascontiguousarray(V / self._scale), self._centers)
         products /= self._scale * self._divisors[:, None, None]
         return products
 
 
 class DenseProducts:
-    """Dense rows, centred block by block and group by group."""
+    """Dense rows, centred block by block and group by group; ``sums`` are those of each group."""
 
     def __init__(
         self, rows: DenseRows | DeviceRows, codes: Codes, k: int, weights: Array | None
@@ -195,13 +178,9 @@ class DenseProducts:
         self._source = as_rows(rows.block(0, rows.n_rows)) if isinstance(rows, FrameRows) else rows
         self._codes, self._k = codes, k
         self._weights = np.ones(len(codes)) if weights is None else weights
-
-    def sums(self) -> Array:
-        """Weighted sum of each group, of shape (k, d)."""
         origin = np.asarray(self._source.block(0, 1)[0], dtype=np.float64)
-        total = self._reduce(lambda Z, w: w @ Z, np.tile(origin, (self._k, 1)), 1)[:, 0]
-        weights = np.bincount(self._codes, self._weights, minlength=self._k)
-        return np.asarray(total + weights[:, None] * origin)
+        from_origin = self._reduce(lambda Z, w: w @ Z, np.tile(origin, (k, 1)), 1)[:, 0]
+        self.sums = from_origin + np.bincount(codes, weights, minlength=k)[:, None] * origin
 
     def squares(self, centers: Array) -> Array:
         """Weighted sum of squared distances to the centre, by group and column."""
@@ -209,11 +188,8 @@ class DenseProducts:
 
     def products(self, V: Array, centers: Array) -> Array:
         """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
-
-        def product(Z: Array, w: Array) -> Array:
-            return np.asarray((w[:, None] * (Z @ V)).T @ Z)
-
-        return np.ascontiguousarray(self._reduce(product, centers, V.shape[1]).transpose(0, 2, 1))
+        total = self._reduce(lambda Z, w: (w[:, None] * (Z @ V)).T @ Z, centers, V.shape[1])
+        return np.ascontiguousarray(total.transpose(0, 2, 1))
 
     def _reduce(self, function: Callable[[Array, Array], Array], centers: Array, m: int) -> Array:
         """For each group, the sum of ``function(Z, w)``, m x d, over its centred rows Z."""
@@ -234,66 +210,36 @@ class DenseProducts:
 
 
 class SparseProducts:
-    """Sparse rows times the roots of their weights, copied group by group once.
-
-    Each group is in as many parts as there are threads, and each part in slices of columns: the
-    rows of V that belong to a slice stay in the cache. That takes half to a quarter of the time
-    where entries are spread evenly over the columns, as those of words are not.
-    """
+    """Sparse rows times the roots of their weights, copied in one part per group and thread."""
 
     def __init__(self, X: Any, codes: Codes, k: int, weights: Array | None) -> None:
-        n, d = X.shape
-        most = X.nnz // (_ENTRIES_PER_SLICE * max(n, 1))  # no more slices than entries are worth
-        edges = np.linspace(0, d, max(1, min(most, d // _SLICE_COLUMNS)) + 1).astype(int)
-        self._slices = [slice(a, b) for a, b in pairwise(edges.tolist())]
-        roots = np.ones(n) if weights is None else np.sqrt(weights)
-        self._parts: list[tuple[int, list[Any], Array]] = []
+        roots = np.ones(X.shape[0]) if weights is None else np.sqrt(weights)
+        self._parts: list[tuple[int, Any, Array]] = []
         for g in range(k):
             for members in np.array_split(np.flatnonzero(codes == g), blas_threads()):
                 part = diags_array(roots[members]) @ X[members]
-                self._parts.append((g, [part[:, s] for s in self._slices], roots[members]))
+                self._parts.append((g, part, roots[members]))
         self._totals = np.bincount(codes, weights, minlength=k)
-        self._sums = self._per_group(self._backward, (d,))
-
-    def sums(self) -> Array:
-        """Weighted sum of each group, of shape (k, d)."""
-        return self._sums
+        self.sums = self._per_group(lambda X, roots: X.T @ roots, X.shape[1:])
 
     def squares(self, centers: Array) -> Array:
         """Weighted sum of squared distances to the centre, by group and column."""
-
-        def squares_of(part: list[Any], root: Array) -> Array:
-            return np.hstack([X.power(2).sum(axis=0) for X in part])
-
-        raw = self._per_group(squares_of, self._sums.shape[1:])
-        crossed = centers * (self._totals[:, None] * centers - 2 * self._sums)
-        return np.asarray(raw + crossed)
+        raw = self._per_group(lambda X, _: X.power(2).sum(axis=0), self.sums.shape[1:])
+        return np.asarray(raw + centers * (self._totals[:, None] * centers - 2 * self.sums))
 
     def products(self, V: Array, centers: Array) -> Array:
         """``(X_g - 1 c')' W_g ((X_g - 1 c') V)``, of shape (k, d, m)."""
-        blocks = [V[s] for s in self._slices]
-
-        def product(part: list[Any], root: Array) -> Array:
-            forward = reduce(np.add, (X @ block for X, block in zip(part, blocks, strict=True)))
-            return self._backward(part, forward)
-
-        products = self._per_group(product, V.shape)
+        products = self._per_group(lambda X, _: X.T @ (X @ V), V.shape)
         for g, c in enumerate(centers):
-            left = np.stack([self._sums[g], c])
+            left = np.stack([self.sums[g], c])
             sums_V, c_V = left @ V
             products[g] -= left.T @ np.stack([c_V, sums_V - self._totals[g] * c_V])
         return products
 
-    def _backward(self, part: list[Any], Y: Array) -> Array:
-        """``X' Y`` for the rows X of a part."""
-        return np.concatenate([X.T @ Y for X in part])
+    def _per_group(self, function: Callable[[Any, Array], Array], shape: tuple[int, ...]) -> Array:
+        """For each group, the sum of ``function(rows, roots)`` over its parts."""
 
-    def _per_group(
-        self, function: Callable[[list[Any], Array], Array], shape: tuple[int, ...]
-    ) -> Array:
-        """For each group, the sum of ``function(slices, roots)`` over its parts."""
-
-        def on_part(item: tuple[int, list[Any], Array]) -> Array:
+        def on_part(item: tuple[int, Any, Array]) -> Array:
             with np.errstate(over="ignore", invalid="ignore"):  # callers check the result
                 return function(item[1], item[2])
 
@@ -304,11 +250,13 @@ class SparseProducts:
         return total
 
 
-def shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
+Products = SparseProducts | DenseProducts
+
+
+def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
     """Shift columns whose mean is far from zero for their spread; also returns the shifts.
 
-    Sparse rows are centred by subtracting products of means, which would cost these columns their
-    digits. Hardly an entry of theirs is zero, so moving them stores hardly more.
+    Centring by products of means would cost them digits; hardly an entry of theirs is zero.
     """
     counted = X if weights is None else X[weights > 0]
     n = counted.shape[0]

@@ -18,20 +18,14 @@ _FEW_ROWS, _FEW_ENTRIES = 1000, 1 << 24
 def learn(
     X: Any, groups: Any, sample_weight: Any = None, target: Any = None
 ) -> GroupMoments | ImplicitMoments:
-    """The moments of each group, and with a ``target`` of each outcome.
-
-    With few rows of many features the moments keep the rows. With very many features and rows, the
-    rows themselves stand in for the moments.
-    """
+    """The moments of each group and outcome, or the rows in their place if they are too large."""
     if is_dask(X):
         return GroupMoments().update(X, groups, sample_weight, target)
     rows = as_rows(X)
     if not forms_grams(rows):
         if isinstance(target, NumericTarget):
-            raise ValueError(
-                f"with {rows.n_features} features a target must be classes, but y holds numbers; "
-                "pass classes, for example y > threshold, or fewer features."
-            )
+            problem = f"with {rows.n_features} features a target must be classes, not numbers"
+            raise ValueError(f"{problem}; pass fewer features, or classes such as y > threshold.")
         return ImplicitMoments(rows, groups, sample_weight, target)
     return moments_of_rows(rows, groups, sample_weight, target)
 
@@ -46,9 +40,6 @@ def forms_grams(rows: Rows) -> bool:
 def check_grams(rows: Rows) -> None:
     """Refuse folds of more features than Gram matrices are formed for."""
     if not forms_grams(rows):
-        n_features = rows.n_features
-        raise ValueError(
-            f"cross-validation needs a matrix of {n_features} x {n_features} for every group of "
-            f"every fold and works for up to {_GRAMS_UP_TO} features; pass fewer columns, or "
-            "choose the stop without it (FairPCA, or tradeoff_path without cv)."
-        )
+        problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {rows.n_features}"
+        remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
+        raise ValueError(f"{problem}; {remedy}.")

@@ -21,16 +21,12 @@ from typing import Self
 import numpy as np
 from scipy.linalg import polar
 
-from fairpca._moments.tolerances import TINY as TINY
-from fairpca._moments.tolerances import varying_groups
+from fairpca._moments.tolerances import TINY, varying_groups
 from fairpca._typing import Array, Mask
 
 
 class Operand:
-    """Second moments of k groups, as matrices.
-
-    A subclass for very many features offers products with thin matrices only.
-    """
+    """Second moments of k groups, as matrices; a subclass may offer products with them only."""
 
     matrices: Array | None  # C_g, (k, d, d); None if there are only products with them
     shares: Array  # p_g, (k,)
@@ -40,8 +36,7 @@ class Operand:
     frame: Array | None = None  # orthonormal columns: the coordinates of ``compact``, if not I
 
     def __init__(self, matrices: Array, shares: Array, compared: Mask | None = None) -> None:
-        self.matrices = matrices
-        self.shares = shares
+        self.matrices, self.shares = matrices, shares
         self.traces = np.trace(matrices, axis1=1, axis2=2)
         self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
         self.n_features = matrices.shape[1]
@@ -72,7 +67,9 @@ class Operand:
     @property
     def diagonals(self) -> Array:
         """The variance of each feature in each group, of shape (k, d)."""
-        return np.diagonal(self.dense_matrices, axis1=1, axis2=2)
+        M, Q = self.compact.dense_matrices, self.frame
+        of_all: Array = np.einsum("kii->ki", M) if Q is None else np.einsum("kij,ij->ki", Q @ M, Q)
+        return of_all
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
@@ -86,21 +83,17 @@ class Operand:
 
 
 class RowSpaceOperand(Operand):
-    """Second moments ``C_g = Q M_g Q'`` of fewer rows than features.
-
-    The frame ``Q`` is an orthonormal basis of the rows' span; ``compact`` holds the ``M_g``.
-    """
+    """Second moments ``C_g = Q M_g Q'`` of fewer rows than features."""
 
     frame: Array
 
     def __init__(self, compact: Operand, frame: Array) -> None:
-        self._compact, self.frame = compact, frame
+        self._compact, self.frame = compact, frame  # the M_g, and Q, a basis of the rows' span
         self.shares, self.traces, self.compared = compact.shares, compact.traces, compact.compared
         self.n_features = len(frame)
 
     @property
     def compact(self) -> Operand:
-        """The same groups in the coordinates of ``frame``."""
         return self._compact
 
     @cached_property
@@ -109,22 +102,13 @@ class RowSpaceOperand(Operand):
         refuse_large_matrices(len(self.shares), self.n_features)
         return np.asarray(self.frame @ self._compact.dense_matrices @ self.frame.T)
 
-    @property
-    def diagonals(self) -> Array:
-        """The variance of each feature in each group, of shape (k, d)."""
-        products = self.frame @ self._compact.dense_matrices
-        return np.asarray(np.einsum("kij,ij->ki", products, self.frame))
-
     def relative(self) -> Self:
-        """The same groups, with each error a share of the group's own total variance."""
         return type(self)(self._compact.relative(), self.frame)
 
     def products(self, V: Array) -> Array:
-        """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
         return np.asarray(self.frame @ self._compact.products(self.frame.T @ V))
 
     def errors(self, basis: Array) -> Array:
-        """``R_g(U)`` of every group."""
         return self._compact.errors(self.frame.T @ basis)
 
 
@@ -139,14 +123,6 @@ class Complement:
         H = I - Y (I + P)^-1 Y',
 
     and neither H nor N is ever formed: both products cost O(d m) for each column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> without = Complement(np.array([[0.6], [0.8], [0.0]]))
-    >>> N = without.lift(np.eye(2))
-    >>> bool(np.allclose(N.T @ N, np.eye(2))), bool(np.allclose(N.T @ [0.6, 0.8, 0.0], 0))
-    (True, True)
     """
 
     def __init__(self, directions: Array) -> None:
@@ -194,8 +170,7 @@ class _ReducedOperand(Operand):
 
     def __init__(self, complement: Complement, operand: Operand) -> None:
         self._complement, self._operand = complement, operand
-        self.shares, self.traces = operand.shares, operand.traces
-        self.compared = operand.compared
+        self.shares, self.traces, self.compared = operand.shares, operand.traces, operand.compared
         self.n_features = complement.n_features
 
     def products(self, V: Array) -> Array:
@@ -208,19 +183,15 @@ def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
     """Divisors of the groups' matrices that turn errors into shares, and the groups' new weights.
 
     ``C_g / tr C_g`` weighted by ``p_g tr C_g / tr C``, the group's share of all variance, add up to
-    ``C / tr C``. So plain PCA stays the best overall, and the overall error becomes the share of
-    all variance that is lost. A group without variance loses nothing. Rows that are all at the mean
-    vary about it by rounding, of which no share is taken.
+    ``C / tr C``: plain PCA stays the best overall, and the overall error becomes the share of all
+    variance that is lost. A group that varies by rounding only loses nothing.
     """
     total = max(float(shares @ traces), TINY)
     return np.where(varying_groups(traces), traces, np.inf), shares * traces / total
 
 
 def group_errors(traces: Array, matrices: Array, basis: Array) -> Array:
-    """``R_g(U)`` of every group, from ``tr C_g`` and ``C_g``.
-
-    What U keeps is a sum over the entries of ``C_g`` and ``U U'``, which is quicker than ``C_g U``.
-    """
+    """``R_g(U)`` of every group, by the entries of ``C_g`` and ``U U'``: faster than ``C_g U``."""
     return np.asarray(traces - matrices.reshape(len(traces), -1) @ (basis @ basis.T).ravel())
 
 
@@ -243,17 +214,12 @@ def refuse_beyond_memory(n_bytes: float, what: str, remedy: str) -> None:
     """Raise an error that says how much memory this takes, if there is less."""
     free = free_memory()
     if n_bytes > free:
-        raise MemoryError(
-            f"{what} need {n_bytes / 1e9:.2g} GB of memory, and {free / 1e9:.2g} GB are free; "
-            f"{remedy}"
-        )
+        sizes = f"{n_bytes / 1e9:.2g} GB of memory, and {free / 1e9:.2g} GB are free"
+        raise MemoryError(f"{what} need {sizes}; {remedy}")
 
 
 def refuse_large_matrices(k: int, d: int, copies: int = 2) -> None:
     """Refuse second moments of k groups of d columns for which there is no memory."""
-    refuse_beyond_memory(
-        8.0 * copies * k * d * d,
-        f"the {d} x {d} matrices of {k} groups",
-        "pass fewer columns, or call fit(X, sensitive_features=groups) with all of X at once (a "
-        "sparse matrix or memory map, say), which forms none.",
-    )
+    what = f"the {d} x {d} matrices of {k} groups"
+    remedy = "or call fit(X, sensitive_features=groups) with all of X at once, which forms none."
+    refuse_beyond_memory(8.0 * copies * k * d * d, what, f"pass fewer columns, {remedy}")

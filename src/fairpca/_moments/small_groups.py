@@ -41,11 +41,8 @@ class SettledGroups:
         operand = self.moments.operand(compared=self.compared)
         variance = float(operand.shares @ operand.traces)
         if variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
-            size = "large" if variance > 1 else "small"
-            raise ValueError(
-                f"X has a total variance of {variance:.3g}, too {size} to compute with; rescale "
-                "it, for example with sklearn.preprocessing.StandardScaler."
-            )
+            size = f"{variance:.3g}, too {'large' if variance > 1 else 'small'} to compute with"
+            raise ValueError(f"X has a total variance of {size}; rescale it with StandardScaler.")
         return operand
 
     def measured(self, normalize: bool) -> Operand:
@@ -72,10 +69,7 @@ def settle_small_groups(
 ) -> SettledGroups:
     """Refuse, merge or ignore the groups of fewer than ``min_group_size`` rows."""
     if small_groups not in get_args(SmallGroups):
-        raise ValueError(
-            f"small_groups={small_groups!r}: pass 'error', 'merge' or 'ignore', and min_group_size "
-            "with the number of rows that a group needs."
-        )
+        raise ValueError(f"small_groups={small_groups!r}: pass 'error', 'merge' or 'ignore'.")
     check_integer("min_group_size", min_group_size, 1)
     check_group_weights(moments.groups, moments.weights)
     is_small = moments.counts < min_group_size
@@ -85,24 +79,18 @@ def settle_small_groups(
         listed = [f"{label!r} ({size} rows)" for label, size in zip(small, sizes, strict=True)]
         listed[10:] = [f"{len(listed) - 10} more"] if len(listed) > 10 else []
         problem = (
-            f"groups with fewer rows than min_group_size={min_group_size}: {', '.join(listed)}."
+            f"groups with fewer than min_group_size={min_group_size} rows: {', '.join(listed)}"
         )
+        remedy = "small_groups='ignore' to count them in the overall error only"
         if small_groups == "error":
-            raise ValueError(
-                f"{problem} Pass small_groups='merge' to make them one group called {REST!r}, "
-                "small_groups='ignore' to leave them out of the comparison but not of the overall "
-                "error, or a smaller min_group_size."
-            )
+            remedy = f"small_groups='merge' to make them one group called {REST!r}, {remedy}"
+            raise ValueError(f"{problem}; pass {remedy}, or a smaller min_group_size.")
         if sum(sizes) < min_group_size:
-            raise ValueError(
-                f"{problem} Merged, they have {sum(sizes)} rows, which is still too few; pass "
-                "small_groups='ignore', or a smaller min_group_size."
-            )
+            problem += f", and merged they have {sum(sizes)} rows, which is still too few"
+            raise ValueError(f"{problem}; pass {remedy}, or a smaller min_group_size.")
         if REST in moments.groups[compared].tolist():
-            raise ValueError(
-                f"small_groups='merge' calls the merged group {REST!r}, but there is a group of "
-                "that name already; give it another label."
-            )
+            problem = f"small_groups='merge' calls the merged group {REST!r}"
+            raise ValueError(f"{problem}, but one has that name already; give it another label.")
         moments = moments._renamed(dict.fromkeys(small, REST))
         compared = np.ones(len(moments.groups), dtype=bool)
     features = features_by_group(moments)  # without folds, outcomes and targets

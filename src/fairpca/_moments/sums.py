@@ -20,7 +20,7 @@ keep their digits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -42,10 +42,7 @@ def varying_columns(variances: Array, mean: Array) -> Mask:
 
 
 def means_from(center: Center, from_mean: Array, compared: Mask | None = None) -> Array:
-    """Group means seen from a centre, given how they are seen from the overall mean.
-
-    The balanced centre is the mean of the group means; groups that are not compared do not count.
-    """
+    """Group means seen from a centre, given how they are seen from the overall mean."""
     if center == "balanced":
         counted = from_mean if compared is None else from_mean[compared]
         return np.asarray(from_mean - counted.mean(axis=0))
@@ -54,10 +51,7 @@ def means_from(center: Center, from_mean: Array, compared: Mask | None = None) -
 
 @dataclass(frozen=True)
 class GroupSums:
-    """Counts and sums of k groups of rows with d columns, and what follows from them alone.
-
-    Objects share these arrays, so they are never changed once they are here.
-    """
+    """Counts and sums of k groups of rows with d columns; arrays are shared and never changed."""
 
     rows: NDArray[np.int64]  # how many have a positive weight, of shape (k,)
     weights: Array  # n_g, (k,)
@@ -111,7 +105,7 @@ class Sums(GroupSums):
     grams: Array  # G_g, (k, d, d)
 
     @classmethod
-    def combined(cls, k: int, d: int, parts: Iterable[tuple[Sums, Sequence[int]]]) -> Sums:
+    def combined(cls, k: int, d: int, parts: Sequence[tuple[Sums, Sequence[int]]]) -> Sums:
         """Sums of k groups; group g of a part adds to the group ``places[g]``."""
         total, grams = GroupSums.of_nothing(k, d), np.zeros((k, d, d))
         for part, places in parts:
@@ -143,10 +137,9 @@ class Sums(GroupSums):
         return replace(self, shifts=shifts, sums=self.sums + n * e, grams=grams)
 
     def errors(self, bases: Sequence[Array], origin: Array) -> tuple[Array, Array]:
-        """Losses of projections through a point, summed over the rows of each group.
+        """Squared errors of projections through a point, summed over the rows of each group.
 
-        Returns the squared errors under each of the bases, of shape (n_bases, k), and the squared
-        distances from the point, of shape (k,).
+        They have shape (n_bases, k), and come with the squared distances from the point, (k,).
         """
         grams = self.moved(origin).grams
         distances = np.trace(grams, axis1=1, axis2=2)
@@ -159,8 +152,7 @@ class Sums(GroupSums):
         from_center = means_from(center, self.from_mean, compared)
         for C_g, m, e in zip(C, self.from_shifts, from_center, strict=True):
             C_g -= np.outer(m, m)
-            if center != "group":
-                C_g += np.outer(e, e)
+            C_g += np.outer(e, e)
         return C
 
     def operand(self, center: Center, compared: Mask | None) -> Operand:

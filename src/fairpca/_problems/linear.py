@@ -84,20 +84,21 @@ class LinearProblem:
         return replace(self, limits=self.limits / unit)
 
 
-_Rows = tuple[Array, list[float], Array, float]
+_Rows = list[tuple[Array, list[float], Array, float]]  # rows, their levels, limits, first price
 
 
-def _build(cost: Array, level_cost: list[float], *blocks: _Rows) -> LinearProblem:
-    """Stack blocks of inequalities: rows, the levels in each of them, limits, starting price."""
-    repeat = np.repeat(np.arange(len(blocks)), [len(limits) for _, _, limits, _ in blocks])
+def _build(cost: Array, level_cost: list[float], blocks: _Rows, n_equal: int = 0) -> LinearProblem:
+    """Stack blocks of rows, of which the first ``n_equal`` hold with equality."""
+    rows, levels, limits, starts = zip(*blocks, strict=True)
+    repeat = np.repeat(np.arange(len(blocks)), [len(one) for one in limits])
     return LinearProblem(
         cost=cost,
-        rows=np.vstack([rows for rows, _, _, _ in blocks]),
-        levels=np.array([levels for _, levels, _, _ in blocks])[repeat],
-        limits=np.concatenate([limits for _, _, limits, _ in blocks]),
+        rows=np.vstack(rows),
+        levels=np.array(levels)[repeat],
+        limits=np.concatenate(limits),
         level_cost=np.array(level_cost),
-        equal=np.zeros(len(repeat), dtype=bool),
-        start=np.array([start for _, _, _, start in blocks])[repeat],
+        equal=np.arange(len(repeat)) < n_equal,
+        start=np.array(starts)[repeat],
     )
 
 
@@ -111,16 +112,15 @@ def least_maximum(
 ) -> LinearProblem:
     """Minimise ``max_g (R_g - offsets_g)`` over the groups compared.
 
-    The offsets are zeros for errors, ``min_V R_g(V)`` for the losses of Samadi et al. With
-    ``shares`` the overall error ``p'R`` may be at most ``max_error``; no group compared may have an
-    error above ``cap``, which is one number or one for each group.
+    With ``shares`` the overall error ``p'R`` may be at most ``max_error``. No group compared may
+    have an error above ``cap``, which is one number or one for each group.
     """
-    errors, n = _errors_of(compared)
-    blocks: list[_Rows] = [(errors, [-1.0], offsets[compared], 1.0 / n)]
-    blocks += _cap(cap, compared, 1)
+    errors = np.eye(len(compared))[compared]
+    blocks: _Rows = [(errors, [-1.0], offsets[compared], 1.0 / len(errors))]
+    blocks += _capped(compared, cap, 1)
     if shares is not None:
         blocks.append((shares[np.newaxis], [0.0], np.array([max_error]), 1.0))
-    return _build(np.zeros(len(offsets)), [1.0], *blocks)
+    return _build(np.zeros(len(offsets)), [1.0], blocks)
 
 
 def least_spread(
@@ -128,19 +128,12 @@ def least_spread(
 ) -> LinearProblem:
     """Minimise ``max_g R_g - min_g R_g`` over the groups compared.
 
-    None of these groups may have an error above ``cap``, and the overall error ``p'R`` may not be
-    above ``max_error``.
+    None of their errors may be above ``cap``, nor the overall error ``p'R`` above ``max_error``.
     """
-    errors, n = _errors_of(compared)
-    zero, free = np.zeros(n), [0.0, 0.0]
-    blocks: list[_Rows] = [
-        (errors, [-1.0, 0.0], zero, 1.0 / n),
-        (-errors, [0.0, 1.0], zero, 1.0 / n),
-    ]
-    blocks += _cap(cap, compared, 2)
+    blocks = [*_between_levels(compared), *_capped(compared, cap, 2)]
     if max_error < inf:
-        blocks.append((shares[np.newaxis], free, np.array([max_error]), 1.0))
-    return _build(np.zeros(len(shares)), [1.0, -1.0], *blocks)
+        blocks.append((shares[np.newaxis], [0.0, 0.0], np.array([max_error]), 1.0))
+    return _build(np.zeros(len(shares)), [1.0, -1.0], blocks)
 
 
 def least_error(
@@ -152,32 +145,28 @@ def least_error(
     a spread of zero the errors are equated, one signed price each: the pair of prices that two
     inequalities would need grows without limit.
     """
-    errors, n = _errors_of(compared)
-    zero = np.zeros(n)
-    blocks: list[_Rows] = []
+    errors, n_equal = np.eye(len(compared))[compared], 0
+    blocks: _Rows = []
     if max_spread == 0.0:
-        blocks = [(errors, [-1.0], zero, 0.0)]
+        n_equal = len(errors)
+        blocks = [(errors, [-1.0], np.zeros(n_equal), 0.0)]
     elif max_spread < inf:
-        blocks = [
-            (errors, [-1.0, 0.0], zero, 1.0 / n),
-            (-errors, [0.0, 1.0], zero, 1.0 / n),
-            (np.zeros((1, len(shares))), [1.0, -1.0], np.array([max_spread]), 1.0),
-        ]
+        width = (np.zeros((1, len(shares))), [1.0, -1.0], np.array([max_spread]), 1.0)
+        blocks = [*_between_levels(compared), width]
     n_levels = len(blocks[0][1]) if blocks else 0
-    blocks += _cap(cap, compared, n_levels)
-    problem = _build(shares, [0.0] * n_levels, *blocks)
-    n_equal = n if max_spread == 0.0 else 0
-    return replace(problem, equal=np.arange(len(problem.limits)) < n_equal)
+    blocks += _capped(compared, cap, n_levels)
+    return _build(shares, [0.0] * n_levels, blocks, n_equal)
 
 
-def _cap(cap: float | Array, compared: Mask, n_levels: int) -> list[_Rows]:
-    """The rows that keep errors below a cap, or none."""
-    limits = np.broadcast_to(cap, compared.shape)[compared]
-    if not np.isfinite(limits).all():
-        return []
-    return [(_errors_of(compared)[0], [0.0] * n_levels, limits, 1.0 / len(limits))]
+def _between_levels(compared: Mask) -> _Rows:
+    """The errors of the groups compared lie below the first level and above the second."""
+    errors, n = np.eye(len(compared))[compared], np.count_nonzero(compared)
+    upper, lower = [-1.0, 0.0], [0.0, 1.0]
+    return [(errors, upper, np.zeros(n), 1.0 / n), (-errors, lower, np.zeros(n), 1.0 / n)]
 
 
-def _errors_of(compared: Mask) -> tuple[Array, int]:
-    """Rows that pick the errors of the groups compared, and how many there are."""
-    return np.eye(len(compared))[compared], int(np.count_nonzero(compared))
+def _capped(compared: Mask, cap: float | Array, n_levels: int) -> _Rows:
+    """No error of the groups compared is above a cap, if there is one."""
+    errors, limits = np.eye(len(compared))[compared], np.broadcast_to(cap, compared.shape)[compared]
+    rows = (errors, [0.0] * n_levels, limits, 1.0 / len(limits))
+    return [rows] if np.isfinite(limits).all() else []

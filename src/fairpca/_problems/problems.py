@@ -19,8 +19,9 @@ from fairpca._moments.operand import Complement
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array
 
-#: Where the walk from PCA ends at the latest: where only levelling down is left; where the harmed
-#: group is as badly off as under PCA (c-FPCA); nowhere (u-FPCA).
+#: Where the walk from PCA ends at the latest. ``"pareto"``: where the group worse off is at its
+#: best, because further on every group only gets worse. ``"no_worse"``: where an error would exceed
+#: that of the harmed group under PCA (c-FPCA). None: nowhere (u-FPCA).
 Constraint = Literal["pareto", "no_worse"] | None
 
 #: What the worst-off group is compared by.
@@ -39,35 +40,18 @@ class FairProblem:
     the way is a *slack* that is non-negative at PCA and shrinks. The answer is where the first of
     them is used up. For more than two groups the spread, largest minus smallest error, takes the
     place of D.
-
-    Parameters
-    ----------
-    constraint : {"pareto", "no_worse"} or None
-        ``"pareto"``: stop where the group worse off is at its best, because further on every group
-        only gets worse. ``"no_worse"``: keep ``R_A`` and ``R_B`` at or below ``R_B`` of PCA
-        (c-FPCA). None: go all the way (u-FPCA).
-    max_disparity : float
-        Stop at ``D = max_disparity``: the least R among projections that fair.
-    max_error_increase : float
-        Stop at ``R = (1 + max_error_increase) R(PCA)``: the least D at that price.
-    max_group_increase : float
-        Stop where a group has ``R_g = (1 + max_group_increase) R_g(PCA)``.
-    alpha : float, optional
-        Stop here, whatever the limits: theorem 1 of the paper, with its sign corrected. 1 is PCA.
-    fraction : float, optional
-        For more than two groups: stop at this part of the way from PCA to where the walk would end,
-        0 to 1. With ``"pareto"`` the way is that of the largest error, otherwise of the spread.
-    solver : {"exact", "golden"}
-        ``"golden"`` searches for parity as the paper prints it.
     """
 
     constraint: Constraint = None
-    max_disparity: float = 0.0
-    max_error_increase: float = inf
-    max_group_increase: float = inf
+    max_disparity: float = 0.0  # stop at this D: the least R among projections that fair
+    max_error_increase: float = inf  # stop at R = (1 + this) R(PCA): the least D at that price
+    max_group_increase: float = inf  # stop where a group has R_g = (1 + this) R_g(PCA)
+    #: Stop here, whatever the limits: theorem 1 of the paper, with its sign corrected. 1 is PCA.
     alpha: float | None = None
+    #: For more than two groups: stop at this part of the way from PCA to where the walk would end,
+    #: 0 to 1. With ``"pareto"`` the way is that of the largest error, otherwise of the spread.
     fraction: float | None = None
-    solver: Literal["exact", "golden"] = "exact"
+    solver: Literal["exact", "golden"] = "exact"  # "golden": parity as the paper searches for it
 
     @property
     def has_budget(self) -> bool:
@@ -91,20 +75,12 @@ class WorstOffProblem:
     The *loss* of Samadi et al. has ``b_g = min_V R_g(V)``, the error under a projection of the
     group's own. The *error* has ``b_g = 0``. To make the least explained *variance* as large as
     possible, take ``b_g = tr C_g``.
-
-    Parameters
-    ----------
-    criterion : {"loss", "error", "variance"}
-    solver : {"exact", "multiplicative_weights"}
-        The latter is the iteration of Samadi et al. as published.
-    eta, n_iter : float, int
-        Step size and number of rounds of that iteration.
     """
 
     criterion: Criterion = "loss"
     solver: Literal["exact", "multiplicative_weights"] = "exact"
-    eta: float = 1.0
-    n_iter: int = 10
+    eta: float = 1.0  # step size of multiplicative weights, the iteration of Samadi et al.
+    n_iter: int = 10  # number of its rounds
 
 
 @dataclass(frozen=True)
@@ -125,7 +101,6 @@ class WelfareProblem:
         E_a(V') <= w'V',    w = gradient of E_a at V
 
     and the top-r eigenvalues of ``sum_g w_g C_g`` bound the welfare of every projection.
-
     """
 
     inequality_aversion: float = 1.0  # a, from 0 to infinity: how much worse-off groups count
@@ -170,7 +145,6 @@ class RobustProblem:
     and the objective is ``sum_g p_g S_g + lambda |S_A - S_B|``: the overall error and a price on
     the disparity, both at their worst. For ``lambda <= min(p_A, p_B)`` neither error is rewarded,
     so the optimum is Pareto efficient: on the frontier with non-negative weights.
-
     """
 
     radius: float  # eps_g = radius / sqrt(n_g), in squared units of the data
@@ -199,21 +173,13 @@ class SubsetProblem:
     """Choose among PCA's own components (MOFPCA).
 
     Trade the overall error R against ``F = D^2``, and pick one point of the Pareto front.
-
-    Parameters
-    ----------
-    selection : {"balanced", "weighted", "least_error", "fairest"}
-        The rule that picks the point.
-    solver : {"auto", "exact", "spea2"}
-        ``"exact"`` looks at every subset, ``"spea2"`` searches as the authors do, and ``"auto"`` is
-        exact where that is possible.
-    random_state : int, RandomState or None
-        Seed of the search.
     """
 
-    selection: Rule = "balanced"
+    selection: Rule = "balanced"  # the rule that picks the point
+    #: ``"exact"`` looks at every subset, ``"spea2"`` searches as the authors do, and ``"auto"`` is
+    #: exact where that is possible.
     solver: Literal["auto", "exact", "spea2"] = "auto"
-    random_state: int | RandomState | None = None
+    random_state: int | RandomState | None = None  # seed of the search
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,14 @@ Objective = Literal[
 class Point:
     """The optimal projection for one vector of group weights.
 
-    ``bound`` is the least value of ``sum_g w_g R_g`` over all projections of rank r, taken from the
-    eigenvalues alone; ``errors`` are measured on the basis. ``tied_bound`` is the least value for a
-    second vector of weights among the projections that are equally good for the first, if asked.
+    ``tied_bound`` is the least value for a second vector of weights among the projections that are
+    equally good for the first, if asked.
     """
 
     weights: Array
     basis: Array
-    errors: Array
-    bound: float
+    errors: Array  # measured on the basis
+    bound: float  # least sum_g w_g R_g over all projections of rank r, from the eigenvalues alone
     tied_bound: float = nan
 
     def lift(self, V: Array, slack: float = 0.0) -> Point:
@@ -80,17 +79,9 @@ class Solution:
         )
 
     def lift(self, V: Array, slack: float) -> Solution:
-        """The same solution after ``x -> V x``.
-
-        Outside of V there may be projections that are better by ``slack``, PCA among them.
-        """
-        return replace(
-            self,
-            basis=V @ self.basis,
-            bound=self.bound - slack,
-            pca=self.pca.lift(V, slack),
-            rests_on=(),
-        )
+        """The same solution after ``x -> V x``; outside of V it may be beaten by ``slack``."""
+        basis, bound, pca = V @ self.basis, self.bound - slack, self.pca.lift(V, slack)
+        return replace(self, basis=basis, bound=bound, pca=pca, rests_on=())
 
 
 def best_and_worst(errors: Array, traces: Array, compared: Mask) -> tuple[int, int]:

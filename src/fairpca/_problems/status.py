@@ -17,7 +17,7 @@ class Status(StrEnum):
     ERROR_BUDGET = "error budget spent"
     GROUP_LIMIT = "group limit reached"
     UNPROVEN = "least disparity found, not proven"
-    CROSS_VALIDATED = "stopped by cross-validation"
+    CROSS_VALIDATED = "strength chosen by cross-validation"
     NO_GAIN = "no gain on held-out rows: PCA"
     FIXED = "fixed alpha"
     STOPPED = "stopped on the way"

@@ -25,28 +25,21 @@ from fairpca._problems.problems import (
 )
 from fairpca._problems.problems import Problem as Problem
 from fairpca._problems.solution import Solution
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, solve_pca
 from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces
 from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread
-from fairpca._solvers.many_groups.welfare import solve_welfare
-from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.mean_gap import solve_mean_gap
-from fairpca._solvers.pca import solve_pca
 from fairpca._solvers.pls import solve_pls
 from fairpca._solvers.subset import solve_subset
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import solve_fixed, solve_golden
-from fairpca._solvers.two_groups.minmax import solve_minmax
 from fairpca._solvers.two_groups.robust import solve_robust
-from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
-from fairpca._solvers.worst_off import solve_multiplicative_weights
+from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
+from fairpca._solvers.worst_off import solve_minmax, solve_multiplicative_weights, solve_worst
 
 # A growing basis is faster from this many features on, and from this many for each component.
 _GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
-# Columns per component without matrices. A basis needs about ten, but many more where eigenvalues
-# are close to each other, and then there is no other way to the answer.
-_BASIS_PER_RANK = 80
 _BASIS_BYTES = 1 << 29  # largest size of a growing basis without matrices
 
 
@@ -55,18 +48,9 @@ def solve(
 ) -> Solution:
     """Find the best projection of one rank.
 
-    Parameters
-    ----------
-    problem : Problem
-    operand : Operand
-        The groups' second moments.
-    rank : int
-        Number of components.
-    tol : float
-        Gap at which the search may end for more than two groups, relative to what is minimised.
-        Two groups are solved to rounding.
-    start : Solution, optional
-        Solution of a similar problem with the same operand and rank; saves time.
+    ``tol`` is the gap at which the search may end for more than two groups, relative to what is
+    minimised; two groups are solved to rounding. ``start`` is the solution of a similar problem
+    with the same operand and rank; it saves time.
     """
     compact, frame = operand.compact, operand.frame
     if frame is not None and not isinstance(problem, PLSProblem):  # which is stated in features
@@ -154,9 +138,13 @@ def _is_thin(operand: Operand, rank: int) -> bool:
 
 
 def _growing_basis(operand: Operand, rank: int) -> GrowingBasis:
-    """A basis that gives up early where matrices are there to fall back on."""
+    """A basis that gives up early where matrices are there to fall back on.
+
+    Without matrices it may have 80 columns per component. About ten suffice, but many more are
+    needed where eigenvalues are close to each other.
+    """
     d, k = operand.n_features, len(operand.shares)
     if operand.matrices is not None:
         return GrowingBasis(operand, rank, d // 2)
     capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
-    return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity)
+    return GrowingBasis(operand, rank, 80 * max(rank, 8), capacity)

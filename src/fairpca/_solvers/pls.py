@@ -7,12 +7,11 @@ SIMPLS in the complement of D. Each direction costs one product with C and a dec
 as the number of targets and groups.
 
 A budget ``tr U'BU <= max_mean_gap`` allows the walk from alpha = 0 up to where the gap exceeds it.
-The first direction keeps the more covariance with the target the farther one walks, by the exchange
-argument of :mod:`fairpca._solvers.two_groups.frontier`. What a linear model of the scores explains
-need not grow with it: PLS is drawn to directions of large variance, and where these tell the
-groups apart and little about the target, hiding them helps. So the answer is the place that
-explains most among some places up to there. No budget explains less than hidden means do. A larger
-budget may explain less than a smaller one, but only by what lies between the places.
+What a linear model of the scores explains need not grow on the way: PLS is drawn to directions of
+large variance, and where these tell the groups apart and little about the target, hiding them
+helps. So the answer is the place that explains most among some places up to there. No budget
+explains less than hidden means do. A larger budget may explain less than a smaller one, but only by
+what lies between the places.
 
 Only the span of the directions counts here. Greedy steps prove nothing, so there is no bound. When
 no covariance with the target is left, the directions of largest variance follow.
@@ -30,28 +29,31 @@ import numpy as np
 
 from fairpca._moments.group_differences import mean_gap
 from fairpca._moments.operand import Complement, Operand
-from fairpca._moments.tolerances import EPS, TINY
+from fairpca._moments.tolerances import EPS, TINY, moment_noise
 from fairpca._problems.problems import PLSProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import top_eigenvectors
 from fairpca._typing import Array
 
-_USED_UP = 4096 * EPS  # share of the covariance with the target that is rounding
 _STEPS = np.linspace(0, 1, 25)[1:].tolist()  # on the walk; alpha is the fourth power of the step
-_CLOSE = 1e-7  # share of the budget that may be left where it counts as used up
 
 
 def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
     """SIMPLS, hidden or plain, or the best place between them that the budget allows."""
     if problem.max_mean_gap == 0.0:
-        return _greedy_solution(operand, _hidden(problem, operand, rank), 0.0, Status.MEANS_HIDDEN)
-    if problem.max_mean_gap == inf:
-        basis = _directions(problem, operand, 1.0, rank)
-        return _greedy_solution(operand, basis, 1.0, Status.SUPERVISED)
-    best = _best_place(problem, operand, rank)
-    status = Status.ALREADY_FAIR if best.step == 1.0 else Status.MEAN_GAP_BUDGET
-    return _greedy_solution(operand, best.basis, best.step**4, status)
+        basis, alpha, status = _hidden(problem, operand, rank), 0.0, Status.MEANS_HIDDEN
+    elif problem.max_mean_gap == inf:
+        basis, alpha, status = _directions(problem, operand, 1.0, rank), 1.0, Status.SUPERVISED
+    else:
+        best = _best_place(problem, operand, rank)
+        basis, alpha = best.basis, best.step**4
+        status = Status.ALREADY_FAIR if best.step == 1.0 else Status.MEAN_GAP_BUDGET
+    # A projection without proof; whoever asks for it adds PCA and the groups.
+    point = Point(np.full(len(operand.shares), nan), basis, operand.errors(basis), nan)
+    return Solution(
+        basis, point.errors, status, "error", nan, nan, point.weights, point, 0, 1, alpha=alpha
+    )
 
 
 class _Place(NamedTuple):
@@ -75,7 +77,7 @@ def _best_place(problem: PLSProblem, operand: Operand, rank: int) -> _Place:
         if place.left >= 0:
             places.append(place)
         elif places:
-            places.append(_last_within(at, places[-1], place, _CLOSE * problem.max_mean_gap))
+            places.append(_last_within(at, places[-1], place, 1e-7 * problem.max_mean_gap))
             break
     if not places:
         limit, left = problem.max_mean_gap, problem.complement.n_features
@@ -92,13 +94,9 @@ def _last_within(
     at: Callable[[float], _Place], within: _Place, beyond: _Place, close: float
 ) -> _Place:
     """Where the budget is used up, between a place within it and one beyond, by bisection."""
-    far = beyond.step
-    while within.left > close and far - within.step > EPS:
-        place = at(0.5 * (within.step + far))
-        if place.left < 0:
-            far = place.step
-        else:
-            within = place
+    while within.left > close and beyond.step - within.step > EPS:
+        place = at(0.5 * (within.step + beyond.step))
+        within, beyond = (within, place) if place.left < 0 else (place, beyond)
     return within
 
 
@@ -133,8 +131,8 @@ def _directions(problem: PLSProblem, operand: Operand, alpha: float, rank: int) 
     unwanted = np.sqrt(1 - alpha) * D / max(float(np.linalg.norm(D)), TINY)
     W: list[Array] = []
     loadings = np.zeros((len(S), 0))
-    least = _USED_UP * float(np.linalg.norm(wanted))
-    while len(W) < rank and float(np.linalg.norm(wanted)) > max(least, TINY):
+    least = max(moment_noise(np.array([np.linalg.norm(wanted)])), TINY)
+    while len(W) < rank and float(np.linalg.norm(wanted)) > least:
         W.append(_best_direction(wanted, unwanted))
         p = operand.shares @ operand.products(W[-1][:, None])[:, :, 0]
         for _ in range(2):  # twice is enough
@@ -166,11 +164,3 @@ def _filled(operand: Operand, basis: Array, rank: int) -> Array:
         )
     C = np.tensordot(inside.shares, inside.matrices, axes=1)
     return np.hstack([basis, rest.lift(top_eigenvectors(C, rank - basis.shape[1])[1])])
-
-
-def _greedy_solution(operand: Operand, basis: Array, alpha: float, status: Status) -> Solution:
-    """A projection without proof; whoever asks for it adds PCA and the groups."""
-    point = Point(np.full(len(operand.shares), nan), basis, operand.errors(basis), nan)
-    return Solution(
-        basis, point.errors, status, "error", nan, nan, point.weights, point, 0, 1, alpha=alpha
-    )

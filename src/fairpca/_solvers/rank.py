@@ -15,8 +15,6 @@ from fairpca._problems.solution import Solution
 from fairpca._solvers.eigenspaces.dense import descending
 from fairpca._typing import Array
 
-_STEPS = 0.7 ** np.arange(8)  # step sizes of the search for the weights that prove most
-
 
 def solve_fewest_components(
     operand: Operand, share: float, solve_rank: Callable[[int], Solution]
@@ -75,7 +73,7 @@ def _least_rank(matrices: Array, traces: Array, may_lose: Array) -> int:
     matrices = matrices[varies] / may_lose[varies, None, None]
     whole, least = traces[varies] / may_lose[varies], 1
     weights = np.full(len(matrices), 1 / len(matrices))
-    for step in _STEPS:
+    for step in 0.7 ** np.arange(8):
         values, V = descending(np.tensordot(weights, matrices, axes=1))
         lost = weights @ whole - np.cumsum(values)[:-1]  # with rank 1, ..., m - 1
         least = max(least, 1 + int(np.count_nonzero(lost > 1 + 1e-9)))

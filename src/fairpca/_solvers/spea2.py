@@ -24,14 +24,11 @@ from pymoo.optimize import minimize
 
 from fairpca._typing import Array, Codes, Mask
 
+_GENERATIONS = 50  # the authors' number, the first population included
+
 
 def search(
-    lambdas: Array,
-    deltas: Array,
-    pca: Codes,
-    n_generations: int,
-    population: int,
-    rng: np.random.Generator,
+    lambdas: Array, deltas: Array, pca: Codes, population: int, rng: np.random.Generator
 ) -> Codes:
     """Return the subsets in the last archive, one per row, PCA's having been among the first."""
     d, r = len(lambdas), len(pca)
@@ -39,17 +36,13 @@ def search(
         pop_size=round(population / 2),
         n_offsprings=population,
         sampling=_first_population(d, pca, population, rng),
-        crossover=_Exchange(n_generations),
-        mutation=_Replace(n_generations),
+        crossover=_Exchange(n_parents=2, n_offsprings=2, prob=0.5),
+        mutation=_Replace(prob=0.5),
     )
     # Where all points agree in an objective, pymoo divides zero by zero to normalise distances.
     with np.errstate(divide="ignore", invalid="ignore"):
-        result = minimize(
-            _KeepSubset(lambdas, deltas),
-            algorithm,
-            ("n_gen", n_generations),
-            seed=int(rng.integers(2**31)),
-        )
+        problem, seed = _KeepSubset(lambdas, deltas), int(rng.integers(2**31))
+        result = minimize(problem, algorithm, ("n_gen", _GENERATIONS), seed=seed)
     masks = np.asarray(result.pop.get("X"), dtype=bool)
     return np.nonzero(masks)[1].reshape(len(masks), r)
 
@@ -81,10 +74,6 @@ class _KeepSubset(Problem):  # type: ignore[misc]
 class _Exchange(Crossover):  # type: ignore[misc]
     """Children keep what the parents share and swap some of what they do not."""
 
-    def __init__(self, n_generations: int) -> None:
-        super().__init__(n_parents=2, n_offsprings=2, prob=0.5)
-        self.n_generations = n_generations
-
     def _do(
         self, problem: Problem, X: Mask, *_: Any, random_state: Any, algorithm: Any, **__: Any
     ) -> Mask:
@@ -94,7 +83,7 @@ class _Exchange(Crossover):  # type: ignore[misc]
             others = np.flatnonzero(X[1, k] & ~X[0, k])
             if len(own) < 2:
                 continue
-            n = _how_many(len(own) - 1, algorithm.n_gen, self.n_generations, random_state)
+            n = _how_many(len(own) - 1, algorithm.n_gen, random_state)
             for members in (own, others):
                 swapped = random_state.permutation(members)[:n]
                 children[:, k, swapped] = ~children[:, k, swapped]
@@ -104,10 +93,6 @@ class _Exchange(Crossover):  # type: ignore[misc]
 class _Replace(Mutation):  # type: ignore[misc]
     """Replace some members by as many others."""
 
-    def __init__(self, n_generations: int) -> None:
-        super().__init__(prob=0.5)
-        self.n_generations = n_generations
-
     def _do(
         self, problem: Problem, X: Mask, *_: Any, random_state: Any, algorithm: Any, **__: Any
     ) -> Mask:
@@ -115,14 +100,14 @@ class _Replace(Mutation):  # type: ignore[misc]
         for mutant in mutants:
             members, others = np.flatnonzero(mutant), np.flatnonzero(~mutant)
             most = min(len(members), len(others))
-            n = _how_many(most, algorithm.n_gen, self.n_generations, random_state)
+            n = _how_many(most, algorithm.n_gen, random_state)
             mutant[random_state.permutation(members)[:n]] = False
             mutant[random_state.permutation(others)[:n]] = True
         return mutants
 
 
-def _how_many(most: int, generation: int, n_generations: int, random_state: Any) -> int:
+def _how_many(most: int, generation: int, random_state: Any) -> int:
     """A random number from 1 to a limit that falls from `most` to 1 over the generations."""
-    progress = (generation - 1) / max(1, n_generations - 1)
+    progress = (generation - 1) / (_GENERATIONS - 1)
     limit = round(most + (1 - most) * min(1.0, progress))
     return int(random_state.integers(1, limit + 1))

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
@@ -72,12 +73,12 @@ def solve_subset(problem: SubsetProblem, operand: Operand, rank: int) -> Solutio
     if exact:
         front = exact_front(lambdas, deltas, rank)
     else:
-        front = spea2_front(lambdas, deltas, rank, random_state=problem.random_state)
+        front = spea2_front(lambdas, deltas, rank, problem.random_state)
     first = exact_front(lambdas, deltas, 1) if problem.selection == "weighted" else None
     chosen = select(front, problem.selection, first=first)
     subset, F = front.subsets[chosen], float(front.fairness[chosen])
-    bound = float(lambdas[rank:].sum())
-    pca = Point(operand.shares, V[:, :rank], operand.errors(V[:, :rank]), bound)
+    principal, bound = V[:, :rank], float(lambdas[rank:].sum())
+    pca = Point(operand.shares, principal, operand.errors(principal), bound)
     privileged, harmed = best_and_worst(pca.errors, operand.traces, operand.compared)
     return Solution(
         basis=V[:, subset],
@@ -99,9 +100,8 @@ def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None)
     """Pick one point of a front; ties go to the smaller error.
 
     ``"balanced"`` (the authors' M2): least sum of the objectives, scaled to [0, 1] over this front.
-    ``"weighted"`` (M1): least sum, scaled by their ranges over ``first``, the front for r = 1, or
-    by its values where that front is one point. ``"least_error"`` (M3), which is PCA up to ties.
-    ``"fairest"`` (M4): least F.
+    ``"weighted"`` (M1): scaled by their ranges over ``first``, the front for r = 1, or by its
+    values where that is one point. ``"least_error"`` (M3): PCA, up to ties. ``"fairest"`` (M4).
 
     Examples
     --------
@@ -111,10 +111,8 @@ def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None)
     >>> [select(front, rule) for rule in ("balanced", "least_error", "fairest")]
     [1, 0, 2]
     """
-    if rule == "least_error":
-        return 0
-    if rule == "fairest":
-        return len(front) - 1
+    if rule in ("least_error", "fairest"):
+        return 0 if rule == "least_error" else len(front) - 1
     scale = front if first is None else first
     if len(scale) == 1:
         a, b = float(scale.errors[0]), float(scale.fairness[0])
@@ -129,26 +127,24 @@ def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
     """Find the whole Pareto front for r eigenvectors by looking at every subset.
 
     The indices are cut into two halves; the sums of all subsets with j members in the first half
-    are an outer sum of two short lists. Cost: C(d, r) additions; memory: the two lists and one
-    block.
+    are an outer sum of two short lists. The cost is C(d, r) additions.
     """
     lambdas, deltas = np.asarray(lambdas, float), np.asarray(deltas, float)
-    d = len(lambdas)
+    d, order = len(lambdas), _ranking(lambdas)
     # Enumerate the smaller set: what is kept or what is left out. PCA's own subset is met first.
     keep = 2 * r <= d
-    k = r if keep else d - r
-    order = _ranking(lambdas) if keep else _ranking(lambdas)[::-1]
-    offset = (lambdas.sum(), deltas.sum()) if keep else (0.0, 0.0)
-    sign = -1.0 if keep else 1.0
+    k, order = (r, order) if keep else (d - r, order[::-1])
+    offset, sign = ((lambdas.sum(), deltas.sum()), -1.0) if keep else ((0.0, 0.0), 1.0)
     tolerance = _tolerance(lambdas), _tolerance(deltas)
 
     best_R, best_D = np.empty(0), np.empty(0)
     best_chosen = np.empty((0, k), dtype=np.intp)
     for rows, columns in _blocks(order, k):
-        sums = [
-            np.add.outer(x[rows].sum(axis=1), x[columns].sum(axis=1)) for x in (lambdas, deltas)
-        ]
-        R, D = offset[0] + sign * sums[0], np.abs(offset[1] + sign * sums[1])
+        R, D = (
+            start + sign * np.add.outer(x[rows].sum(axis=1), x[columns].sum(axis=1))
+            for start, x in zip(offset, (lambdas, deltas), strict=True)
+        )
+        D = np.abs(D)
         new = _undominated(R.ravel(), D.ravel(), best_R, best_D, tolerance)
         i, j = np.unravel_index(new, R.shape)
         best_R = np.concatenate([best_R, R[i, j]])
@@ -162,20 +158,13 @@ def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
 
 
 def spea2_front(
-    lambdas: ArrayLike,
-    deltas: ArrayLike,
-    r: int,
-    *,
-    n_generations: int = 50,
-    random_state: int | np.random.RandomState | None = None,
+    lambdas: ArrayLike, deltas: ArrayLike, r: int, random_state: int | RandomState | None = None
 ) -> Front:
-    """Search for the Pareto front with SPEA2, set as its authors set it.
+    """Search for the Pareto front with SPEA2; what is found may be incomplete.
 
-    There are 50 generations, the first population included, a population of 100, or half the
-    number of subsets if that is less, and an archive of half the population. PCA's subset is among
-    the first population and stays in the front: no subset has less error. What the search finds is
-    never better than :func:`exact_front`, and possibly incomplete. It needs pymoo:
-    ``pip install "fairpca[subset]"``.
+    The settings are those of its authors: 50 generations, a population of 100, or half the number
+    of subsets if that is less, and an archive of half the population. PCA's subset is among the
+    first population and stays in the front: no subset has less error.
     """
     lambdas, deltas = np.asarray(lambdas, float), np.asarray(deltas, float)
     population = min(100, round(math.comb(len(lambdas), r) / 2))
@@ -190,7 +179,7 @@ def spea2_front(
         ) from error
     pca = np.sort(_ranking(lambdas)[:r])
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    found = spea2.search(lambdas, deltas, pca, n_generations, population, rng)
+    found = spea2.search(lambdas, deltas, pca, population, rng)
     return _front(lambdas, deltas, np.vstack([pca, found]))
 
 

@@ -1,11 +1,8 @@
 """The way from PCA towards parity, to be stopped anywhere: 0 is PCA, 1 is its end.
 
-Two groups: alpha falls from 1, evenly, to where the harmed group is at its best
+With two groups alpha falls evenly from 1 to where the harmed group is at its best
 (``constraint="pareto"``) or to 0. Which group is harmed is decided by all rows, in the folds of a
-cross-validation too, whatever PCA does there.
-
-More groups: the largest error falls evenly, from PCA's to the least possible one, or the spread
-does.
+cross-validation too. With more groups the largest error or the spread falls evenly.
 """
 
 from __future__ import annotations
@@ -23,8 +20,6 @@ from fairpca._solvers import spaces_of
 from fairpca._solvers.many_groups.pareto import EfficientFrontier
 from fairpca._solvers.many_groups.spread import SpreadFrontier
 from fairpca._typing import Array, Mask
-
-_ROUGHLY = 1e-4  # gap that is good enough where errors are those of a few rows left out
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class Walk:
         For more than two groups each search starts where the one before it ended, so take the
         stops in order.
         """
-        tol = max(self.tol, _ROUGHLY)
+        tol = max(self.tol, 1e-4)  # good enough where errors are those of a few rows left out
         with single_threaded_blas():
             spaces = spaces_of(operand.compact, rank)
             if len(self.shares) == 2:

@@ -1,4 +1,4 @@
-"""The worst-off group made as well off as possible: what its solvers share, and an old iteration.
+"""The worst-off group made as well off as possible: of two groups, of many, and an old iteration.
 
 ========  ==================================================================
 symbol    meaning
@@ -10,21 +10,29 @@ phi(w)    ``min_U sum_g w_g (R_g - b_g)``: one top-r eigenproblem
 ========  ==================================================================
 
 ``phi`` is concave, and ``phi(w) <= min_U max_g (R_g - b_g)`` for all weights: every eigenproblem
-gives a bound.
+gives a bound. For two groups the slope of ``phi`` in t is the difference of both at ``U(t)``. The
+largest phi is at a root of this difference, where it equals the value, or at an end, where one
+group is worse off even under a projection of its own: the gap is zero up to rounding.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nan
 
 import numpy as np
 from scipy.special import softmax
 
+from fairpca._moments.tolerances import varying_groups
+from fairpca._problems.linear import least_maximum
 from fairpca._problems.problems import Criterion, WorstOffProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, top_eigenvectors
-from fairpca._typing import Array
+from fairpca._solvers.many_groups.dual import minimise
+from fairpca._solvers.many_groups.workspace import Workspace
+from fairpca._solvers.two_groups.root import Line
+from fairpca._typing import Array, Mask
 
 
 class Balance:
@@ -55,17 +63,69 @@ class Balance:
         self, found: Point, status: Status, weights: Array, bound: float, *rests_on: Point
     ) -> Solution:
         """Package a projection with the bound that the weights prove."""
-        losses = np.maximum(found.errors - self.least, 0.0)
+        losses, value = np.maximum(found.errors - self.least, 0.0), self.worst(found.errors)
+        extras = {"group_losses_": losses, "group_weights_": weights}
+        found, rests_on = replace(found, weights=weights), (*self.own, *rests_on)
         return self.spaces.solution(
-            found,
-            status,
-            "worst",
-            self.worst(found.errors),
-            bound,
-            weights=weights,
-            rests_on=(*self.own, *rests_on),
-            extras={"group_losses_": losses, "group_weights_": weights},
+            found, status, "worst", value, bound, rests_on=rests_on, extras=extras
         )
+
+
+def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
+    """Find the largest phi for two groups by root finding."""
+    # At the ends of the interval of t ties decide.
+    own = tuple(spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
+    balance = Balance(spaces, criterion, own)
+
+    def difference(_: float, errors: Array) -> float:
+        """Group 0 minus group 1; it falls as t rises."""
+        first, second = errors - balance.offsets
+        return float(first - second)
+
+    line = Line(spaces, spaces.top_of_two, difference, np.array([1.0, -1.0]))
+    below, above = line.sample_of(1.0, own[0]), line.sample_of(0.0, own[1])
+    for point, excess in ((own[0], below.value), (own[1], -above.value)):
+        if excess >= -spaces.rounding:
+            equal = excess <= spaces.rounding
+            status = Status.GROUPS_EQUAL if equal else Status.ONE_GROUP_DECIDES
+            return balance.solution(point, status, point.weights, balance.phi(point))
+    found, crossing = line.cross(below, above)
+    best, bound = crossing.at.point.weights, balance.phi(crossing.at.point)
+    return balance.solution(found, Status.GROUPS_EQUAL, best, bound, *crossing.ends)
+
+
+def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:
+    """Least largest loss or error, or largest least variance, of the groups compared.
+
+    A group that does not vary keeps no variance under any projection, so it is left out where the
+    least variance decides.
+    """
+    balance, compared, pca = Balance(spaces, criterion), spaces.compared, spaces.pca
+    work, varying = Workspace(spaces), varying_groups(spaces.traces)
+    if criterion == "variance" and (compared & varying).any():
+        compared = compared & varying
+    if spaces.rank == spaces.n_features or not varying.any():
+        found, values = pca, pca.errors - balance.offsets  # nothing is lost, whatever the basis
+        worst = _worst_off(values, compared, work.parity)
+        weights, bound = worst / np.count_nonzero(worst), float(values[compared].max())
+    else:
+        best = minimise(work, least_maximum(balance.offsets, compared), tol)
+        found = Point(best.weights, best.basis, best.errors, nan)
+        values, weights, bound = found.errors - balance.offsets, best.weights, best.bound
+        # A group that has weight 1 / k in the bound is off by at most k times the gap.
+        gap = len(spaces.shares) * (best.value - best.bound)
+        worst = _worst_off(values, compared, max(work.parity, min(gap, tol * work.unit)))
+    if np.count_nonzero(worst) == np.count_nonzero(compared):
+        status = Status.GROUPS_EQUAL
+    else:
+        status = Status.ONE_GROUP_DECIDES if worst.sum() == 1 else Status.WORST_EQUAL
+    solution = balance.solution(found, status, weights, bound)
+    return replace(solution, value=float(values[compared].max()))
+
+
+def _worst_off(values: Array, compared: Mask, tolerance: float) -> Mask:
+    """The groups compared that are the worst off, to within a tolerance."""
+    return np.asarray(compared & (values >= values[compared].max() - tolerance))
 
 
 def solve_multiplicative_weights(spaces: Eigenspaces, problem: WorstOffProblem) -> Solution:

@@ -125,7 +125,7 @@ def _read_loadings(path: str) -> tuple[Any, list[str]]:
     A row for each column of the data: ``name``, ``mean`` and ``scale`` (0 and 1 if they are left
     out), and a weight in each further column, one for each component.
     """
-    from fairpca._audit.models import model_from_loadings
+    from fairpca._audit.judge import model_from_loadings
 
     with open(path, newline="", encoding="utf-8-sig") as stream:
         rows = list(csv.DictReader(stream))

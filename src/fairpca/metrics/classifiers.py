@@ -219,11 +219,6 @@ def classifier_outcomes(
     codes, labels = encode_groups(sensitive_features, len(X))
     checks.check_several_groups(labels.tolist(), len(codes), otherwise="")
     outcomes, classes = encode_outcomes(y, len(X))
-    if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only ({classes.tolist()[0]!r}), so there is nothing to predict; "
-            "pass y with two classes or more."
-        )
     label = positive_class(classes.tolist(), pos_label)
     positive = np.asarray(outcomes == classes.tolist().index(label))
     cells = 2 * codes + positive

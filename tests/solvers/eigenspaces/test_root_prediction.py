@@ -28,7 +28,7 @@ def near(operand, rank, error=0.0, reach=0.1):
     spaces = Eigenspaces(operand, rank)
     slack = Slack(lambda _, errors: errors[0] - error, spaces.rounding, (-reach, reach))
     decomposition = spaces.decomposition_of(spaces.top(WEIGHTS))
-    return spaces, RootPrediction(spaces.matrices, decomposition, DIRECTION, slack)
+    return spaces, RootPrediction(spaces, decomposition, DIRECTION, slack)
 
 
 def errors_at(spaces, t):
@@ -77,22 +77,22 @@ def test_vectors_that_all_mix_freely_are_foreseen_exactly(rank, monkeypatch):
 def test_root_has_the_eigenspace_that_a_decomposition_finds(rank, t0):
     operand = operand_of(60, rank)
     aim = Eigenspaces(operand, rank).top(WEIGHTS + t0 * DIRECTION)
-    spaces, line = near(operand, rank, aim.errors[0])
+    _, line = near(operand, rank, aim.errors[0])
     assert line.predicted == pytest.approx(t0, rel=0.1)
-    t, basis, errors, values = line.root(spaces.errors)
+    t, point = line.root()
     assert t == pytest.approx(t0, abs=1e-9)
-    np.testing.assert_allclose(basis.T @ basis, np.eye(rank), atol=1e-13)
-    np.testing.assert_allclose(basis @ basis.T, aim.basis @ aim.basis.T, atol=1e-8)
-    np.testing.assert_allclose(errors, aim.errors, rtol=1e-9)
-    M = np.tensordot(WEIGHTS + t * DIRECTION, operand.matrices, axes=1)
-    np.testing.assert_allclose(values, np.linalg.eigvalsh(M)[-rank:], rtol=1e-9)
+    np.testing.assert_allclose(point.weights, WEIGHTS + t * DIRECTION, rtol=1e-15)
+    np.testing.assert_allclose(point.basis.T @ point.basis, np.eye(rank), atol=1e-13)
+    np.testing.assert_allclose(point.basis @ point.basis.T, aim.basis @ aim.basis.T, atol=1e-8)
+    np.testing.assert_allclose(point.errors, aim.errors, rtol=1e-9)
+    assert point.bound == pytest.approx(point.weights @ point.errors, rel=1e-9)
 
 
 def test_root_out_of_reach_is_left_to_others():
     operand = operand_of(30, 3)
-    spaces, line = near(operand, 3, 0.9 * operand.traces[0], reach=0.01)
+    _, line = near(operand, 3, 0.9 * operand.traces[0], reach=0.01)
     assert np.isnan(line.predicted)
-    assert line.root(spaces.errors) is None
+    assert line.root() is None
 
 
 def test_a_least_eigenvalue_is_not_hidden_by_the_basis():

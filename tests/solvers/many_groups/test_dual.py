@@ -29,7 +29,7 @@ from fairpca._solvers.many_groups import workspace as _workspace
 from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.workspace import Workspace
-from fairpca._solvers.many_groups.worst import solve_worst
+from fairpca._solvers.worst_off import solve_worst
 
 
 def reference(fam, name, objective):

@@ -17,7 +17,7 @@ from fairpca._solvers.many_groups.barrier import follow
 from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.many_groups.workspace import Workspace
-from fairpca._solvers.many_groups.worst import solve_worst
+from fairpca._solvers.worst_off import solve_worst
 from fairpca.exceptions import DualityGapWarning, LevellingDownWarning
 
 QUIET = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -88,7 +88,7 @@ def test_the_gap_is_that_of_the_claim():
     assert found.value == pytest.approx(shares @ found.errors)
     problem = least_error(shares, np.ones(5, dtype=bool), max_spread=0.0)
     work = Workspace(fam)
-    relaxed = follow(work, problem.in_units(work.unit), 1e-6).proof.bound * work.unit
+    relaxed = follow(work, problem.in_units(work.unit), 1e-6)[2].bound * work.unit
     assert found.bound <= relaxed + 1e-6
     assert found.gap > 0.1
     with pytest.warns(DualityGapWarning), pytest.warns(LevellingDownWarning):

@@ -17,8 +17,8 @@ from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.pareto import EfficientFrontier, solve_pareto
 from fairpca._solvers.many_groups.spread import SpreadFrontier, solve_spread
 from fairpca._solvers.many_groups.workspace import Workspace
-from fairpca._solvers.many_groups.worst import solve_worst
 from fairpca._solvers.two_groups.exact import solve_exact
+from fairpca._solvers.worst_off import solve_worst
 
 FAMILIES = {
     "tight": lambda: alike(3),

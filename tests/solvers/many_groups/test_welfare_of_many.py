@@ -10,8 +10,7 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.problems import WelfareProblem
 from fairpca._solvers import solve
 from fairpca._solvers.eigenspaces.many_features import ThinSpaces
-from fairpca._solvers.many_groups.welfare import solve_welfare
-from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
+from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
 
 AVERSIONS = (0.3, 1.0, 2.0, 20.0)
 

@@ -62,4 +62,4 @@ def test_spea2_on_degenerate_data(equal):
     lambdas, deltas = made(14, 2)
     lambdas = np.ones(14) if equal == "lambdas" else lambdas
     deltas = np.zeros(14) if equal == "deltas" else deltas
-    assert len(spea2_front(lambdas, deltas, 6, random_state=0, n_generations=5)) == 1
+    assert len(spea2_front(lambdas, deltas, 6, random_state=0)) == 1

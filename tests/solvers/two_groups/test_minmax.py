@@ -11,7 +11,7 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.problems import WorstOffProblem
 from fairpca._solvers import _is_thin, solve
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.minmax import solve_minmax
+from fairpca._solvers.worst_off import solve_minmax
 
 
 def family_of(a, b, rank):

@@ -13,7 +13,7 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.problems import WelfareProblem
 from fairpca._solvers import solve
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.welfare import solve_welfare_of_two
+from fairpca._solvers.welfare import solve_welfare_of_two
 
 AVERSIONS = (0.0, 0.01, 0.5, 1.0, 3.0, 40.0, 1000.0)
 

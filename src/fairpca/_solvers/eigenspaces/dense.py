@@ -58,16 +58,11 @@ class Spaces(ABC):
         value: float,
         bound: float,
         *,
-        weights: Array | None = None,
         rests_on: tuple[Point, ...] = (),
         alpha: float = nan,
-        violation: float = 0.0,
         extras: Mapping[str, object] | None = None,
     ) -> Solution:
-        """A projection in the form in which every solver returns its answer.
-
-        ``weights`` are those that prove the bound, by default the weights of the projection.
-        """
+        """A projection, with the weights that prove the bound, in the form that solvers return."""
         privileged, harmed = best_and_worst(self.pca.errors, self.traces, self.compared)
         return Solution(
             basis=found.basis,
@@ -76,15 +71,20 @@ class Spaces(ABC):
             objective=objective,
             value=value,
             bound=bound,
-            weights=found.weights if weights is None else weights,
+            weights=found.weights,
             pca=self.pca,
             privileged=privileged,
             harmed=harmed,
             alpha=alpha,
-            violation=violation,
             rests_on=(self.pca, *rests_on),
             extras=extras or {},
         )
+
+
+def solve_pca(spaces: Spaces) -> Solution:
+    """Plain PCA, the projection of least overall error, for any number of groups."""
+    error = float(spaces.shares @ spaces.pca.errors)
+    return spaces.solution(spaces.pca, Status.FIXED, "error", error, spaces.pca.bound, alpha=1.0)
 
 
 @dataclass(frozen=True)
@@ -131,13 +131,13 @@ class Eigenspaces(Spaces):
         self.kept = [*self.kept[:1], Decomposition(point, values, vectors)]
         return point
 
+    def top_of_two(self, t: float) -> Point:
+        """``U(w)`` for the weights t and 1 - t of two groups."""
+        return self.top(np.array([t, 1.0 - t]))
+
     def decomposition_of(self, point: Point) -> Decomposition | None:
         """The decomposition that a point comes from, if it is kept."""
         return next((one for one in self.kept if one.point is point), None)
-
-    def is_first(self, weights: Array, basis: Array, values: Array) -> bool:
-        """Whether the basis, with these eigenvalues, spans the first eigenspace, to rounding."""
-        return is_top(self.matrix(weights), basis, values, within=0.0)
 
     def matrix(self, weights: Array) -> Array:
         """``M(w)``."""

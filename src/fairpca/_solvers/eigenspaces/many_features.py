@@ -39,47 +39,16 @@ _LAST_PART = 0.4  # share of the columns for which the residual must halve in ev
 _SPARE = 8  # columns to start from beyond the rank
 
 
-@dataclass
-class _Progress:
-    """How a search in a growing basis stands."""
-
-    guess: float | None  # where on a line of weights the answer is expected
-    precision: float  # of the searches inside the basis; 0 is as good as the arithmetic
-    columns_left: int
-    longest_residual: float = inf  # of the round before, if it had the same precision
-
-    def refine(self, found: _Round) -> None:
-        """Search more precisely as the residuals shrink."""
-        precision = min(self.precision, 0.1 * found.longest_residual / found.scale)
-        precision = precision if precision > _ROUGH_END else 0.0
-        self.longest_residual = found.longest_residual if precision == self.precision else inf
-        self.precision = precision
-
-
 @dataclass(frozen=True)
 class _Round:
     """The result of one search inside the basis."""
 
     solution: Solution
-    points: Sequence[Point]
-    residuals: Sequence[Array]  # one row per vector of a point
+    points: Sequence[Point]  # the eigenspaces that it rests on
+    residuals: Array  # one row per vector of a point
+    lengths: Array  # lengths of the residuals, one row per point
     scale: float  # norm of C
     tolerance: float  # length below which residuals are good enough
-
-    @property
-    def longest_residual(self) -> float:
-        return max(float(np.linalg.norm(e, axis=1).max()) for e in self.residuals)
-
-    @property
-    def missing(self) -> Array:
-        """The residuals that are too long."""
-        vectors = np.vstack(self.residuals)
-        return np.asarray(vectors[np.linalg.norm(vectors, axis=1) > self.tolerance])
-
-    @property
-    def unknown(self) -> float:
-        """How wrong a sum of eigenvalues can be: each is known to within its residual."""
-        return max(float(np.linalg.norm(e, axis=1).sum()) for e in self.residuals)
 
 
 class GrowingBasis(Spaces):
@@ -98,14 +67,13 @@ class GrowingBasis(Spaces):
         operand: Operand,
         rank: int,
         limit: int,
-        capacity: int | None = None,
+        capacity: float = inf,
         start: Array | None = None,
     ) -> None:
         super().__init__(operand, rank)
         self.limit, d = limit, operand.n_features
         self.converged = False
-        most = limit + 2 * (rank + _SPARE)
-        room = most if capacity is None else min(capacity, most)
+        room = int(min(capacity, limit + 2 * (rank + _SPARE)))
         self._size = 0
         self._V = np.empty((room, d))  # unused rows cost no memory
         self._CV = np.empty((len(self.shares), room, d))
@@ -123,52 +91,52 @@ class GrowingBasis(Spaces):
 
         Each round searches inside the basis, roughly at first, and appends the residuals that are
         too long. It ends where none is, the search was as good as the arithmetic allows, and no
-        better eigenvector can have been overlooked. The guess is that of :class:`Eigenspaces`; it
-        is known where the basis has served before.
+        better eigenvector can have been overlooked. The guess is that of :class:`Eigenspaces`.
         """
-        state = _Progress(guess, _ROUGH_START if guess is None else 0.0, self.limit)
+        precision = _ROUGH_START if guess is None else 0.0  # 0 is as good as the arithmetic
+        columns_left, longest_before = self.limit, inf
         while True:
-            found, frame = self._round(search, state), self._V[: self._size]
-            missing, longest = found.missing, found.longest_residual
-            state.columns_left -= len(missing)
-            slow = longest > max(0.5 * state.longest_residual, found.tolerance)
-            if state.columns_left < (_LAST_PART * self.limit if slow else 0):
-                state.columns_left = -1  # the limit will not suffice
-                if not state.precision:
+            found, frame = self._round(search, precision, guess), self._V[: self._size]
+            missing = found.residuals[found.lengths.ravel() > found.tolerance]
+            longest, guess = float(found.lengths.max()), found.solution.alpha
+            columns_left -= len(missing)
+            slow = longest > max(0.5 * longest_before, found.tolerance)
+            if columns_left < (_LAST_PART * self.limit if slow else 0):
+                columns_left = -1  # the limit will not suffice
+                if not precision:
                     self.converged = self._random_start = False
-                    return found.solution.lift(frame.T, found.unknown)
-                state.precision = 0.0
+                    # A sum of eigenvalues is as wrong as their residuals are long.
+                    return found.solution.lift(frame.T, float(found.lengths.sum(axis=1).max()))
+                precision = 0.0
             elif self._expand(missing, found.points):
-                state.refine(found)
-            elif state.precision:
-                state.precision = 0.0
+                finer = min(precision, 0.1 * longest / found.scale)  # as the residuals shrink
+                finer = finer if finer > _ROUGH_END else 0.0
+                longest_before, precision = longest if finer == precision else inf, finer
+            elif precision:
+                precision = 0.0
             elif not self._expand(self._overlooked(found.points, found.tolerance), found.points):
                 self._random_start = False
                 self.converged = self._are_first(found.points)
                 return found.solution.lift(frame.T, 0.0)
 
-    def _round(self, search: Callable[[Eigenspaces], Solution], state: _Progress) -> _Round:
+    def _round(
+        self, search: Callable[[Eigenspaces], Solution], precision: float, guess: float | None
+    ) -> _Round:
         """Search inside the basis, and see what its answer rests on."""
-        inside = self.operand.inside(self._H)
-        small = Eigenspaces(inside, self.rank, state.precision, state.guess)
+        small = Eigenspaces(self.operand.inside(self._H), self.rank, precision, guess)
         solution = search(small)
-        state.guess = solution.alpha
         self.n_eigensolves += small.n_eigensolves
         points = list({id(point): point for point in solution.rests_on}.values())
+        residuals = np.vstack([self._residual(point.weights, point.basis) for point in points])
+        lengths = np.linalg.norm(residuals, axis=1).reshape(len(points), -1)
         C = self._matrix_inside(self.shares)
         scale = max(float(np.linalg.norm(C)), TINY)
         variance = min(float(values_within(C, point.basis)[0]) for point in points)
         # Where groups are much alike, M(w) may be far smaller than C.
         sizes = [float(np.linalg.norm(self._matrix_inside(p.weights))) for p in points]
-        return _Round(
-            solution=solution,
-            points=points,
-            residuals=[self._residual(point.weights, point.basis) for point in points],
-            scale=scale,
-            tolerance=max(
-                _TOLERANCE * min(variance, *sizes), arithmetic_noise(self.n_features) * scale
-            ),
-        )
+        noise = arithmetic_noise(self.n_features) * scale
+        tolerance = max(_TOLERANCE * min(variance, *sizes), noise)
+        return _Round(solution, points, residuals, lengths, scale, tolerance)
 
     def top(self, weights: Array, *, proven: bool = True) -> Point:
         """``U(w)``, found from what the basis holds already.
@@ -196,10 +164,12 @@ class GrowingBasis(Spaces):
                 break
         self._random_start = False
         unknown = 0.0 if self.converged else float(lengths.sum())
-        found = replace(point, basis=frame.T @ U, bound=point.bound - unknown)
-        if not proven or self.operand.matrices is None:
-            return found
-        if self.converged and self._is_first(found):
+        found = point.lift(frame.T, unknown)
+        if (
+            not proven
+            or self.operand.matrices is None
+            or (self.converged and self._is_first(found))
+        ):
             return found
         return Eigenspaces(self.operand, self.rank).top(weights)
 

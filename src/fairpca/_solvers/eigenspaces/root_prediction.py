@@ -41,16 +41,12 @@ import numpy as np
 from scipy.linalg import eigvalsh, solve_triangular
 
 from fairpca._moments.tolerances import EPS, TINY
-from fairpca._solvers.eigenspaces.dense import Decomposition, descending
+from fairpca._problems.solution import Point
+from fairpca._solvers.eigenspaces.dense import Decomposition, Eigenspaces, descending, is_top
 from fairpca._typing import Array
 
 _DECOMPOSED_TOGETHER = 8  # an eighth of the eigenvectors; more of them would cost too much
 _MAX_STEPS = 20  # more steps would cost as much as a decomposition
-_LARGE_X = 0.5  # norm of X above which the diagonal of the derivative hardly ever suffices
-_DIFFERENCE = 1e-6  # step in t for the slope of a slack, which is smooth
-_ROUGHLY = 0.05  # share of the first slack; one more Newton step then predicts well enough
-_SMALL = 1e-3  # share of the groups' variance; where M is smaller, its rounding counts
-_THIN = 8  # where d is more than this many times r, all of V'N V is not worth its computation
 
 
 @dataclass(frozen=True)
@@ -68,32 +64,16 @@ class Slack:
         """Whether the slack is zero."""
         return abs(self.value(t, errors)) <= self.noise
 
-    def slope(self, t: float, errors: Array, slopes: Array) -> float:
-        """Slope of the slack in t, given the slopes of the errors."""
-        step = _DIFFERENCE if t + _DIFFERENCE < self.reach[1] else -_DIFFERENCE
-        return (self.value(t + step, errors + step * slopes) - self.value(t, errors)) / step
-
     def newton_step(self, t: float, errors: Array, slopes: Array) -> float:
         """The change of t that makes the slack zero if the errors change with these slopes."""
-        slope = self.slope(t, errors, slopes)
-        return -self.value(t, errors) / slope if slope else inf
+        step = 1e-6 if t + 1e-6 < self.reach[1] else -1e-6  # the slack is smooth
+        value = self.value(t, errors)
+        slope = (self.value(t + step, errors + step * slopes) - value) / step
+        return -value / slope if slope else inf
 
 
-class Root(NamedTuple):
-    """A subspace of zero slack, invariant but not yet proven to be the first one."""
-
-    t: float
-    basis: Array
-    errors: Array
-    values: Array
-
-
-class _Change(NamedTuple):
-    """How much more a turned subspace keeps of M and of N, and the slope of the latter in t."""
-
-    of_M: float
-    of_N: float
-    slope: float
+#: How much more a turned subspace keeps of M and of N, and the slope of the latter in t.
+_Change = tuple[float, float, float]
 
 
 class _Turned(NamedTuple):
@@ -101,7 +81,7 @@ class _Turned(NamedTuple):
 
     Z: Array  # a basis in the coordinates V
     gram: Array  # Z'Z
-    NZ: Array
+    A: tuple[Array, Array]  # the first r rows of M Z and of N Z, in the turned coordinates
     T_M: Array  # Stewart's residuals
     T_N: Array
     errors: Array
@@ -113,10 +93,12 @@ class RootPrediction:
     The decomposition is that at t = 0, and ``direction`` the change of the weights with t.
     """
 
-    def __init__(self, matrices: Array, at: Decomposition, direction: Array, slack: Slack) -> None:
+    def __init__(
+        self, spaces: Eigenspaces, at: Decomposition, direction: Array, slack: Slack
+    ) -> None:
         (d, r), weights = at.point.basis.shape, at.point.weights
-        self._matrices, self._direction, self._slack = matrices, direction, slack
-        self._traces = np.trace(matrices, axis1=1, axis2=2)
+        self._spaces, self._slack = spaces, slack
+        self._weights, self._direction = weights, direction
         self._errors, self._L, self._V = at.point.errors, at.values, at.vectors
         self._r, self._m = r, min(r + d // _DECOMPOSED_TOGETHER, d)
         self._together = r < d // _DECOMPOSED_TOGETHER
@@ -126,7 +108,7 @@ class RootPrediction:
 
     @cached_property
     def _N_of_features(self) -> Array:
-        return np.asarray(np.tensordot(self._direction, self._matrices, axes=1))
+        return self._spaces.matrix(self._direction)
 
     @cached_property
     def _N(self) -> Array:
@@ -144,7 +126,7 @@ class RootPrediction:
         """The diagonal of N; beyond the first m, which are computed, its entries count as equal."""
         m, n = self._m, np.empty(len(self._L))
         n[:m] = self._N.diagonal()[:m]
-        n[m:] = (self._direction @ self._traces - n[:m].sum()) / max(len(n) - m, 1)
+        n[m:] = (self._direction @ self._spaces.traces - n[:m].sum()) / max(len(n) - m, 1)
         return n
 
     def _kept(self, of_M: float, of_N: float) -> Array:
@@ -158,8 +140,6 @@ class RootPrediction:
         gaps = np.maximum(self._L[:r] - self._L[r:, None], TINY)
         with np.errstate(over="ignore"):  # where eigenvalues are equal
             return -self._kept(0.0, 2.0 * _inner(N_21, N_21 / gaps))
-
-    # -- prediction --------------------------------------------------------------------------------
 
     @cached_property
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # where eigenvalues are equal
@@ -177,7 +157,7 @@ class RootPrediction:
             if not min(bracket) < t < max(bracket):
                 t = 0.5 * sum(bracket) if far_is_known else far
                 far_is_known = True
-            elif abs(value) <= _ROUGHLY * abs(first):
+            elif abs(value) <= 0.05 * abs(first):  # the last Newton step predicts well enough
                 break
             errors, slopes = self.predicted_errors(t)
             value = slack.value(t, errors)
@@ -208,7 +188,7 @@ class RootPrediction:
         gaps = np.maximum(values[:r] - values[r:, None], TINY)
         of_M = L @ np.einsum("ij,ij->i", Q[:, :r], Q[:, :r]) - L[:r].sum()
         of_N = np.trace(NQ) - np.trace(N[:r])
-        return _Change(float(of_M), float(of_N), 2.0 * _inner(NQ[r:], NQ[r:] / gaps))
+        return float(of_M), float(of_N), 2.0 * _inner(NQ[r:], NQ[r:] / gaps)
 
     @cached_property
     def _pairs(self) -> tuple[Array, Array, Array]:
@@ -226,26 +206,22 @@ class RootPrediction:
         twice_q = 1.0 - g * inverse
         of_N = t * _inner(squares, inverse) - _inner(twice_q, drift)
         slope = _inner(squares * gaps * gaps, inverse**3)
-        return _Change(-0.5 * _inner(twice_q, gaps), 0.5 * of_N, 0.5 * slope)
-
-    # -- the root itself ---------------------------------------------------------------------------
+        return -0.5 * _inner(twice_q, gaps), 0.5 * of_N, 0.5 * slope
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # steps that lead nowhere
-    def root(self, measure: Callable[[Array], Array]) -> Root | None:
-        """The subspace of zero slack; None where it is too far away.
+    def root(self) -> tuple[float, Point] | None:
+        """The t and ``U(w + t v)`` of zero slack; None where it is too far away.
 
-        The errors are taken by ``measure``. Where they differ from those computed here, by
-        rounding, the search goes on until the measured ones have zero slack.
+        Where the errors measured on the basis differ from those computed here, by rounding, the
+        search goes on until the measured ones have zero slack. Cholesky proves the eigenspace.
         """
-        slack, t, L = self._slack, self.predicted, self._L
-        if isnan(t) or np.abs(L).sum() < _SMALL * float(self._traces.max()):
-            return None
-        Q, gaps = self._coordinates(t)
-        at = self._turned(np.zeros_like(gaps), Q)
-        A_21 = at.T_M + t * at.T_N
+        slack, t, L, spaces = self._slack, self.predicted, self._L, self._spaces
+        if isnan(t) or np.abs(L).sum() < 1e-3 * float(spaces.traces.max()):
+            return None  # the rounding of so small an M would count
+        Q, gaps, A_21 = self._coordinates(t)
         X, before = 2 * A_21 / (gaps + np.sqrt(gaps * gaps + 4 * A_21 * A_21)), inf
-        if not float(np.linalg.norm(X)) < _LARGE_X:
-            return None
+        if not float(np.linalg.norm(X)) < 0.5:
+            return None  # the diagonal of the derivative hardly ever suffices for a larger X
         enough, rounding = EPS * np.sqrt(len(L)) * float(np.abs(L).max()), np.zeros(2)
         for steps_left in range(_MAX_STEPS, 0, -1):
             at = self._turned(X, Q)
@@ -259,11 +235,14 @@ class RootPrediction:
                 half = np.linalg.cholesky(at.gram)
                 W = (self._V @ at.Z).T
                 basis = solve_triangular(half, W, lower=True, check_finite=False).T
-                measured = measure(basis)
+                measured = spaces.errors(basis)
                 if slack.is_used_up(t, measured):
-                    inside = (L * at.Z.T) @ at.Z + t * (at.Z.T @ at.NZ)
+                    inside = at.gram @ (at.A[0] + t * at.A[1]) + X.T @ T_A  # Z'A Z
                     values = np.asarray(eigvalsh(0.5 * (inside + inside.T), at.gram), np.float64)
-                    return Root(t, basis, measured, values)
+                    weights = self._weights + t * self._direction
+                    bound = float(weights @ spaces.traces - values.sum())
+                    first = is_top(spaces.matrix(weights), basis, values, within=0.0)
+                    return (t, Point(weights, basis, measured, bound)) if first else None
                 rounding, errors, size = rounding + measured - errors, measured, inf
             # One step of X at this t, then one step of t, and X along with it.
             step, turn = T_A / gaps, at.T_N / gaps
@@ -275,36 +254,38 @@ class RootPrediction:
                 break
         return None
 
-    def _coordinates(self, t: float) -> tuple[Array, Array]:
-        """A rotation of the first m coordinates that makes A nearly diagonal, and its gaps."""
+    def _coordinates(self, t: float) -> tuple[Array, Array, Array]:
+        """A rotation of the first coordinates that makes A nearly diagonal, its gaps, and A_21."""
         r, m, diagonal = self._r, self._m, self._L + t * self._n
+        Q, A_21 = np.eye(0), t * self._N[r:, :r]
         if self._together:
             diagonal[:m], Q = self._decomposed_together(t)
-        else:
-            Q = np.eye(0)
-        return Q, diagonal[:r] - diagonal[r:, None]
+            A_21 = np.vstack([np.zeros((m - r, r)), t * self._N[m:] @ Q[:, :r]])
+        return Q, diagonal[:r] - diagonal[r:, None], A_21
 
     def _turned(self, X: Array, Q: Array) -> _Turned:
-        """The subspace ``[I; X]`` in the coordinates that Q turns."""
+        """The subspace ``[I; X]`` in the coordinates that Q turns.
+
+        With ``A Z = [A_1; A_2]`` in these coordinates, ``T_A = A_2 - X A_1`` is its residual, and
+        ``Z'A Z = Z'Z A_1 + X'T_A``. So the subspace keeps ``tr A_1 + <X (Z'Z)^-1, T_A>``.
+        """
         r, m = self._r, len(Q)
-        Z = np.vstack([np.eye(r), X])
+        Z, gram = np.vstack([np.eye(r), X]), np.eye(r) + X.T @ X
         Z[:m] = Q @ Z[:m]
-        MZ = self._L[:, None] * Z
-        if _THIN * r < len(Z):
+        if self._together:
             NZ = self._V.T @ (self._N_of_features @ (self._V @ Z))
         else:
-            NZ = self._all_of_N @ Z
-        gram = np.eye(r) + X.T @ X
-        Y = np.asarray(np.linalg.solve(gram, Z.T).T, np.float64)
-        of_M = _inner(Y, MZ) - float(self._L[:r].sum())
-        of_N = _inner(Y, NZ) - float(self._N.diagonal()[:r].sum())
-        T_M, T_N = (self._residual(K, X, Q) for K in (MZ, NZ))
-        return _Turned(Z, gram, NZ, T_M, T_N, self._errors - self._kept(of_M, of_N))
-
-    def _residual(self, AZ: Array, X: Array, Q: Array) -> Array:
-        """``T_A(X)`` in the turned coordinates, given ``A Z``."""
-        AZ = np.vstack([Q.T @ AZ[: len(Q)], AZ[len(Q) :]])
-        return np.asarray(AZ[self._r :] - X @ AZ[: self._r])
+            NZ = self._all_of_N[:, :r] + self._all_of_N[:, r:] @ X
+        A, T = [], []
+        for AZ in (self._L[:, None] * Z, NZ):
+            AZ[:m] = Q.T @ AZ[:m]
+            A.append(AZ[:r])
+            T.append(AZ[r:] - X @ AZ[:r])
+        Y = np.asarray(np.linalg.solve(gram, X.T).T, np.float64)
+        of_M = np.trace(A[0]) + _inner(Y, T[0]) - self._L[:r].sum()
+        of_N = np.trace(A[1]) + _inner(Y, T[1]) - self._N.diagonal()[:r].sum()
+        errors = self._errors - self._kept(float(of_M), float(of_N))
+        return _Turned(Z, gram, (A[0], A[1]), T[0], T[1], errors)
 
 
 def _inner(A: Array, B: Array) -> float:

@@ -29,11 +29,9 @@ a span that is still small constraints may look infeasible that are not.
 
 Cost of a step, with m columns in ``V``: one m x m eigendecomposition and ``4 k m^3`` flops.
 
-:func:`follow` follows the path of maximisers, which ends at the best prices as ``mu`` goes to zero.
-With few features it does so in the whole space, otherwise in a growing span: the top eigenvectors
-at each point of the path are added while the dual value within the span exceeds the true one by
-more than the present gap of the path. The span ends with a few dozen vectors after ten to twenty
-eigen-solves, however many features there are.
+:func:`follow` follows the path of maximisers to the best prices at ``mu = 0``. Unless the span is
+the whole space, it grows by the top eigenvectors at each point of the path, while the dual value
+within the span exceeds the true one by more than the present gap of the path.
 """
 
 from __future__ import annotations
@@ -49,9 +47,7 @@ from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._solvers.many_groups.workspace import MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
 
-_FIRST_MU, _LAST_MU = 0.1, 1e-9  # in units of the errors; a smaller mu only adds rounding
 _MAX_PRICE = 1e6  # a limit with a higher price counts as one that cannot be kept
-_CENTRED = 0.3  # the tangent can be trusted below this Newton decrement
 _PACE = (0.1, 0.1, 0.3, 1.0, 3.0)  # factor of the next reduction of mu, by Newton steps needed
 
 
@@ -76,7 +72,6 @@ class _Evaluation:
 
     value: float
     prices: Array
-    weights: Array
     eigenvalues: Array
     vectors: Array
     theta: float
@@ -94,36 +89,23 @@ class SmoothedDual:
         self.n_terms = 2 * self.matrices.shape[1] + 2 * len(problem.limits)
         self.n_evaluations = 0  # eigendecompositions so far
 
-    def centre(self, prices: Array, mu: float, tol: float = _CENTRED) -> Centre:
+    def centre(self, prices: Array, mu: float, tol: float) -> Centre:
         """Maximise ``f`` from strictly feasible prices by damped Newton steps.
 
         They stop at a Newton decrement of ``tol``, or where rounding leaves nothing to gain.
         """
         if not self._allowed(prices, mu):
             raise ArithmeticError("rounding has moved the prices out of their limits")
-        at = self._evaluate(prices, mu)
-        steps = 0
-        while True:
-            newton, tangent, decrement = self._directions(prices, mu, at)
-            if decrement < tol or steps == MAX_STEPS:
-                break
-            better = self._search(at, newton, decrement, mu)
-            if better is None:
-                break
-            prices, at = better.prices, better
-            steps += 1
+        better: _Evaluation | None = self._evaluate(prices, mu)
+        steps = -1
+        while better is not None:
+            at, prices, steps = better, better.prices, steps + 1
+            newton, tangent, decrement = self._directions(at, mu)
+            converged = decrement < tol or steps == MAX_STEPS
+            better = None if converged else self._search(at, newton, decrement, mu)
         low, high = self._room(prices, mu)
-        return Centre(
-            prices=prices,
-            mu=mu,
-            value=self._bound(prices, at.weights, at.eigenvalues),
-            vectors=at.vectors,
-            occupations=at.filled,
-            slack=mu / low - mu / high,
-            newton=newton,
-            tangent=tangent,
-            steps=steps,
-        )
+        value, slack = self._bound(prices, at.eigenvalues), mu / low - mu / high
+        return Centre(prices, mu, value, at.vectors, at.filled, slack, newton, tangent, steps)
 
     def predict(self, centre: Centre, mu: float) -> tuple[Array, float]:
         """Follow the tangent towards a smaller ``mu``, stopping short of the price limits.
@@ -147,13 +129,12 @@ class SmoothedDual:
     def value(self, prices: Array) -> float:
         """Dual value without the barrier."""
         self.n_evaluations += 1
-        weights = self.problem.weights(prices)
-        eigenvalues, _ = eigen(np.tensordot(weights, self.matrices, 1))
-        return self._bound(prices, weights, eigenvalues)
+        weighted = np.tensordot(self.problem.weights(prices), self.matrices, 1)
+        return self._bound(prices, eigen(weighted)[0])
 
-    def _bound(self, prices: Array, weights: Array, eigenvalues: Array) -> float:
-        kept = eigenvalues[-self.rank :].sum()
-        return float(weights @ self.traces - kept - self.problem.limits @ prices)
+    def _bound(self, prices: Array, eigenvalues: Array) -> float:
+        lost = self.problem.weights(prices) @ self.traces - eigenvalues[-self.rank :].sum()
+        return float(lost - self.problem.limits @ prices)
 
     def _search(
         self, at: _Evaluation, newton: Array, decrement: float, mu: float
@@ -164,11 +145,10 @@ class SmoothedDual:
         longest = min(1.0, 0.95 * self._reach(at.prices, newton, mu))
         for length in longest * 0.5 ** np.arange(10):
             prices = balanced(self.problem, at.prices + length * newton)
-            if not self._allowed(prices, mu):
-                continue
-            trial = self._evaluate(prices, mu)
-            if trial.value >= at.value + 0.1 * length * mu * decrement**2:
-                return trial
+            if self._allowed(prices, mu):
+                trial = self._evaluate(prices, mu)
+                if trial.value >= at.value + 0.1 * length * mu * decrement**2:
+                    return trial
         return None
 
     def _room(self, prices: Array, mu: float) -> tuple[Array, Array]:
@@ -197,9 +177,9 @@ class SmoothedDual:
         barrier -= np.log(filled).sum() + np.log(empty).sum()
         value = weights @ self.traces - eigenvalues @ filled - self.problem.limits @ prices
         total = float(value + mu * barrier)
-        return _Evaluation(total, prices, weights, eigenvalues, vectors, theta, filled, empty)
+        return _Evaluation(total, prices, eigenvalues, vectors, theta, filled, empty)
 
-    def _directions(self, prices: Array, mu: float, at: _Evaluation) -> tuple[Array, Array, float]:
+    def _directions(self, at: _Evaluation, mu: float) -> tuple[Array, Array, float]:
         """Newton step, tangent ``dy/dmu`` and Newton decrement."""
         problem = self.problem
         rotated = at.vectors.T @ self.matrices @ at.vectors
@@ -214,7 +194,7 @@ class SmoothedDual:
         x = (at.eigenvalues - at.theta) / mu
         ds_dmu = k_ii * (k_ii @ x / k_ii.sum() - x)
 
-        low, high = self._room(prices, mu)
+        low, high = self._room(at.prices, mu)
         errors = self.traces - diagonals @ s
         gradient = problem.rows @ errors - problem.limits + mu / low - mu / high
         d_gradient = 1.0 / low - 1.0 / high - problem.rows @ (diagonals @ ds_dmu)
@@ -258,34 +238,25 @@ def _occupy(eigenvalues: Array, rank: int, mu: float) -> tuple[float, Array, Arr
 
     share = rank / len(eigenvalues)
     margin = mu * (1.0 + abs(1.0 / (1.0 - share) - 1.0 / share))
-    theta = brentq(
-        lambda t: fill(t)[0].sum() - rank,
-        eigenvalues[0] - margin,
-        eigenvalues[-1] + margin,
-        xtol=1e-300,
-        rtol=1e-15,
-    )
+    low, high = eigenvalues[0] - margin, eigenvalues[-1] + margin
+    theta = brentq(lambda t: fill(t)[0].sum() - rank, low, high, xtol=1e-300, rtol=1e-15)
     return theta, *fill(theta)
 
 
-@dataclass(frozen=True)
-class PathEnd:
-    """Last centre of the central path, the prices it leads to, and the best proof on the way."""
+def follow(
+    work: Workspace, problem: LinearProblem, tol: float, ceiling: float = np.inf
+) -> tuple[Centre, Array, Proof]:
+    """Follow the central path to its end, or until the bound passes a ceiling; all in units.
 
-    centre: Centre
-    prices: Array
-    proof: Proof
-
-
-def follow(work: Workspace, problem: LinearProblem, tol: float, ceiling: float = np.inf) -> PathEnd:
-    """Follow the central path to its end, or until the bound passes a ceiling; all in units."""
-    last_mu = max(_LAST_MU, 1e-2 * tol, 10.0 * work.noise)
-    prices, mu, shrink = problem.start, _FIRST_MU, 0.1
+    Returned are the last centre, the prices it leads to, and the best proof on the way.
+    """
+    last_mu = max(1e-9, 1e-2 * tol, 10.0 * work.noise)  # a smaller mu only adds rounding
+    prices, mu, shrink = problem.start, 0.1, 0.1
     best = Proof(prices, -np.inf)
     dual, before = SmoothedDual(work, problem), None
     for _ in range(5 * MAX_STEPS):
         last = mu <= last_mu
-        centre = dual.centre(prices, mu, 1e-2) if last else dual.centre(prices, mu)
+        centre = dual.centre(prices, mu, 1e-2 if last else 0.3)  # 0.3 will do for the tangent
         if last and before is not None and centre.value < before.value - mu * dual.n_terms:
             centre = before  # no centre has so small a value: rounding ended Newton's method
         prices = dual.limit(centre) if last else centre.prices
@@ -305,4 +276,4 @@ def follow(work: Workspace, problem: LinearProblem, tol: float, ceiling: float =
     if work.closed:
         work.spaces.n_eigensolves += dual.n_evaluations
         best = work.prove(problem, best.prices)
-    return PathEnd(centre, prices, best)
+    return centre, prices, best

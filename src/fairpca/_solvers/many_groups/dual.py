@@ -15,13 +15,13 @@ concave; its maximum is the value of the relaxation ``0 <= P <= I``, ``tr P = r`
 The quick way is tried first: descend from a projection near the answer, such as PCA, and see
 whether the multipliers found there prove it to be the best. They do wherever the relaxation is
 tight and no eigenvalues cross. Otherwise the central path leads to the maximum of ``q``, and
-recovery to a projection near it. The gap between value and bound is zero up to rounding where the
-relaxation is tight, as it always is for two groups; elsewhere it is at least the price of asking
-for rank r.
+recovery to a projection near it. Where the relaxation is not tight, the gap between value and bound
+is at least the price of asking for rank r.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import inf, nan
 
@@ -31,24 +31,12 @@ from fairpca._problems.linear import LinearProblem
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import Spaces
+from fairpca._solvers.eigenspaces.dense import Spaces, solve_pca
 from fairpca._solvers.many_groups.barrier import balanced, follow
 from fairpca._solvers.many_groups.descent import Candidate, descend
 from fairpca._solvers.many_groups.recovery import recover
 from fairpca._solvers.many_groups.workspace import KEPT, MAX_STEPS, Proof, Workspace
-from fairpca._solvers.pca import solve_pca
 from fairpca._typing import Array
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where a search starts: at a projection in the span, by default PCA, and at prices."""
-
-    basis: Array | None = None
-    prices: Array | None = None
-
-
-_FROM_PCA = Start()
 
 
 @dataclass(frozen=True)
@@ -77,51 +65,34 @@ class Minimum:
         error is the objective, it is the gap.
         """
         gap = self.value - self.bound if error_gap is None else error_gap
-        return work.spaces.solution(
-            Point(self.weights, self.basis, self.errors, nan),
-            status,
-            objective,
-            self.value,
-            self.bound,
-            violation=self.violation,
-            extras={"error_gap_": max(gap, 0.0)},
-        )
+        found = Point(self.weights, self.basis, self.errors, nan)
+        extras, value, bound = {"error_gap_": max(gap, 0.0)}, self.value, self.bound
+        solution = work.spaces.solution(found, status, objective, value, bound, extras=extras)
+        return replace(solution, violation=self.violation)
 
 
 def minimise(
     work: Workspace,
     problem: LinearProblem,
     tol: float,
-    start: Start = _FROM_PCA,
+    basis: Array | None = None,
+    prices: Array | None = None,
     *,
+    ceiling: float = inf,
     nearby_only: bool = False,
 ) -> Minimum:
     """Solve one problem that is linear in the group errors.
 
     ``tol`` is the gap to reach, relative to the value, or to the unit where the value may be zero.
-    With ``nearby_only`` the optimum next to the start is good enough, proven or not.
-    """
-    problem = problem.in_units(work.unit)
-    found, proof = _nearby(work, problem, tol, start)
-    if not nearby_only:
-        found, proof = _improved(work, problem, tol, inf, found, proof)
-    return _minimum(work, problem, found, proof)
-
-
-def minimise_below(
-    work: Workspace, problem: LinearProblem, tol: float, ceiling: float
-) -> Minimum | None:
-    """The same where no projection within the limits has an objective above the ceiling.
-
-    None where the bound is above the ceiling: it proves that no projection keeps to the limits.
+    The search starts at a projection in the span, by default PCA, and at prices. It ends where the
+    bound passes the ceiling. With ``nearby_only`` the optimum next to the start is good enough,
+    proven or not.
     """
     problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
-    found, proof = _nearby(work, problem, tol, _FROM_PCA)
-    found, proof = _improved(work, problem, tol, ceiling, found, proof)
-    return None if proof.bound > ceiling else _minimum(work, problem, found, proof)
-
-
-def _minimum(work: Workspace, problem: LinearProblem, found: Candidate, proof: Proof) -> Minimum:
+    basis = work.principal() if basis is None else work.basis.T @ basis
+    found, proof = _nearby(work, problem, tol, basis, problem.start if prices is None else prices)
+    if not (nearby_only or proof.bound > ceiling or _proven(work, problem, found, proof, tol)):
+        found, proof = _improved(work, problem, tol, ceiling, found, proof)
     return Minimum(
         basis=work.basis @ found.basis,
         errors=found.errors * work.unit,
@@ -140,9 +111,8 @@ def minimise_in_face(
 
     None where there is only one: eigenvalue r of ``W`` is not multiple.
     """
-    fixed, block = work.tied(weights)
-    inner = work.within(fixed, block)
-    if block.shape[1] == inner.rank:
+    fixed, inner = work.face(weights)
+    if inner.basis.shape[1] == inner.rank:
         return None
     found = minimise(inner, problem, tol)
     return replace(found, basis=np.hstack([work.basis @ fixed, found.basis]))
@@ -162,11 +132,9 @@ def _proven(
 
 
 def _nearby(
-    work: Workspace, problem: LinearProblem, tol: float, start: Start
+    work: Workspace, problem: LinearProblem, tol: float, basis: Array, prices: Array
 ) -> tuple[Candidate, Proof]:
     """Where descent from the start ends, and what its multipliers prove."""
-    basis = work.principal() if start.basis is None else work.basis.T @ start.basis
-    prices = problem.start if start.prices is None else start.prices
     for _ in range(MAX_STEPS):
         found = descend(basis, work, problem, prices)
         proof = _priced(work, problem, found.prices, certain=False)
@@ -174,8 +142,7 @@ def _nearby(
             break
         if not work.grow(proof.reach):
             break
-        new = work.basis.shape[1] - len(found.basis)
-        basis, prices = np.pad(found.basis, ((0, new), (0, 0))), found.prices
+        basis, prices = work.padded(found.basis), found.prices
     return found, proof if proof.certain else _priced(work, problem, found.prices)
 
 
@@ -187,24 +154,21 @@ def _improved(
     nearby: Candidate,
     known: Proof,
 ) -> tuple[Candidate, Proof]:
-    """The end of the central path and a projection near it, where what is known is not proven."""
-    if known.bound > ceiling or _proven(work, problem, nearby, known, tol):
-        return nearby, known
+    """The end of the central path and a projection near it, or what is known if that is better."""
     try:
-        end = follow(work, problem, tol, ceiling)
-        proof = max(known, end.proof, key=lambda proof: proof.bound)
+        centre, prices, proof = follow(work, problem, tol, ceiling)
+        proof = max(known, proof, key=lambda proof: proof.bound)
         if proof.bound > ceiling:
             return nearby, proof
         target = proof.bound + _allowed(work, problem, nearby.value, tol)
-        found = recover(work, problem, end.centre, end.prices, target)
+        found = recover(work, problem, centre, prices, target)
     except (np.linalg.LinAlgError, ArithmeticError):  # the path left the range of the arithmetic
         return nearby, known
     if found.value - proof.bound > _allowed(work, problem, found.value, tol):
         # At a row that is active at no price the path approaches its end slowly, whereas the
         # multipliers of the descent are exact, zeros included.
         proof = max(proof, _priced(work, problem, found.prices), key=lambda proof: proof.bound)
-    new = work.basis.shape[1] - len(nearby.basis)
-    nearby = replace(nearby, basis=np.pad(nearby.basis, ((0, new), (0, 0))))
+    nearby = replace(nearby, basis=work.padded(nearby.basis))
     return found.better(nearby, KEPT * work.noise), proof
 
 
@@ -218,15 +182,20 @@ def _priced(
     return work.prove(problem, prices, certain=certain)
 
 
-class FrontierOfMany:
+class FrontierOfMany(ABC):
     """The way from PCA towards fairer projections of more than two groups."""
+
+    @property
+    @abstractmethod
+    def end(self) -> Solution:
+        """The projection where the way ends."""
 
     def __init__(self, spaces: Spaces, tol: float) -> None:
         self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
         self.work, self.tol = Workspace(spaces), tol
         self.shares, self.compared = spaces.shares, spaces.compared
-        self.rounding = self.work.rounding
-        self._near = Start()  # where the search before ended
+        self.rounding, self.highest = self.work.rounding, self.largest(self.pca.errors)
+        self._near: tuple[Array, ...] = ()  # basis and prices at which the search before ended
 
     def largest(self, errors: Array) -> float:
         """The largest error of a group that is compared."""
@@ -244,3 +213,13 @@ class FrontierOfMany:
         """The overall error that a problem allows; infinite where no projection can exceed it."""
         limit = (1.0 + problem.max_error_increase) * float(self.shares @ self.pca.errors)
         return limit if limit < float(self.shares @ self.work.spaces.traces) else inf
+
+    def _next(self, problem: LinearProblem, *, nearby_only: bool = False) -> Minimum:
+        """Least overall error, from where the search before ended; the end if limits forbid it."""
+        found = minimise(self.work, problem, self.tol, *self._near, nearby_only=nearby_only)
+        if nearby_only and found.violation > self.rounding:
+            return self._next(problem)
+        self._near = found.basis, found.prices
+        if found.violation > self.rounding:
+            found = found.at(self.end, float(self.shares @ self.end.errors))
+        return found

@@ -31,19 +31,9 @@ from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Spaces
-from fairpca._solvers.many_groups.dual import (
-    FrontierOfMany,
-    Minimum,
-    Start,
-    minimise,
-    minimise_in_face,
-)
+from fairpca._solvers.many_groups.dual import FrontierOfMany, Minimum, minimise, minimise_in_face
 from fairpca._solvers.many_groups.workspace import MAX_STEPS
 from fairpca._typing import Array
-
-_LOOKS = 8  # steps in which the spread is looked at on the way from PCA to the end
-_WALKS = 3  # walks in search of a spread, at most
-_HIGH_PRICES = np.array([1.0, 0.1, 10.0])  # prices to try for the largest error at the end
 
 
 def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
@@ -67,11 +57,6 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
 
 class EfficientFrontier(FrontierOfMany):
     """Least overall error subject to ``R_g <= c``, for falling ``c``."""
-
-    @cached_property
-    def highest(self) -> float:
-        """The largest error under PCA."""
-        return self.largest(self.pca.errors)
 
     @cached_property
     def lowest(self) -> Minimum:
@@ -109,9 +94,10 @@ class EfficientFrontier(FrontierOfMany):
         lowest, unit = self.lowest, self.work.unit
         problem = least_error(self.shares, self.compared, cap=lowest.value).in_units(unit)
         unknown = max((lowest.value - lowest.bound) / unit, self.work.noise)
+        high_prices = np.array([1.0, 0.1, 10.0] if self.work.closed else [1.0]) / np.sqrt(unknown)
         proofs = (
             self.work.prove(problem, prices + high * lowest.weights[self.compared])
-            for high in (_HIGH_PRICES if self.work.closed else _HIGH_PRICES[:1]) / np.sqrt(unknown)
+            for high in high_prices
         )
         return max(proof.bound for proof in proofs) * unit
 
@@ -174,36 +160,26 @@ class EfficientFrontier(FrontierOfMany):
         return self._at(c).solution(self.work, "error", Status.STOPPED)
 
     def _at(self, c: float, *, nearby_only: bool = False) -> Minimum:
-        """Least overall error with no group compared above ``c``.
-
-        The search starts where the one before it ended, so take values of ``c`` in order. With
-        ``nearby_only`` it may end at a local optimum.
-        """
+        """Least overall error with no group compared above ``c``; take values of ``c`` in order."""
         problem = least_error(self.shares, self.compared, cap=c)
-        found = minimise(self.work, problem, self.tol, self._near, nearby_only=nearby_only)
-        if nearby_only and found.violation > self.rounding:
-            return self._at(c)
-        self._near = Start(found.basis, found.prices)
-        if found.violation > self.rounding:
-            found = found.at(self.end, float(self.shares @ self.end.errors))
-        return found
+        return self._next(problem, nearby_only=nearby_only)
 
     def first_within(self, max_spread: float) -> Solution:
         """The first projection seen from PCA whose spread is at most ``max_spread``.
 
         The proof of the projection where a walk ended may come with another one that has less
-        overall error but too large a spread. Then one more walk starts from there.
+        overall error but too large a spread. Then one more walk starts from there, twice at most.
         """
         ends: list[Minimum] = []
         c, errors = self.highest, self.pca.errors
-        for _ in range(_WALKS):
+        for _ in range(3):
             met = self._walk(c, errors, max_spread)
             if met is None:
                 break
             c, found = met
             proof = found
             if found.value - found.bound > self.tol * found.value:
-                self._near = Start(found.basis)
+                self._near = (found.basis,)
                 proof = self._at(c)
             errors = proof.errors
             if self.spread(errors) <= max_spread + self.rounding:
@@ -218,19 +194,17 @@ class EfficientFrontier(FrontierOfMany):
     def _walk(self, c: float, errors: Array, max_spread: float) -> tuple[float, Minimum] | None:
         """The first ``c`` below a given one, with its errors, at which the spread is met."""
         above, too_wide = c, self.spread(errors) - max_spread
-        for below in np.linspace(c, self.lowest.value, _LOOKS + 1)[1:].tolist():
-            last = below == self.lowest.value
-            found = self._last_as_least_error() if last else self._at(below, nearby_only=True)
+        for below in np.linspace(c, self.lowest.value, 9)[1:].tolist():
+            if below == self.lowest.value:
+                best, least = self._last_point
+                found = replace(best, value=float(self.shares @ best.errors), bound=least)
+            else:
+                found = self._at(below, nearby_only=True)
             excess = self.spread(found.errors) - max_spread
             if excess <= self.rounding:
                 return self._narrowed((below, excess, found), (above, too_wide), max_spread)
             above, too_wide = below, excess
         return None
-
-    def _last_as_least_error(self) -> Minimum:
-        """The end, as a minimum of the overall error."""
-        best, least = self._last_point
-        return replace(best, value=float(self.shares @ best.errors), bound=least)
 
     def _narrowed(
         self, met: tuple[float, float, Minimum], missed: tuple[float, float], max_spread: float

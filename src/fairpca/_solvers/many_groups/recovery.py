@@ -16,7 +16,7 @@ rounding, whatever the second step left open.
 
 The descent may end at a local optimum, or where a row cannot be met. While the gap is open, a few
 more descents start from random subspaces, in turn inside the fractional block and anywhere in the
-span. They stop once four of them, two of each kind, end at the best value known.
+span, six of each kind at most. They stop once four of them end at the best value known.
 """
 
 from __future__ import annotations
@@ -34,16 +34,10 @@ from fairpca._solvers.many_groups.workspace import KEPT, Workspace
 from fairpca._typing import Array, Mask
 
 _WHOLE = 1e-4  # an occupation this near to 0 or 1 counts as 0 or 1
-_RESTARTS = 6  # random starts of each kind, at most
-_FOUND_AGAIN = 4  # starts that end at the best value known before the search stops
 
 
 def recover(
-    work: Workspace,
-    problem: LinearProblem,
-    centre: Centre,
-    prices: Array,
-    target: float,
+    work: Workspace, problem: LinearProblem, centre: Centre, prices: Array, target: float
 ) -> Candidate:
     """Find a rank-r projection near the relaxed solution of a problem in units.
 
@@ -57,7 +51,7 @@ def recover(
     best = descend(eigen(S)[1][:, -work.rank :], work, problem, prices)
     found_again = 0
     for start in random_starts(whole, block, work.rank):
-        if best.violation <= kept and (best.value <= target or found_again == _FOUND_AGAIN):
+        if best.violation <= kept and (best.value <= target or found_again == 4):
             break
         other = descend(start, work, problem, prices)
         same = abs(other.value - best.value) <= _WHOLE**2  # descent is far more exact than this
@@ -75,7 +69,7 @@ def split(occupations: Array, vectors: Array) -> tuple[Array, Array]:
 def random_starts(whole: Array, block: Array, rank: int) -> Iterator[Array]:
     """Random subspaces of the span, in turn with those that differ inside the block only."""
     rng = np.random.default_rng(0)
-    for _ in range(_RESTARTS):
+    for _ in range(6):
         if block.shape[1] > 1:
             turn = rng.normal(size=(block.shape[1], rank - whole.shape[1]))
             yield np.hstack([whole, block @ np.linalg.qr(turn)[0]])
@@ -98,10 +92,9 @@ def _purify(
         f = int(inner.sum())
         if f < 2:
             break
-        s = np.where(inner, s, np.round(s))
-        s[inner] = np.clip(
-            s[inner] + (np.round(s[inner].sum()) - s[inner].sum()) / f, 1e-9, 1 - 1e-9
-        )
+        total = s[inner].sum()
+        s = np.where(inner, s + (np.round(total) - total) / f, np.round(s))
+        s[inner] = np.clip(s[inner], 1e-9, 1 - 1e-9)
         S = (vectors * s) @ vectors.T
 
         T = vectors[:, inner]
@@ -119,14 +112,12 @@ def _purify(
         E[i, j] = E[j, i] = e / unit
         t = np.linalg.lstsq(levels, rows @ gains @ e, rcond=None)[0]
         used = (problem.levels @ t - problem.rows @ gains @ e)[~active]
-        steps = [
-            (_face_step(s[inner], sign * E, centre.slack[~active], sign * used), sign)
-            for sign in (1.0, -1.0)
-        ]
-        step, sign = min(steps)
+        slack = centre.slack[~active]
+        steps = [sign * _face_step(s[inner], sign * E, slack, sign * used) for sign in (-1.0, 1.0)]
+        step = min(steps, key=abs)
         if not np.isfinite(step):
             break
-        S = S + step * sign * T @ E @ T.T
+        S = S + step * T @ E @ T.T
     return S
 
 

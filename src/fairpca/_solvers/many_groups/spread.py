@@ -1,8 +1,7 @@
 """Equal errors for more than two groups: the spread takes the place of the disparity.
 
 The spread is ``max_g R_g - min_g R_g`` over the groups compared. Groups that are not compared count
-in the overall error only. The solver of two groups cannot leave groups out: its cap needs ``C`` to
-consist of the two groups and nothing else.
+in the overall error only.
 
 The first search is for the least overall error at the spread asked for. Where that spread is out of
 reach, or was not reached, searches for the least spread and for the least overall error at this
@@ -24,14 +23,7 @@ from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Spaces
 from fairpca._solvers.many_groups.barrier import balanced
-from fairpca._solvers.many_groups.dual import (
-    FrontierOfMany,
-    Minimum,
-    Start,
-    minimise,
-    minimise_below,
-    minimise_in_face,
-)
+from fairpca._solvers.many_groups.dual import FrontierOfMany, Minimum, minimise, minimise_in_face
 from fairpca._solvers.many_groups.workspace import MAX_STEPS
 from fairpca._typing import Array
 
@@ -48,7 +40,7 @@ class SpreadFrontier(FrontierOfMany):
     def __init__(self, spaces: Spaces, problem: FairProblem, tol: float) -> None:
         super().__init__(spaces, tol)
         self.max_spread = problem.max_disparity
-        highest = self.largest(self.pca.errors) if problem.constraint == "no_worse" else inf
+        highest = self.highest if problem.constraint == "no_worse" else inf
         self.group_limits = np.full(len(self.shares), inf)
         if problem.max_group_increase < inf:
             self.group_limits = (1.0 + problem.max_group_increase) * self.pca.errors
@@ -67,13 +59,17 @@ class SpreadFrontier(FrontierOfMany):
         # No overall error is above this, so a higher bound proves that the spread is out of reach.
         most = np.minimum(np.where(self.compared, self.cap, inf), self.work.spaces.traces)
         ceiling = min(self.max_error, float(self.shares @ most) + self.rounding)
-        first = minimise_below(self.work, self._least_error(self.max_spread), self.tol, ceiling)
-        if first and max(first.violation, first.value - ceiling) <= self.rounding:
+        wanted = self._least_error(self.max_spread)
+        first = minimise(self.work, wanted, self.tol, ceiling=ceiling)
+        reachable = first.bound <= ceiling
+        if reachable and max(first.violation, first.value - ceiling) <= self.rounding:
             return first.solution(self.work, "error", self._status(first.errors))
-        nearest, least = self._nearest(Start(None if first is None else first.basis))
+        problem = least_spread(self.shares, self.compared, cap=self.cap, max_error=self.max_error)
+        nearest = minimise(self.work, problem, self.tol, first.basis if reachable else None)
+        nearest, least = self._least_error_at(self._kept(problem, nearest))
         status = self._status(nearest.errors, self._least_spread_of_any(nearest))
         error = float(self.shares @ nearest.errors)
-        if first is not None and status in (Status.PARITY, Status.DISPARITY_BUDGET):
+        if reachable and status in (Status.PARITY, Status.DISPARITY_BUDGET):
             return first.at(nearest, error).solution(self.work, "error", status)
         return nearest.solution(self.work, "disparity", status, error - least)
 
@@ -85,10 +81,7 @@ class SpreadFrontier(FrontierOfMany):
         max_spread = first + fraction * (last - first)
         if max_spread >= first - self.rounding:
             return replace(self.pca, status=Status.STOPPED)
-        found = minimise(self.work, self._least_error(max_spread), self.tol, self._near)
-        self._near = Start(found.basis, found.prices)
-        if found.violation > self.rounding:
-            found = found.at(self.end, float(self.shares @ self.end.errors))
+        found = self._next(self._least_error(max_spread))
         return found.solution(self.work, "error", Status.STOPPED)
 
     def _least_error(self, max_spread: float) -> LinearProblem:
@@ -108,12 +101,6 @@ class SpreadFrontier(FrontierOfMany):
             return tightest
         infeasible = bound > self.max_spread + self.work.parity
         return Status.INFEASIBLE if infeasible else Status.UNPROVEN
-
-    def _nearest(self, start: Start) -> tuple[Minimum, float]:
-        """A projection of least spread, and a bound of the overall error at this spread."""
-        problem = least_spread(self.shares, self.compared, cap=self.cap, max_error=self.max_error)
-        least = minimise(self.work, problem, self.tol, start)
-        return self._least_error_at(self._kept(problem, least))
 
     def _kept(self, problem: LinearProblem, found: Minimum) -> Minimum:
         """The projection found, or one on the way to it from PCA, which keeps every limit.
@@ -156,7 +143,7 @@ class SpreadFrontier(FrontierOfMany):
         if least.value - least.bound <= self.tol * self.work.unit:
             lower = minimise_in_face(self.work, problem, least.weights, self.tol)
         else:
-            lower = minimise(self.work, problem, self.tol, Start(least.basis))
+            lower = minimise(self.work, problem, self.tol, least.basis)
         if lower is None:
             return least, error
         bound = max(lower.bound, self.work.pca.bound)
@@ -175,8 +162,7 @@ class SpreadFrontier(FrontierOfMany):
         found = minimise_in_face(work, problem, self.shares, self.tol)
         if found is None:  # no other projection is as good as PCA
             spread, status = self.spread(self.pca.errors), self._status(self.pca.errors)
-            return replace(
-                self.pca, status=status, objective="disparity", value=spread, bound=spread
-            )
+            unchanged = replace(self.pca, value=spread, bound=spread)
+            return replace(unchanged, status=status, objective="disparity")
         found = self._kept(problem, found)
         return found.solution(work, "disparity", self._status(found.errors), 0.0)

@@ -54,8 +54,8 @@ class Workspace:
     """
 
     def __init__(self, spaces: Spaces, unit: float | None = None) -> None:
-        self.spaces, self.pca, self.rank = spaces, spaces.pca, spaces.rank
-        pca = self.pca
+        self.spaces, self.rank = spaces, spaces.rank
+        self.pca = pca = spaces.pca
         largest = float(spaces.traces.max())
         # Errors far below the square root of the noise are half noise themselves.
         self.unit = unit or max(float(pca.errors.max()), LEAST_CURVATURE * largest) or 1.0
@@ -89,8 +89,7 @@ class Workspace:
 
     def weighted(self, weights: Array) -> Array:
         """``W = sum_g w_g C_g`` in the span."""
-        k, m = self.matrices.shape[:2]
-        return np.asarray((weights @ self.matrices.reshape(k, m * m)).reshape(m, m))
+        return np.asarray(np.tensordot(weights, self.matrices, 1))
 
     def products(self, basis: Array) -> Array:
         """``C_g U`` of all groups in one product, of shape (k, m, r)."""
@@ -103,16 +102,14 @@ class Workspace:
 
     def slopes(self, U: Array, N: Array) -> Array:
         """``J_g = -2 U'C_g N``, by which ``R_g`` changes when U turns; of shape (k, r, m - r)."""
-        k, m = self.matrices.shape[:2]
-        products = self.products(U).transpose(0, 2, 1).reshape(-1, m)
-        return np.asarray(-2.0 * (products @ N).reshape(k, U.shape[1], -1))
+        return np.asarray(-2.0 * (self.products(U).transpose(0, 2, 1) @ N))
 
     def prove(self, problem: LinearProblem, prices: Array, *, certain: bool = True) -> Proof:
         """The bound of these prices: one eigenproblem, of all features."""
         weights = problem.weights(prices)
         if self.closed:
             self.spaces.n_eigensolves += 1
-            kept = eigen(np.tensordot(weights, self.matrices, 1))[0][-self.rank :].sum()
+            kept = eigen(self.weighted(weights))[0][-self.rank :].sum()
             least, reach, certain = float(weights @ self.traces - kept), None, True
         else:
             if isinstance(self.spaces, ThinSpaces) and not certain:
@@ -128,31 +125,31 @@ class Workspace:
 
     def principal(self) -> Array:
         """PCA, in the span."""
-        pooled = np.tensordot(self.spaces.shares, self.matrices, 1)
-        return np.asarray(eigen(pooled)[1][:, -self.rank :])
+        return np.asarray(eigen(self.weighted(self.spaces.shares))[1][:, -self.rank :])
 
-    def tied(self, weights: Array) -> tuple[Array, Array]:
-        """Eigenvectors of ``W``: those above the r-th eigenvalue, and those equal to it.
+    def padded(self, basis: Array) -> Array:
+        """A subspace of the span before it grew."""
+        return np.pad(basis, ((0, self.basis.shape[1] - len(basis)), (0, 0)))
 
-        The span grows by all of them, unless there are too many features to decompose ``W`` whole.
+    def face(self, weights: Array) -> tuple[Array, Workspace]:
+        """The projections that are optimal for given weights, if eigenvalue r of ``W`` is multiple.
+
+        All of them contain the eigenvectors of the eigenvalues above, which come first here. The
+        rest of U is inside the workspace, whose span are the eigenvectors of eigenvalue r. The span
+        grows by both, unless there are too many features to decompose ``W`` whole.
         """
         if not self.closed and isinstance(self.spaces, Eigenspaces):
-            W = np.tensordot(weights, self.spaces.matrices, 1) / self.unit
-            self.grow(np.hstack(self._split(W)))
-        return self._split(np.tensordot(weights, self.matrices, 1))
+            self.grow(np.hstack(self._split(self.spaces.matrix(weights) / self.unit)))
+        fixed, block = self._split(self.weighted(weights))
+        inner = copy(self)
+        inner.traces = self.traces - np.einsum("gai,ai->g", self.matrices @ fixed, fixed)
+        inner.rank, inner.closed = self.rank - fixed.shape[1], True
+        inner.basis, inner.matrices = self.basis @ block, block.T @ self.matrices @ block
+        return fixed, inner
 
     def _split(self, W: Array) -> tuple[Array, Array]:
+        """Eigenvectors of ``W``: those above the r-th eigenvalue, and those equal to it."""
         values, vectors = eigen(W)
         height = values - values[-self.rank]
         width = max(_TIE * max(abs(float(values[-self.rank])), 1.0), 8 * KEPT * self.noise)
         return vectors[:, height > width], vectors[:, np.abs(height) <= width]
-
-    def within(self, fixed: Array, block: Array) -> Workspace:
-        """The problem that is left where U contains ``fixed`` and the rest of U is in ``block``."""
-        inner = copy(self)
-        inner.traces = self.traces - np.einsum("gai,ai->g", self.matrices @ fixed, fixed)
-        inner.rank = self.rank - fixed.shape[1]
-        inner.basis = self.basis @ block
-        inner.matrices = block.T @ self.matrices @ block
-        inner.closed = True
-        return inner

@@ -28,7 +28,7 @@ The gap is how far the projection found lies above that bound: zero up to roundi
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf
 
 from fairpca._moments.tolerances import moment_noise, parity_tolerance
 from fairpca._problems.problems import FairProblem
@@ -95,8 +95,8 @@ class Limits:
             if problem.constraint is None:
                 self.cap, self.cap_status = share * self.cap, Status.GROUP_LIMIT
         R, self.pca_disparity = frontier.error_and_disparity(frontier.pca.errors)
-        limited = isfinite(problem.max_error_increase)
-        self.error_limit = R * (1 + problem.max_error_increase) if limited else inf
+        increase = problem.max_error_increase
+        self.error_limit = R * (1 + increase) if increase < inf else inf
 
     def tightest(self, errors: Array, *without: Status) -> tuple[float, Status]:
         """The slack of the tightest limit and its name, some limits left out."""

@@ -29,7 +29,6 @@ from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
 
 _MAX_DIVISIONS = 1000  # a few dozen suffice; this many only where rounding hides the optimum
-_PARALLEL = 64 * EPS  # determinant of two vectors of weights below which they are parallel
 
 
 class Piece(NamedTuple):
@@ -47,14 +46,10 @@ def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
     ends = [spaces.top(unit, 1.0 - unit) for unit in np.eye(2)]  # best for group 0, for group 1
     found, proof = _branch_and_bound(spaces, problem, _divide_where_equal(spaces, problem, *ends))
     value = problem.measure(found.errors, spaces.shares)
+    bound, rests_on = min(value, proof.bound), (found, proof.a, proof.b)
+    extras = {"group_robust_errors_": problem.worst(found.errors)}
     return spaces.solution(
-        found,
-        Status.ROBUST,
-        "robust",
-        value,
-        min(value, proof.bound),
-        rests_on=(found, proof.a, proof.b),
-        extras={"group_robust_errors_": problem.worst(found.errors)},
+        found, Status.ROBUST, "robust", value, bound, rests_on=rests_on, extras=extras
     )
 
 
@@ -67,10 +62,7 @@ def _divide_where_equal(
         worst = problem.worst(errors)
         return float(worst[0] - worst[1])
 
-    def at(t: float) -> Point:
-        return spaces.top(np.array([t, 1.0 - t]))
-
-    line = Line(spaces, at, difference, np.array([1.0, -1.0]))
+    line = Line(spaces, spaces.top_of_two, difference, np.array([1.0, -1.0]))
     below, above = line.sample_of(1.0, best_for_0), line.sample_of(0.0, best_for_1)
     if below.value >= 0.0 or above.value <= 0.0:
         return [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
@@ -120,7 +112,7 @@ def _corner(a: Point, b: Point) -> Array:
     lowest, highest = np.minimum(a.errors, b.errors), np.maximum(a.errors, b.errors)
     (a_0, a_1), (b_0, b_1) = a.weights, b.weights
     determinant = a_0 * b_1 - a_1 * b_0
-    if abs(determinant) < _PARALLEL:
+    if abs(determinant) < 64 * EPS:
         return lowest
     corner = np.array([b_1 * a.bound - a_1 * b.bound, a_0 * b.bound - b_0 * a.bound]) / determinant
     return np.asarray(np.minimum(np.maximum(corner, lowest), highest))

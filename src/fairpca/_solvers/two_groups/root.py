@@ -28,7 +28,6 @@ from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._typing import Array
 
-_PREDICTIONS = 8  # steps on one side of the root before the end of the line is tried
 _BESIDE = 1e-9  # share of the line's length below which its end point is used
 _MANY_FEATURES = 80  # with fewer, a decomposition is faster than predictions and corrections
 
@@ -66,52 +65,6 @@ class Crossing:
         return self.below.point, self.above.point
 
 
-class _Bracket:
-    """Two samples of opposite signs, the latest one and its opposite, and the one before."""
-
-    def __init__(self, below: Sample, above: Sample) -> None:
-        nearer = above.value < -below.value
-        self.latest, self.opposite = (above, below) if nearer else (below, above)
-        self.before: Sample | None = None
-
-    @property
-    def sides(self) -> tuple[Sample, Sample]:
-        """The sample below zero and the one above."""
-        one, other = self.latest, self.opposite
-        return (one, other) if one.value < 0 else (other, one)
-
-    def holds(self, x: float) -> bool:
-        """Whether x is strictly inside."""
-        return min(self.latest.x, self.opposite.x) < x < max(self.latest.x, self.opposite.x)
-
-    def narrow(self, sample: Sample) -> None:
-        """Put a sample from inside in the place of the end whose sign it has."""
-        if (sample.value < 0) == (self.latest.value < 0):
-            self.before = self.latest
-        else:
-            self.before, self.opposite = self.opposite, self.latest
-        self.latest = sample
-
-    def suggestion(self) -> float:
-        """Where to look next: as predicted, or by inverse quadratic interpolation.
-
-        NaN where neither is safe.
-        """
-        if self.holds(self.latest.predicted):
-            return self.latest.predicted
-        if self.before is None or self.before.value in (self.latest.value, self.opposite.value):
-            return nan
-        x1, x2, x3 = self.latest.x, self.opposite.x, self.before.x
-        f1, f2, f3 = self.latest.value, self.opposite.value, self.before.value
-        xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
-        if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
-            return nan
-        t = f1 * f3 / ((f2 - f1) * (f2 - f3))
-        t += (x3 - x1) / (x2 - x1) * f1 * f2 / ((f3 - f1) * (f3 - f2))
-        least = EPS * max(abs(x1), abs(x2)) / abs(x2 - x1)
-        return x1 + min(max(t, least), 1 - least) * (x2 - x1)
-
-
 def find_crossing(
     evaluate: Callable[[float], Sample],
     below: Sample,
@@ -138,13 +91,17 @@ def find_crossing(
             f"the values {below.value} and {above.value} at the ends of the bracket do not lie "
             "on the two sides of zero."
         )
-    bracket = _Bracket(below, above)
-    x = nan if guess is None or not bracket.holds(guess) else guess
+    latest, opposite = (above, below) if above.value < -below.value else (below, above)
+    before: Sample | None = None  # the sample that the latest one took the place of
     slow = asked = False  # the last step made no headway; the last step asked for a jump
     while True:
-        low, high = bracket.sides
-        x = bracket.suggestion() if isnan(x) and not slow else x
-        bisect = isnan(x)
+        low, high = (latest, opposite) if latest.value < 0 else (opposite, latest)
+        left, right = min(low.x, high.x), max(low.x, high.x)
+        x, guess = nan if guess is None else guess, None
+        if not left < x < right and not slow:
+            x = latest.predicted
+            x = x if left < x < right else _interpolated(latest, opposite, before)
+        bisect = not left < x < right
         jump = find_jump(low, high) if bisect and not asked and find_jump is not None else None
         asked = jump is not None
         if jump is not None:
@@ -153,17 +110,33 @@ def find_crossing(
                 return Crossing(low, high, sample)
         else:
             x = 0.5 * (low.x + high.x) if bisect else x
-            if x in (low.x, high.x) or abs(high.x - low.x) <= 2 * EPS * max(
-                abs(low.x), abs(high.x)
-            ):
+            if x in (left, right) or right - left <= 2 * EPS * max(abs(left), abs(right)):
                 return Crossing(low, high, high)
             sample = evaluate(x)
         if abs(sample.value) <= ftol:
             return Crossing(sample, sample, sample)
         no_headway = not abs(sample.value) < 0.5 * min(-low.value, high.value)
         slow = no_headway and (asked or not bisect)
-        bracket.narrow(sample)
-        x = nan
+        if (sample.value < 0) == (latest.value < 0):
+            before = latest
+        else:
+            before, opposite = opposite, latest
+        latest = sample
+
+
+def _interpolated(latest: Sample, opposite: Sample, before: Sample | None) -> float:
+    """The root by inverse quadratic interpolation; NaN where that is not safe."""
+    if before is None or before.value in (latest.value, opposite.value):
+        return nan
+    x1, x2, x3 = latest.x, opposite.x, before.x
+    f1, f2, f3 = latest.value, opposite.value, before.value
+    xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+    if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
+        return nan
+    t = f1 * f3 / ((f2 - f1) * (f2 - f3))
+    t += (x3 - x1) / (x2 - x1) * f1 * f2 / ((f3 - f1) * (f3 - f2))
+    least = EPS * max(abs(x1), abs(x2)) / abs(x2 - x1)
+    return x1 + min(max(t, least), 1 - least) * (x2 - x1)
 
 
 class Line:
@@ -198,7 +171,7 @@ class Line:
             return Sample(x, value, point)
         reach = self.ends[0] - x, self.ends[1] - x
         slack = Slack(lambda t, errors: self.slack(x + t, errors), self.spaces.rounding, reach)
-        prediction = RootPrediction(self.spaces.matrices, decomposition, self.direction, slack)
+        prediction = RootPrediction(self.spaces, decomposition, self.direction, slack)
         return Sample(x, value, point, prediction)
 
     def _from_before(self, above: Sample) -> Sample | None:
@@ -214,18 +187,13 @@ class Line:
 
     def _corrected(self, sample: Sample, ends: tuple[float, float]) -> Sample:
         """The root between the ends if corrections to a sample lead to it, else the sample."""
-        spaces = self.spaces
-        root = None if sample.prediction is None else sample.prediction.root(spaces.errors)
+        root = None if sample.prediction is None else sample.prediction.root()
         if root is None:
             return sample
-        x, weights = sample.x + root.t, sample.point.weights + root.t * self.direction
+        x, point = sample.x + root[0], root[1]
         beside = _BESIDE * abs(ends[1] - ends[0])
         inside = min(ends) + beside < x < max(ends) - beside
-        if not (inside and spaces.is_first(weights, root.basis, root.values)):
-            return sample
-        bound = float(weights @ spaces.traces - root.values.sum())
-        point = Point(weights, root.basis, root.errors, bound)
-        return Sample(x, self.slack(x, root.errors), point)
+        return Sample(x, self.slack(x, point.errors), point) if inside else sample
 
     def approach(self, above: Sample) -> tuple[Sample, Sample]:
         """From a positive slack down to the first that is not, or to the end: the last two samples.
@@ -239,7 +207,7 @@ class Line:
             if end < known.x < above.x and abs(known.value) <= rounding:
                 return above, known
             x = x if isnan(known.predicted) else known.predicted
-        for _ in range(_PREDICTIONS):
+        for _ in range(8):  # after so many steps on one side of the root the end is next
             if not end < x < above.x:
                 x = above.predicted
             if not end + _BESIDE * (above.x - end) < x < above.x:

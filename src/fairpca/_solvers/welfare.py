@@ -1,8 +1,23 @@
-"""The welfare of any number of groups, by fully corrective Frank-Wolfe steps, and certified.
+"""The welfare of the groups: exactly for two of them, certified for any number.
 
-Relax ``U U'`` to ``P`` with ``0 <= P <= I``, ``tr P = r``. The variances ``V`` that such a P leaves
-the groups form a convex set in k dimensions, and the welfare is concave on it. At V the gradient w
-gives one eigenproblem, whose top-r eigenspace S has two uses:
+Only groups that are compared and that vary take part: a group that does not vary keeps no variance
+under any projection.
+
+**Two groups** are solved by root finding on the efficient frontier. For weights ``x`` and ``1 - x``
+of the groups' *shares* of variance ``v_g = V_g / tr C_g`` let ``U(x)`` be the best projection. As x
+rises, ``v_0`` never falls and ``v_1`` never rises. Welfare is largest where the weights are those
+of its gradient, and that is where
+
+    x t_0^(a-1) v_0^a  =  (1 - x) t_1^(a-1) v_1^a,        t_g = tr C_g.
+
+The left side rises with x and the right side falls, so there is one root; at a jump of the
+eigenspace the answer lies on the path between both sides. The a-th root of both sides is taken
+where a is above one, so that a large aversion does no harm: both sides tend to ``V_g``.
+
+**More groups** are solved by fully corrective Frank-Wolfe steps. Relax ``U U'`` to ``P`` with
+``0 <= P <= I``, ``tr P = r``. The variances ``V`` that such a P leaves the groups form a convex set
+in k dimensions, and the welfare is concave on it. At V the gradient w gives one eigenproblem, whose
+top-r eigenspace S has two uses:
 
 * ``w'V(S)`` bounds the welfare of every projection (see ``WelfareProblem``);
 * ``V(S)`` is an *atom*: the next V is the best average of all atoms found so far.
@@ -31,22 +46,100 @@ average; random starts follow while the welfare is below its target.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq, nnls
 
-from fairpca._moments.operand import group_errors
-from fairpca._moments.tolerances import EPS, TINY
+from fairpca._moments.tolerances import EPS, TINY, varying_groups
 from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Point, Solution
-from fairpca._solvers.eigenspaces.dense import Spaces
+from fairpca._problems.status import Status
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces
 from fairpca._solvers.many_groups.recovery import random_starts, split
 from fairpca._solvers.many_groups.workspace import LEAST_CURVATURE, MAX_STEPS, Workspace
-from fairpca._solvers.two_groups.welfare import Welfare
+from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
 
+_EDGE = 2.0**-50  # distance from the ends of the interval, where a weight would be zero
 _SUM_TO_ONE = 1e4  # weight of the equation "shares add up to one" among the least squares
+
+
+class Welfare:
+    """The groups, and their welfare under a projection."""
+
+    def __init__(self, spaces: Spaces, problem: WelfareProblem) -> None:
+        self.spaces, self.problem = spaces, problem
+        self.members = np.flatnonzero(spaces.compared & varying_groups(spaces.traces))
+
+    def kept(self, errors: Array) -> Array:
+        """``V_g`` of the groups that take part."""
+        return np.asarray(np.maximum((self.spaces.traces - errors)[self.members], 0.0))
+
+    def weights(self, of_members: Array | float) -> Array:
+        """Weights of all groups."""
+        weights = np.zeros(len(self.spaces.traces))
+        weights[self.members] = of_members
+        return weights
+
+    def best_average(self) -> Solution:
+        """The largest mean variance, which one eigenproblem solves; PCA where no group varies."""
+        n = len(self.members)
+        point = self.spaces.top(self.weights(1 / n)) if n else self.spaces.pca
+        return self._solution(point, point, np.inf)
+
+    def certified(
+        self, found: Point, *rests_on: Point, proof: Point | None = None, tol: float = np.inf
+    ) -> Solution:
+        """A projection, with the bound at its own gradient or that of ``proof``, the better one.
+
+        The projection counts as the best up to a gap of ``tol`` times the largest trace.
+        """
+        own = self.spaces.top(self.weights(self.problem.gradient(self.kept(found.errors))))
+        best = own if proof is None else min(own, proof, key=self.most)
+        return self._solution(found, best, tol, *rests_on)
+
+    def most(self, point: Point) -> float:
+        """The largest welfare that the weights of a point leave possible."""
+        return float(point.weights @ self.spaces.traces) - point.bound
+
+    def _solution(self, found: Point, proof: Point, tol: float, *rests_on: Point) -> Solution:
+        kept, most = self.kept(found.errors), self.most(proof)
+        value = self.problem.measure(kept) if len(kept) else 0.0
+        proven = most - value <= tol * float(self.spaces.traces.max())
+        status = Status.WELFARE_BEST if proven else Status.WELFARE_UNPROVEN
+        found, rests_on = replace(found, weights=proof.weights), (proof, *rests_on)
+        return self.spaces.solution(found, status, "welfare", -value, -most, rests_on=rests_on)
+
+
+def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Solution:
+    """Find the weights at which the welfare of two groups is largest."""
+    welfare = Welfare(spaces, problem)
+    a = problem.inequality_aversion
+    if a == 0.0 or len(welfare.members) < 2:
+        return welfare.best_average()
+    traces, scale = spaces.traces, float(spaces.traces.max())
+    coefficients = (traces / scale) ** ((a - 1.0) / max(a, 1.0))
+    coefficients = scale * coefficients / coefficients.max()
+
+    def at(x: float) -> Point:
+        return spaces.top(np.array([x, 1.0 - x]) * (scale / traces))
+
+    def difference(x: float, errors: Array) -> float:
+        """The left side minus the right side."""
+        shares = np.maximum(1.0 - errors / traces, 0.0)
+        sides = np.array([x, 1.0 - x]) ** (1.0 / max(a, 1.0)) * shares ** min(a, 1.0)
+        return float(coefficients[0] * sides[0] - coefficients[1] * sides[1])
+
+    # This near to an end one group decides, and the other one only among ties.
+    line = Line(spaces, at, difference, np.array([1.0, -1.0]) * (scale / traces))
+    only_0, only_1 = (spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
+    below, above = line.sample_of(_EDGE, only_1), line.sample_of(1.0 - _EDGE, only_0)
+    if below.value >= 0.0 or above.value <= 0.0:
+        found = (below if below.value >= 0.0 else above).point
+        return welfare.certified(found, found)
+    found, crossing = line.cross(below, above)
+    return welfare.certified(found, *crossing.ends)
 
 
 @dataclass
@@ -61,14 +154,12 @@ class _Atoms:
     kept: Array  # one row for each
     shares: Array
 
-    def add(self, basis: Array, kept: Array) -> None:
-        """Add an atom that is not yet part of the average."""
+    def add(self, basis: Array, kept: Array, problem: WelfareProblem) -> None:
+        """Add an atom, and drop those that the best average does without."""
         self.bases.append(basis)
         self.kept = np.vstack([self.kept, kept])
         self.shares = np.append(self.shares, 0.0)
-
-    def forget_unused(self) -> None:
-        """Drop the atoms that the average does without."""
+        _correct(self, problem)
         used = self.shares > 0.0
         self.bases = [basis for basis, use in zip(self.bases, used, strict=True) if use]
         self.kept, self.shares = self.kept[used], self.shares[used]
@@ -99,9 +190,7 @@ def _relax(welfare: Welfare, tol: float) -> tuple[Point, _Atoms]:
             best, least = point, welfare.most(point)
         if least - problem.measure(average) <= tol:
             break
-        atoms.add(point.basis, welfare.kept(point.errors))
-        _correct(atoms, problem)
-        atoms.forget_unused()
+        atoms.add(point.basis, welfare.kept(point.errors), problem)
     return best, atoms
 
 
@@ -150,10 +239,7 @@ def _line_search(problem: WelfareProblem, average: Array, change: Array) -> floa
 
 
 def _climb(work: Workspace, welfare: Welfare, P: Array, target: float) -> Point:
-    """A projection of much welfare near the average P, which is written in the span.
-
-    No further start is tried once the welfare has reached its target.
-    """
+    """A projection near the average P, in the span; a welfare above the target is good enough."""
     occupations, vectors = np.linalg.eigh(P)
     best, most = _ascend(work, welfare, vectors[:, -work.rank :])
     for start in random_starts(*split(occupations, vectors), work.rank):
@@ -182,7 +268,7 @@ def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, flo
 
 
 def _point(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, float]:
-    errors = group_errors(work.traces, work.matrices, basis)
+    errors = work.errors(basis)
     point = Point(np.zeros(len(errors)), basis, errors, np.nan)
     return point, welfare.problem.measure(welfare.kept(errors))
 
@@ -192,10 +278,8 @@ def _newton_step(work: Workspace, welfare: Welfare, at: Point) -> tuple[Array, A
     a, rank = welfare.problem.inequality_aversion, at.basis.shape[1]
     kept = welfare.kept(at.errors)
     s = welfare.problem.portions(kept)
-    matrices = (
-        work.matrices[welfare.members]
-        / np.maximum(kept, kept.max() * LEAST_CURVATURE)[:, np.newaxis, np.newaxis]
-    )
+    unit = np.maximum(kept, kept.max() * LEAST_CURVATURE)
+    matrices = work.matrices[welfare.members] / unit[:, np.newaxis, np.newaxis]
     W = np.tensordot(s, matrices, axes=1)
     N = np.linalg.qr(at.basis, mode="complete")[0][:, rank:]
     top, turn_u = np.linalg.eigh(at.basis.T @ W @ at.basis)

@@ -1,0 +1,447 @@
+"""The figures of an audit, from the errors of rows left out and from the fit to all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
+
+from fairpca._audit import record
+from fairpca._audit.cross_fit import CrossFitted, Folds, People, Subspace, fit_pca, fit_quietly
+from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
+from fairpca._audit.verdict import decide
+from fairpca._cv.held_out import Figure, HeldOut, Totals
+from fairpca._estimators.base import FairProjection
+from fairpca._estimators.fair_pca import FairPCA
+from fairpca._estimators.fair_pca_cv import FairPCACV
+from fairpca._input.folds import FoldRule
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._typing import Array, Codes, Mask
+from fairpca.exceptions import quietly
+from fairpca.metrics import Outcomes, classifier_outcomes, group_separation, probe_groups
+from fairpca.path import TradeoffPath, tradeoff_path
+
+JUDGED, ALTERNATIVE = 0, 1  # places of the two projections
+_ROUNDING = 1e-9  # of the variation: smaller errors are those of losing nothing
+_TINY = 1e-300
+_NO_GAIN = 1e-12  # of the squared distance from the mean: smaller gains are rounding
+_TRIMMED = (0.01, 0.05)  # shares of every group that are left out
+_MOST_RANKS = 30
+_MANY_FEATURES = 300  # from here on a rank more is worth waiting for
+_MOST_COLUMNS = 2000  # that are looked at one by one
+_FEW_OF_GROUP = 0.05  # more rows of a group than this share are not few
+_MANY_ALIKE = 0.02  # one extreme value in more rows than this share is a property of the column
+_MOST_ROWS = 10_000  # for classifiers
+_FOLDS = 5  # of classifiers
+_FEWEST_FOLDS = 3  # of FairPCACV, where it is fitted to a part of the rows
+_MOST_SCORES = 600  # people in the sample of scores
+
+
+class Setup:
+    """Which groups are compared with whom, and how.
+
+    ``by_share``: shares of each group's own variation are judged. ``set_aside``: groups that the
+    fit did not compare. ``own`` are the fields of the provenance that the folds do not know.
+    """
+
+    def __init__(self, folds: Folds, by_share: bool, set_aside: Sequence[Any], **own: Any) -> None:
+        self.folds, self.by_share, self.set_aside = folds, by_share, set_aside
+        self.origin = origin = record.Provenance(
+            n_rows=int(folds.moments.counts.sum()),
+            feature_names=folds.feature_names,
+            group_columns=folds.group_columns,
+            **own,
+        )
+        level, seed = origin.thresholds.level, origin.random_state
+        self.chance: dict[str, Any] = {"confidence": level, "random_state": seed}
+        self.people = folds if isinstance(folds, People) else None
+        labels, reference = folds.labels, origin.reference
+        if reference not in (None, *labels):
+            raise ValueError(
+                f"reference={reference!r} is none of the groups; pass one of {labels}."
+            )
+        self.others = ~np.eye(len(labels), dtype=bool)  # whom each group is compared with
+        if reference is not None:
+            self.others[:] = [label == reference for label in labels]
+        least, sizes = origin.thresholds.judge_from, folds.moments.counts
+        # A group is judged if it, and those it is compared with, have enough rows.
+        self.judged = np.asarray((sizes >= least) & (self.others @ sizes >= least))
+        self.has_gap = np.asarray(self.judged & ~np.diag(self.others))  # and is not the reference
+
+    def ratios(self, totals: Totals) -> Array:
+        """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_projections, k)."""
+        weights = np.maximum(self.others @ totals.weights, _TINY)
+        rest = totals.errors @ self.others.T / weights
+        return np.asarray(totals.group_errors / np.maximum(rest, _TINY))
+
+
+def loses_something(held_out: HeldOut) -> Mask:
+    """Whether the errors under each projection are more than rounding."""
+    errors, variation = held_out.errors.sum(axis=0), held_out.variation.sum(axis=0)
+    return np.asarray(errors.max(axis=1) > _ROUNDING * max(float(variation.max()), _TINY))
+
+
+def above_one(held_out: HeldOut, figure: Figure, level: float, comparisons: int = 1) -> Any:
+    """Ratios minus 1: value, low and high as nested lists, along a new last axis."""
+    ends = held_out.interval(figure, level=level, comparisons=comparisons, log=True)
+    return (np.stack(ends, axis=-1) - 1.0).tolist()
+
+
+def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
+    """The figures of every group, from sums for what is judged and the alternative."""
+    folds, thresholds = setup.folds, setup.origin.thresholds
+    k, level = len(folds.labels), thresholds.level
+    parts, paired = (of.projections([JUDGED, ALTERNATIVE]) for of in (crossed.parts, crossed.folds))
+    shares = parts.relative()
+    errors, lost = parts.totals.group_errors, shares.totals.group_errors
+    n_gaps = 1 if k == 2 else max(int(setup.has_gap.sum()), 1)
+    gaps, share_gaps = (above_one(of, setup.ratios, level, n_gaps) for of in (parts, shares))
+    read = shares if setup.by_share else parts
+    se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], _TINY)))
+    quantile = float(stdtrit(read.n_folds - 1, 1 - (1 - level) / (2 * n_gaps)))
+    detectable = np.expm1((quantile + float(ndtri(thresholds.power))) * se)
+
+    paired = paired.relative() if setup.by_share else paired
+    worst = int(np.where(setup.judged, paired.totals.group_errors[JUDGED], -1.0).argmax())
+
+    def over(totals: Totals) -> Array:
+        """The alternative over what is judged: each group's own error, and the worst one."""
+        before, after = np.maximum(totals.group_errors, _TINY)
+        return np.stack([after / before, after / before[worst]])
+
+    changes, above = above_one(paired, over, level, max(int(setup.judged.sum()), 1))
+    robust: list[Any] = [[None] * k] * 2
+    gainers: list[Any] = [None] * k
+    if setup.people is not None:
+        codes, weights = setup.people.codes[crossed.rows], setup.people.weights[crossed.rows]
+        robust = [
+            robust_figures(each, codes, weights, setup.others, setup.has_gap)
+            for each in crossed.errors
+        ]
+        gains = crossed.errors[1] < crossed.errors[0] - _NO_GAIN * crossed.distances
+        totals = np.bincount(codes, weights, minlength=k)
+        better_off = np.bincount(codes, weights * gains, minlength=k)
+        gainers = (better_off / np.where(totals, totals, 1)).tolist()
+
+    def figures(projection: int, g: int) -> GroupFigures:
+        gap, share_gap = (Interval(*of[projection][g]) for of in (gaps, share_gaps))
+        return GroupFigures(
+            error=float(errors[projection, g]),
+            share=float(lost[projection, g]),
+            gap=gap if setup.has_gap[g] else None,
+            share_gap=share_gap if setup.has_gap[g] else None,
+            gap_estimate=gap.value,
+            share_gap_estimate=share_gap.value,
+            robust=robust[projection][g],
+        )
+
+    return [
+        GroupResult(
+            label=label,
+            name=record.group_name(label, folds.group_columns),
+            n=int(folds.moments.counts[g]),
+            judged=bool(setup.judged[g]),
+            compared=label not in setup.set_aside,
+            baseline=figures(JUDGED, g),
+            alternative=figures(ALTERNATIVE, g),
+            change=Interval(*changes[g]) if setup.judged[g] else None,
+            change_estimate=changes[g][0],
+            above_worst=Interval(*above[g]) if setup.judged[g] else None,
+            better_off=gainers[g],
+            detectable_gap=float(detectable[g]) if setup.has_gap[g] else None,
+        )
+        for g, label in enumerate(folds.labels)
+    ]
+
+
+def results(setup: Setup, crossed: CrossFitted, **how: bool) -> dict[str, Any]:
+    """The fields that both kinds of audit have, but for figures about scores."""
+    thresholds, folds = setup.origin.thresholds, crossed.folds
+    groups = group_results(crossed, setup)
+    columns = deciding_columns(setup, crossed.rows, crossed.errors[0])
+    how |= {"nothing_compressed": not loses_something(folds)[0]}
+    before, after, *_ = folds.totals.overall.tolist()
+    price = above_one(folds, lambda t: t.overall[1] / max(t.overall[0], _TINY), thresholds.level)
+    return {
+        "verdict": decide(groups, columns, thresholds, by_share=setup.by_share, **how),
+        "groups": groups,
+        "overall": record.Overall(before, after, Interval(*price)),
+        "columns": columns,
+        "left_out": setup.folds.left_out,
+        "provenance": setup.origin,
+    }
+
+
+def robust_figures(
+    errors: Array, codes: Codes, weights: Array, others: Mask, wanted: Mask
+) -> list[Robust | None]:
+    """The robust figures of the groups wanted, each against its ``others``, of shape (k, k)."""
+    # Leaving out the rows with the largest shares in a *difference* of means would take them all
+    # from the smaller group. Here every group loses the same share of its own rows.
+    order = np.argsort(errors, kind="stable")
+    errors, codes, weights = errors[order], codes[order], weights[order]
+    reached = np.empty(len(codes))  # the share of the own group up to each row
+    for g in np.unique(codes):
+        below = np.cumsum(weights[codes == g])
+        reached[codes == g] = np.append(0.0, below[1:] / below[-1])  # one row is always kept
+    found: list[Robust | None] = [None] * len(wanted)
+    for g in np.flatnonzero(wanted).tolist():
+        both = np.array([weights * (codes == g), weights * others[g][codes]])
+        medians = [_median(errors, each) for each in both]
+        trimmed = {}
+        for share in _TRIMMED:
+            kept = both * (reached <= 1 - share + 1e-9)
+            trimmed[share] = _gap(*(kept @ errors / kept.sum(axis=1)))
+        pairs = roc_auc_score(codes == g, errors, sample_weight=both.sum(axis=0))
+        found[g] = Robust(medians[0], _gap(*medians), trimmed, float(pairs))
+    return found
+
+
+def _gap(own: float, rest: float) -> float:
+    return float(own / rest - 1.0) if rest > 0 else float("nan")
+
+
+def _median(errors: Array, weights: Array) -> float:
+    """The weighted median of sorted errors."""
+    errors, weights = errors[weights > 0], weights[weights > 0]
+    below = np.cumsum(weights)
+    places = [np.searchsorted(below, below[-1] / 2, side) for side in ("left", "right")]
+    return float(errors[np.minimum(places, len(errors) - 1)].mean())
+
+
+def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -> list[int]:
+    """The ranks of the curve; see ``ranks`` of :func:`fairpca.audit`."""
+    limit = int(min(moments.n_features, moments.counts.sum()))
+    if ranks is None and limit <= _MOST_RANKS:
+        return [*range(1, limit + 1)]
+    if ranks is None:
+        many = moments.n_features >= _MANY_FEATURES
+        highest = min(limit, max(2 * r, 2 if many else _MOST_RANKS))
+        grid = np.geomspace(1, highest, 8 if many else _MOST_RANKS).round().astype(int)
+        return sorted({r, *grid.tolist()})
+    wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
+    if wrong or not len(ranks):
+        raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
+    return sorted({int(rank) for rank in ranks})
+
+
+def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) -> record.RankCurve:
+    """Errors of PCA, the projections from the third on, and the gap of the verdict's group."""
+    read = held_out.relative() if setup.by_share else held_out
+    g = int(setup.ratios(read.totals)[0].argmax())
+    if group is not None:
+        g = setup.folds.labels.index(group)
+    gaps: list[Interval | None] = [None] * len(ranks)
+    if setup.has_gap[g]:
+        level = setup.origin.thresholds.level
+        ends = above_one(read, lambda totals: setup.ratios(totals)[2:, g], level)
+        known = zip(ends, loses_something(held_out)[2:], strict=True)
+        gaps = [Interval(*end) if loses else None for end, loses in known]
+    return record.RankCurve(np.array(ranks), held_out.totals.group_errors[2:], gaps)
+
+
+def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) -> TradeoffPath:
+    """The frontier at the rank of the audit, on held-out rows too where groups are large enough."""
+    n_folds = moments.n_folds
+    large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
+    same = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
+    with quietly():
+        return tradeoff_path(
+            moments,
+            n_components=fair.n_components_,
+            n_points=n_points or (41 if len(moments.groups) == 2 else 9),
+            cv=n_folds if large else None,
+            **{name: getattr(fair, name) for name in same},
+        )
+
+
+def fit_figures(
+    both: Sequence[Subspace], fair: FairProjection, moments: GroupMoments
+) -> record.Fit:
+    """PCA and the fair version, fitted to all rows."""
+    before, after = fair.pca_reconstruction_error_, fair.reconstruction_error_
+    reached = {
+        "max_disparity": abs(fair.disparity_),
+        "max_error_increase": after / before - 1 if before > 0 else 0.0,
+    }
+    columns = [column_errors(projection, moments) for projection in both]
+    return record.Fit(
+        status=str(fair.status_),
+        alpha=float(fair.alpha_),
+        duality_gap=float(fair.duality_gap_),
+        certified=isinstance(fair, FairPCA) and fair.solver == "exact",
+        budgets=[
+            record.Budget(name, float(most), float(value), bool(value <= most + 1e-6 * (1 + most)))
+            for name, value in reached.items()
+            if (most := getattr(fair, name, None)) is not None
+        ],
+        pca_loadings=both[0].components,
+        fair_loadings=both[1].components,
+        pca_errors=columns[0].sum(axis=1),
+        fair_errors=columns[1].sum(axis=1),
+        pca_column_errors=columns[0],
+        fair_column_errors=columns[1],
+    )
+
+
+def column_errors(projection: Subspace, moments: GroupMoments) -> Array:
+    """The error of each group on each column, ``diag((I - P) C_g (I - P))``, of shape (k, d)."""
+    U, mean, scale = projection
+    scale, operand = np.broadcast_to(scale, mean.shape), moments.operand("group")
+    d = (moments.means - mean) / scale
+    C_U = operand.products((U / scale).T) / scale[:, None] + np.einsum("kj,kr->kjr", d, d @ U.T)
+    once = np.einsum("kjr,rj->kj", C_U, U)
+    twice = np.einsum("rj,krs,sj->kj", U, U @ C_U, U)
+    errors: Array = np.maximum(operand.diagonals / scale**2 + d**2 - 2 * once + twice, 0.0)
+    return errors
+
+
+def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.DecidingColumn]:
+    """Columns whose scale hangs on few rows, those that decide first.
+
+    They decide if these rows make up most of the error of a judged group.
+    """
+    people, thresholds = setup.people, setup.origin.thresholds
+    if people is None or len(people.feature_names) > _MOST_COLUMNS:
+        return []
+    X, codes, k = people.dense(rows), people.codes[rows], len(people.labels)
+    few, errors = max(int(thresholds.few_rows * len(X)), 1), errors * people.weights[rows]
+    sums, sizes = np.bincount(codes, errors, minlength=k), np.bincount(codes, minlength=k)
+    found = []
+    for name, x in zip(people.feature_names, X.T, strict=True):
+        at = _few_rows(x, few)
+        if not len(at):
+            continue
+        part = np.bincount(codes[at], errors[at], minlength=k)
+        few_of_group = np.bincount(codes[at], minlength=k) <= np.maximum(_FEW_OF_GROUP * sizes, 1)
+        deciding = setup.judged & few_of_group & (part > thresholds.decides * sums)
+        values, others, middle = np.unique(x[at]), np.delete(x, at), np.median(x)
+        side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if they lie on both sides
+        next_value = others[(side * others if side else np.abs(others - middle)).argmax()]
+        squares = (x - x.mean()) ** 2
+        found.append(
+            record.DecidingColumn(
+                name=name,
+                n_rows=len(at),
+                value=float(values[0]) if len(values) == 1 else None,
+                next_value=float(next_value),
+                share_of_variance=float(squares[at].sum() / squares.sum()),
+                near_constant=bool(np.ptp(others) == 0),
+                decides=bool(deciding.any()),
+                group=people.labels[int(deciding.argmax())] if deciding.any() else None,
+            )
+        )
+    return sorted(found, key=lambda column: (not column.decides, column.n_rows))
+
+
+def _few_rows(x: Array, few: int) -> Codes:
+    """The few rows that the scale of a column hangs on, if there are such rows.
+
+    They are all that differ from the others, or make up half of the variance, or share an extreme
+    value that makes up a quarter of it, such as a 0 that stands for something missing.
+    """
+    different = np.flatnonzero(x != np.median(x))
+    if len(different) <= few:
+        return different
+    squares = (x - x.mean()) ** 2
+    largest = np.argpartition(-squares, few)[:few]
+    largest = largest[np.argsort(-squares[largest], kind="stable")]
+    reached = np.cumsum(squares[largest]) > squares.sum() / 2
+    if reached.any():
+        return np.asarray(largest[: int(reached.argmax()) + 1])
+    extreme = x == x[squares.argmax()]
+    shared = extreme.sum() <= _MANY_ALIKE * len(x) and np.ptp(x[~extreme]) > 0
+    return np.flatnonzero(extreme & (shared and squares[extreme].sum() > squares.sum() / 4))
+
+
+def leakage(
+    setup: Setup, both: Sequence[Subspace], probes: bool, smaller: FairProjection | None = None
+) -> record.Leakage | None:
+    """How far apart the scores of judged groups are, and how well the group can be guessed.
+
+    With an estimator for fewer rows, probes guess the groups of one half of the rows from scores
+    of projections fitted to the other half.
+    """
+    people = setup.people
+    if people is None or setup.judged.sum() < 2:
+        return None
+    rows, groups = np.flatnonzero(setup.judged[people.codes]), people.groups
+    apart = []
+    for projection in both:
+        own = projection.scores(_safe_indexing(people.values, rows))
+        moments = GroupMoments().update(own, groups[rows], people.weights[rows])
+        as_they_are = SimpleNamespace(components_=np.eye(moments.n_features), mean_=0.0)
+        apart.append(group_separation(as_they_are, moments).largest())
+    if not probes and people.classes is None:
+        return record.Leakage(apart[0], apart[1])
+    rows, seed = _sampled(setup, people), setup.origin.random_state
+    if smaller is not None:
+        halves = train_test_split(rows, test_size=0.5, stratify=groups[rows], random_state=seed)
+        fitted_to, rows = map(np.sort, halves)
+        half = people.moments_of(people.values, FoldRule(_FEWEST_FOLDS), fitted_to)
+        pca = fit_pca(half, len(both[0].components), smaller.standardize)
+        both = [pca, Subspace.of(fit_quietly(smaller, half))]
+    scores = [projection.scores(_safe_indexing(people.values, rows)) for projection in both]
+    found = [probe_groups(own, groups[rows], cv=_FOLDS, **setup.chance) for own in scores]
+    return record.Leakage(apart[0], apart[1], found[0], found[1], len(rows))
+
+
+def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
+    """Rates by judged group of classifiers on the scores, on PCA's scores and on all features."""
+    people = setup.people
+    if people is None or people.classes is None or setup.judged.sum() < 2:
+        return None
+    y, rows = people.classes, _sampled(setup, people)
+    cells = people.codes[rows], np.unique(y[rows], return_inverse=True)[1]
+    n_folds = min(_FOLDS, int(np.unique(cells, axis=1, return_counts=True)[1].min()))
+    if n_folds < 2:  # one row of a group and class
+        return None
+    X = _safe_indexing(X, rows)
+    with quietly():
+        X, y = X.toarray() if hasattr(X, "toarray") else X, y[rows]
+        how = {"pos_label": people.pos_label, "cv": n_folds} | setup.chance
+        found = classifier_outcomes(model, X, y, people.groups[rows], **how)
+    return [replace(result, data=None) for result in found]  # without predictions for people
+
+
+def _sampled(setup: Setup, people: People) -> Codes:
+    """The rows of judged groups; of very many a random sample, the same share of every group."""
+    rows, seed = np.flatnonzero(setup.judged[people.codes]), setup.origin.random_state
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    how = {"train_size": _MOST_ROWS, "stratify": people.codes[rows], "random_state": seed}
+    return np.sort(train_test_split(rows, **how)[0])
+
+
+def sampled_scores(setup: Setup, both: Sequence[Subspace]) -> record.SampledRows | None:
+    """Scores of a sample of people, about as many of each judged group."""
+    people, judged = setup.people, np.flatnonzero(setup.judged)
+    if people is None or not len(judged):
+        return None
+    rng = np.random.default_rng(setup.origin.random_state)
+    each = max(_MOST_SCORES // len(judged), 1)
+    members = [rng.permutation(np.flatnonzero(people.codes == g))[:each] for g in judged]
+    rows = np.concatenate([np.sort(own) for own in members])
+    pca, fair = (one.scores(_safe_indexing(people.values, rows))[:, :2] for one in both)
+    return record.SampledRows(people.positions[rows], people.codes[rows], pca, fair)
+
+
+def for_fewer_rows(estimator: FairProjection, fair: FairProjection, setup: Setup) -> FairProjection:
+    """The same estimator and rank for a part of the rows, with judged groups only."""
+    rank = fair.n_components_
+    if isinstance(fair, FairPCACV):
+        how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
+        # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
+        if setup.judged.sum() == 2 and np.isfinite(fair.alpha_):
+            return FairPCA(rank, alpha=fair.alpha_, **how)
+        return FairPCACV(rank, cv=_FEWEST_FOLDS, constraint=fair.constraint, **how)
+    model: FairProjection = clone(estimator).set_params(n_components=rank)
+    return model.set_params(min_group_size=1) if hasattr(model, "min_group_size") else model
