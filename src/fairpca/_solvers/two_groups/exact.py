@@ -52,7 +52,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
 
     without: tuple[Status, ...] = (Status.CAPPED,)  # the cap is kept down to alpha_B
-    capped = problem.constraint == "no_worse" or isfinite(problem.max_group_increase)
+    capped = problem.constraint == "no_worse" or problem.max_group_increase < inf
     end = 0.0 if problem.constraint is None and not capped else alpha_B
     line = frontier.line(lambda _, errors: limits.tightest(errors, *without)[0], end)
     start = line.sample(1.0)
@@ -89,7 +89,7 @@ class Limits:
         self.parity = Status.DISPARITY_BUDGET if problem.max_disparity else Status.PARITY
         self.cap = float(frontier.pca.errors[frontier.harmed])
         self.cap_status, self.limit_A = Status.CAPPED, inf
-        if isfinite(problem.max_group_increase):
+        if problem.max_group_increase < inf:
             share = 1 + problem.max_group_increase
             self.limit_A = share * float(frontier.pca.errors[frontier.privileged])
             if problem.constraint is None:
