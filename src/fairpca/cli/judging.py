@@ -11,7 +11,7 @@ from os.path import basename
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairpca.cli.options import Choice, Judging, Request, words
+from fairpca.cli.options import AuditRequest, Choice, Judging, words
 from fairpca.cli.tables import left_out, load, notes_on, prepared_table, split_names
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def estimator_of(choice: Choice) -> FairProjection:
 
 
 def judge(
-    request: Request, argv: Sequence[str], show: Progress
+    request: AuditRequest, argv: Sequence[str], show: Progress
 ) -> tuple[Audit | ModelAudit, Origin]:
     """The audit of PCA or of a model, and where it comes from."""
     from fairpca import audit, audit_model
@@ -98,7 +98,7 @@ def judge(
         return found, _origin(request, prepared, found, argv)
 
 
-def _model_of(request: Request) -> tuple[Any, dict[str, Any], Request]:
+def _model_of(request: AuditRequest) -> tuple[Any, dict[str, Any], AuditRequest]:
     """A model, how its rows are read, and the request for its columns."""
     own, judging = "--model" if request.judging.model else "--loadings", request.judging
     if judging.model is not None and judging.loadings is not None:
@@ -147,7 +147,7 @@ def _read_loadings(path: str) -> tuple[Any, list[str]]:
 
 
 def _origin(
-    request: Request, prepared: Prepared, found: Audit | ModelAudit, argv: Sequence[str]
+    request: AuditRequest, prepared: Prepared, found: Audit | ModelAudit, argv: Sequence[str]
 ) -> Origin:
     """Where an audit comes from, and how to repeat it."""
     from fairpca._tables.read import is_query
@@ -184,7 +184,7 @@ def _origin(
     )
 
 
-def _code(request: Request, prepared: Prepared, estimator: str) -> str:
+def _code(request: AuditRequest, prepared: Prepared, estimator: str) -> str:
     """Lines of Python that make the audit again; none for a table of weights."""
     columns, files, judging = request.columns, request.files, request.judging
     if judging.loadings is not None:

@@ -6,8 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from io import TextIOWrapper
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from os.path import realpath, splitext
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -41,15 +40,18 @@ def print_line(line: str) -> None:
 def with_streams() -> Iterator[None]:
     """Have a standard output even if it was closed, and print "?" for what its encoding lacks."""
     stream = sys.stdout
-    with ExitStack() as stack:
-        if stream is None:  # started with >&-
-            sys.stdout = stack.enter_context(open(os.devnull, "w"))
-            stack.callback(setattr, sys, "stdout", stream)
-        elif isinstance(stream, TextIOWrapper):
-            stack.enter_context(suppress(BrokenPipeError))  # reconfiguring flushes
-            stack.callback(stream.reconfigure, errors=stream.errors)
-            stream.reconfigure(errors="replace")
+    if stream is None:  # started with >&-
+        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+            yield
+        return
+    errors = stream.errors
+    reconfigure = getattr(stream, "reconfigure", lambda **how: None)
+    reconfigure(errors="replace")
+    try:
         yield
+    finally:
+        with suppress(BrokenPipeError):  # reconfiguring flushes
+            reconfigure(errors=errors)
 
 
 def discard_output() -> None:
@@ -155,7 +157,7 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
     if own.fitted_here:
         how[1:1] = [
             "standardised" if own.standardized else "columns as they are",
-            f"judged on people not used to build it ({own.n_folds} folds)",
+            f"judged on held-out people ({own.n_folds} folds)",
         ]
     put("\n".join([", ".join(how), *about_scores(audit)]))
 
@@ -182,7 +184,7 @@ def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_model(model: FairProjection) -> None:
-    """Errors by group of a fitted projection, for people who were left out if there were any."""
+    """Errors by group of a fitted projection, for held-out people if there were any."""
     from fairpca.report.text import figure, percent, worse
 
     held_out = hasattr(model, "held_out_changes_")
@@ -195,6 +197,6 @@ def print_model(model: FairProjection) -> None:
         change = worse(new / old - 1 if old > 1e-12 * unit else 0.0)[0]
         rows.append([str(label), f"{n:,}", figure(old, unit), figure(new, unit), change])
     _put_table(["group", "people", "PCA", "fair version", "change"], rows)
-    where = "for people not used to build it" if held_out else "on the rows fitted to"
+    where = "for held-out people" if held_out else "on the rows fitted to"
     cost = model.reconstruction_error_ / model.pca_reconstruction_error_ - 1 if unit > 0 else 0.0
     put(f"average squared errors {where}; overall error {percent(cost)} above PCA; {model.status_}")
