@@ -245,7 +245,8 @@ def test_estimators_and_options_that_contradict_each_other(people, tmp_path):
     data = people / "gap.csv"
     fit = ["fit", data, *USUAL, "-o", "m.safetensors"]
     line = fails(*fit, "--alpha", ".5", "--max-disparity", "1", cwd=tmp_path)
-    assert "--alpha 0.5 and --max-disparity 1 contradict" in line
+    assert "contradict" in line
+    assert "(here: --max-disparity, --alpha)" in line
     line = fails(*fit, "--criterion", "loss", "--constraint", "none", cwd=tmp_path)
     assert "--criterion loss is for MinMaxPCA" in line
     line = fails(

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from fairpca.cli import options as opt
-from fairpca.cli import tables
-from fairpca.cli.judging import estimator_of, judge
-from fairpca.cli.terminal import outputs, print_audit, print_line, print_model, progress, put
-from fairpca.cli.terminal import write_text
+from fairpca.cli import terminal
+from fairpca.cli.terminal import outputs, progress, put
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
@@ -27,17 +25,18 @@ def report_command(
     """Write a page: is anyone short-changed, how sure is that, what can be done, who pays?"""
     names = {"out": output.out, "json": output.json, "model_card": output.model_card}
     with outputs(request.reads, **names) as paths, progress(output.quiet) as show:
-        found, origin = judge(request, context.obj, show)
         from fairpca import report
+        from fairpca.cli.judging import judge
 
+        found, origin = judge(request, context.obj, show)
         show("writing the page")
-        write_text(paths["out"], report.render(found, origin, with_rows=output.with_rows))
+        terminal.write_text(paths["out"], report.render(found, origin, with_rows=output.with_rows))
         if "json" in paths:
-            write_text(paths["json"], _figures(found, origin, output.with_rows))
+            terminal.write_text(paths["json"], _figures(found, origin, output.with_rows))
         if "model_card" in paths:
-            write_text(paths["model_card"], report.model_card(found, origin))
+            terminal.write_text(paths["model_card"], report.model_card(found, origin))
     if not output.quiet and "-" not in names.values():
-        print_audit(found, origin.notes)
+        terminal.print_audit(found, origin.notes)
         put(f"written to {' and '.join(name for name in names.values() if name)}")
 
 
@@ -50,16 +49,20 @@ def audit_command(
     judged.
     """
     with outputs(request.reads, json=output.json) as paths, progress(output.quiet) as show:
+        from fairpca.cli.judging import judge
+
         found, origin = judge(request, context.obj, show)
         code, line = _compare(found, gate)
         if "json" in paths:
             asked = None if gate.fail_above is None else vars(gate) | {"exit_code": code}
-            write_text(paths["json"], _figures(found, origin, output.with_rows, gate=asked))
+            terminal.write_text(
+                paths["json"], _figures(found, origin, output.with_rows, gate=asked)
+            )
     silent = output.quiet or output.json == "-"
     if not silent:
-        print_audit(found, origin.notes)
+        terminal.print_audit(found, origin.notes)
     if code:
-        print_line(line)
+        terminal.print_line(line)
         raise typer.Exit(code)
     if line and not silent:
         put(line)
@@ -102,6 +105,8 @@ def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = Fals
     """Fit the fair version that report judges with the same options, and save it."""
     with outputs(request.reads, model=out) as paths, progress(quiet) as show:
         from fairpca._input.folds import FoldRule
+        from fairpca.cli import tables
+        from fairpca.cli.judging import estimator_of
         from fairpca.exceptions import noted
 
         model, choice = estimator_of(request.choice), request.choice
@@ -114,11 +119,11 @@ def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = Fals
     warned = [f"! {warning.message}" for warning in caught]
     if out == "-":
         for line in warned:
-            print_line(line)
+            terminal.print_line(line)
     elif not quiet:
         for line in (*warned, *tables.notes_on(prepared.record)):
             put(line)
-        print_model(model)
+        terminal.print_model(model)
         put(f"written to {out}")
 
 
@@ -132,7 +137,9 @@ def transform_command(
 ) -> None:
     """Write the scores of rows, in their order, under a model."""
     with progress(quiet) as show:
-        n_rows, n_dropped = tables.write_scores_of(opt.Request(data, files), model, out, keep, show)
+        from fairpca.cli.tables import write_scores_of
+
+        n_rows, n_dropped = write_scores_of(opt.Request(data, files), model, out, keep, show)
     if not quiet and out != "-":
         left = f", {n_dropped:,} left out for missing values" if n_dropped else ""
         put(f"{n_rows:,} rows written to {out}{left}")
@@ -140,17 +147,18 @@ def transform_command(
 
 def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     """Show what is in a model file."""
-    whole, fitted = tables.load(model)
-    projection = tables.saved_projection(whole)
+    from fairpca._audit.record import plain_json
+    from fairpca.cli.tables import load, saved_projection
+
+    whole, fitted = load(model)
+    projection = saved_projection(whole)
     if not as_json:
-        print_model(projection)
+        terminal.print_model(projection)
         size = f"{projection.n_components_} components of {projection.n_features_in_} columns"
         how = ", missing values filled in" if fitted.fill else ""
         how += ", standardised" if projection.standardize else ""
         put(f"{projection!r}: {size}{how}")
         return
-    from fairpca._audit.record import plain_json
-
     errors = ["pca_group_errors", "group_errors"]
     held_out = [f"held_out_{name}" for name in (*errors, "changes", "changes_interval")]
     names = ["n_components", "groups", "group_sizes", *errors, "status", "duality_gap", *held_out]

@@ -1,4 +1,7 @@
-"""From options to an audit: what ``audit`` and ``report`` share, and the estimator of ``fit``."""
+"""From options to an audit: what ``audit`` and ``report`` share, and the estimator of ``fit``.
+
+Like ``tables``, this is imported by the commands when they run: it loads numerical libraries.
+"""
 
 from __future__ import annotations
 
@@ -9,43 +12,34 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os.path import basename
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fairpca import FairPCA, FairPCACV, MinMaxPCA, audit, audit_model
+from fairpca._audit.models import model_from_loadings
+from fairpca._audit.record import Audit, ModelAudit, with_group_columns
+from fairpca._estimators.base import FairProjection
+from fairpca._input.folds import FoldRule
+from fairpca._progress import Progress
+from fairpca._tables.prepare import Prepared
+from fairpca._tables.read import is_query
 from fairpca.cli.options import AuditRequest, Choice, Judging, words
-from fairpca.cli.tables import left_out, load, notes_on, prepared_table, split_names
-
-if TYPE_CHECKING:
-    from fairpca._audit.record import Audit, ModelAudit
-    from fairpca._estimators.base import FairProjection
-    from fairpca._progress import Progress
-    from fairpca._tables.prepare import Prepared
-    from fairpca.report import Origin
-
-#: Options of which one at most can be given: each says how far to go.
-_ENDS = ("alpha", "max_disparity", "max_error_increase")
+from fairpca.cli.tables import arguments, left_out, load, notes_on, prepared_table, split_names
+from fairpca.report import Origin
 
 
 def estimator_of(choice: Choice) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, by the same options."""
-    from fairpca import FairPCA, FairPCACV, MinMaxPCA
-
     names = ("standardize", "normalize", "min_group_size", "small_groups")
     shared: dict[str, Any] = {name: getattr(choice, name) for name in names}
-    own = ("constraint", *_ENDS)
+    own = ("constraint", "alpha", "max_disparity", "max_error_increase")
     given: dict[str, Any] = {name: v for name in own if (v := getattr(choice, name)) is not None}
-    ends = [f"--{name.replace('_', '-')} {given[name]:g}" for name in _ENDS if name in given]
-    if len(ends) > 1:
-        raise ValueError(
-            f"{' and '.join(ends)} contradict each other: each says how far to go from PCA towards "
-            "equal errors; pass one of them."
-        )
-    if choice.criterion is not None and given:
-        other = next(iter(given)).replace("_", "-")
-        raise ValueError(
-            f"--criterion {choice.criterion} is for MinMaxPCA, which knows no --{other}; pass one "
-            "of them."
-        )
     if choice.criterion is not None:
+        if given:
+            other = next(iter(given)).replace("_", "-")
+            raise ValueError(
+                f"--criterion {choice.criterion} is for MinMaxPCA, which knows no --{other}; pass "
+                "one of them."
+            )
         return MinMaxPCA(choice.components, criterion=choice.criterion, **shared)
     if given.get("constraint") == "none":
         given["constraint"] = None
@@ -59,33 +53,21 @@ def judge(
     request: AuditRequest, argv: Sequence[str], show: Progress
 ) -> tuple[Audit | ModelAudit, Origin]:
     """The audit of PCA or of a model, and where it comes from."""
-    from fairpca import audit, audit_model
-    from fairpca._audit.record import with_group_columns
-    from fairpca._input.folds import FoldRule
-
     choice, judging = request.choice, request.judging
-    model: Any
-    if request.model_file is None:
-        model = estimator_of(choice)
-        how: dict[str, Any] = {"folds": FoldRule(choice.cv or 10, choice.seed)}
-    else:
+    model: Any = None
+    how: dict[str, Any] = {"folds": FoldRule(choice.cv or 10, choice.seed)}
+    if request.model_file is not None:
         model, how, request = _model_of(request)
     with prepared_table(request, show, **how) as prepared:
         groups, names = prepared.sensitive_features, list(prepared.roles.groups)
-        options: dict[str, Any] = {
-            "sample_weight": prepared.sample_weight,
-            "y": prepared.target,
-            "pos_label": judging.target_positive,
-            "probes": judging.probes,
-            "reference": judging.reference,
-            "judge_from": judging.judge_from,
-            "small_gap": judging.small_gap,
-            "random_state": choice.seed,
-        }
+        same = ("probes", "reference", "judge_from", "small_gap")
+        options: dict[str, Any] = {name: getattr(judging, name) for name in same}
+        options |= {"sample_weight": prepared.sample_weight, "random_state": choice.seed}
+        options |= {"y": prepared.target, "pos_label": judging.target_positive}
         found: Audit | ModelAudit
-        if request.model_file is None:
+        if model is None:
             X = prepared.moments if prepared.streamed else prepared.data
-            found = with_group_columns(audit(X, groups, model, **options, progress=show), names)
+            found = audit(X, groups, estimator_of(choice), **options, progress=show)
         elif prepared.streamed:
             raise ValueError(
                 f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
@@ -93,7 +75,7 @@ def judge(
             )
         else:
             found = audit_model(model, prepared.data, groups, **options)
-            found = with_group_columns(found, names)
+        found = with_group_columns(found, names)
         found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
         return found, _origin(request, prepared, found, argv)
 
@@ -125,8 +107,6 @@ def _read_loadings(path: str) -> tuple[Any, list[str]]:
     A row for each column of the data: ``name``, ``mean`` and ``scale`` (0 and 1 if they are left
     out), and a weight in each further column, one for each component.
     """
-    from fairpca._audit.models import model_from_loadings
-
     with open(path, newline="", encoding="utf-8-sig") as stream:
         rows = list(csv.DictReader(stream))
     heads = list(rows[0]) if rows else []
@@ -150,9 +130,6 @@ def _origin(
     request: AuditRequest, prepared: Prepared, found: Audit | ModelAudit, argv: Sequence[str]
 ) -> Origin:
     """Where an audit comes from, and how to repeat it."""
-    from fairpca._tables.read import is_query
-    from fairpca.report import Origin
-
     fit = step = ""
     if request.model_file is None:
         start = ["fairpca", "fit", *(request.data or ()), *words(request.columns, request.files)]
@@ -192,30 +169,28 @@ def _code(request: AuditRequest, prepared: Prepared, estimator: str) -> str:
     groups = list(prepared.roles.groups)
     if request.data:
         source = request.data[0] if len(request.data) == 1 else list(request.data)
-        renamed = {"weight": "sample_weight", "missing_value": "missing_values"}
-        given = {renamed.get(k, k): v for k, v in (vars(columns) | vars(files)).items()}
+        given = arguments(columns, files) | {"sensitive_features": None}
         for name in ("features", "drop"):
-            given[name] = split_names(given[name], prepared.table.columns)
-        header = ", header=False" if given.pop("no_header") else ""
-        del given["group"]
-        call = _arguments(repr(source), repr(groups), **given)
+            given[name] = split_names(given.get(name), prepared.table.columns)
+        header = ", header=False" if files.no_header else ""
+        call = _call(repr(source), repr(groups), **given)
         labels, lines = "table.sensitive_features", [f"table = read_table({call}{header})"]
     else:
         labels = f"table.{'sensitive_features' if groups == ['age_group'] else groups[0]}"
         lines = ["from fairpca.datasets import load_checkup", "", "table = load_checkup()"]
-    names, arguments = ["audit", estimator.partition("(")[0]], ["table.data", labels, estimator]
+    names, given_to = ["audit", estimator.partition("(")[0]], ["table.data", labels, estimator]
     if judging.model is not None:
         names = ["audit_model", "load_model"]
-        arguments = [f"load_model({judging.model!r})", "table.data", labels]
-    arguments += ["sample_weight=table.sample_weight"] if columns.weight else []
-    arguments += ["y=table.target"] if columns.target else []
+        given_to = [f"load_model({judging.model!r})", "table.data", labels]
+    given_to += ["sample_weight=table.sample_weight"] if columns.weight else []
+    given_to += ["y=table.target"] if columns.target else []
     asked = {k: v for k, v in vars(judging).items() if v != getattr(Judging(), k) and k != "model"}
     asked |= {"pos_label": asked.pop("target_positive", None), "random_state": request.choice.seed}
-    lines.append(f"result = {names[0]}({_arguments(*arguments, **asked)})")
+    lines.append(f"result = {names[0]}({_call(*given_to, **asked)})")
     names += ["read_table"] if request.data else []
     return "\n".join([f"from fairpca import {', '.join(sorted(names))}", *lines])
 
 
-def _arguments(*given: str, **named: Any) -> str:
-    """Arguments of a call, without those that are not set."""
+def _call(*given: str, **named: Any) -> str:
+    """Arguments of a call as code, without those that are not set."""
     return ", ".join([*given, *(f"{k}={v!r}" for k, v in named.items() if v)])

@@ -1,7 +1,7 @@
 """The options of the commands, each declared once, in records that a command takes as a whole.
 
-A function with a parameter such as ``gate: Gate`` becomes a command with all options of that record,
-named after its fields; :func:`command` does that. The heading of an option is its group in the help.
+A function with a parameter such as ``gate: Gate`` becomes a command with all options of that
+record, named after its fields. The heading of an option is its group in the help.
 """
 # ruff: noqa: RUF009 - the calls make fields
 

@@ -7,17 +7,22 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from fairpca._audit.record import LeftOut
+from fairpca._estimators.base import FairProjection
+from fairpca._estimators.projection import encoder_of
+from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
+from fairpca._progress import Progress
+from fairpca._tables.column_roles import Roles
+from fairpca._tables.prepare import Prepared, Record, model_roles, prepare
+from fairpca._tables.read import Table, open_table
+from fairpca._tables.write import write_scores
 from fairpca.cli.options import Columns, Files, Request, words
-
-if TYPE_CHECKING:
-    from fairpca._audit.record import LeftOut
-    from fairpca._estimators.base import FairProjection
-    from fairpca._progress import Progress
-    from fairpca._tables.column_roles import Roles
-    from fairpca._tables.prepare import Prepared, Record
-    from fairpca._tables.read import Table
+from fairpca.datasets import load_checkup
+from fairpca.report.text import counted, display_names, in_a_row, percent
 
 _NOT_USED = {
     "text": "no numbers (--encode uses text)",
@@ -33,30 +38,22 @@ _NOT_USED = {
 @contextmanager
 def prepared_table(request: Request, show: Progress, **how: Any) -> Iterator[Prepared]:
     """The rows and moments of a table, which is closed in the end."""
-    from fairpca._tables.prepare import prepare
-
     table, columns = _opened(request)
+    how |= {"drop_missing": request.files.drop_missing, "progress": show}
     with table:
-        yield prepare(
-            table,
-            sensitive_features=columns.group or (),
-            features=columns.features or None,
-            drop=columns.drop or (),
-            target=columns.target,
-            sample_weight=columns.weight,
-            encode=columns.encode,
-            drop_missing=request.files.drop_missing,
-            impute=columns.impute,
-            progress=show,
-            **how,
-        )
+        yield prepare(table, **arguments(columns), **how)
+
+
+def arguments(*records: Columns | Files) -> dict[str, Any]:
+    """The options that are set, under the names that :func:`fairpca.read_table` has for them."""
+    renamed = {"group": "sensitive_features", "weight": "sample_weight"}
+    renamed |= {"missing_value": "missing_values"}
+    given = [(name, v) for own in records for name, v in vars(own).items() if v not in (None, [])]
+    return {renamed.get(name, name): value for name, value in given}
 
 
 def _opened(request: Request) -> tuple[Table, Columns]:
     """The table, and the columns asked for by name; without a file, the demonstration data."""
-    from fairpca._tables.read import open_table
-    from fairpca.datasets import load_checkup
-
     columns, files = request.columns, request.files
     if not request.data:
         if files != Files():
@@ -69,21 +66,14 @@ def _opened(request: Request) -> tuple[Table, Columns]:
         columns = replace(columns, group=group, drop=[*(columns.drop or ()), *unused])
         features = dict(zip(people.feature_names, people.data.T, strict=True))
         return open_table(features | groups), columns
-    table = open_table(
-        request.data[0] if len(request.data) == 1 else list(request.data),
-        query=files.query,
-        encoding=files.encoding,
-        decimal=files.decimal,
-        header=not files.no_header,
-        sheet=files.sheet,
-        missing_values=tuple(files.missing_value or ()),
-    )
-    return table, replace(
-        columns,
-        group=split_names(columns.group, table.columns),
-        features=split_names(columns.features, table.columns),
-        drop=split_names(columns.drop, table.columns),
-    )
+    reading = arguments(files)
+    reading["header"] = not reading.pop("no_header")
+    del reading["drop_missing"]
+    table = open_table(request.data[0] if len(request.data) == 1 else request.data, **reading)
+    names = {
+        k: split_names(getattr(columns, k), table.columns) for k in ("group", "features", "drop")
+    }
+    return table, replace(columns, **names)
 
 
 def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> list[str]:
@@ -103,10 +93,6 @@ def write_scores_of(
     request: Request, model: str, out: str, keep: Sequence[str] | None, show: Progress
 ) -> tuple[int, int]:
     """Write the scores of a table under a model; how many rows were written and left out."""
-    from fairpca._estimators.projection import encoder_of
-    from fairpca._tables.prepare import model_roles
-    from fairpca._tables.write import write_scores
-
     whole, fitted = load(model)
     projection = saved_projection(whole)
     table, _ = _opened(request)
@@ -126,10 +112,6 @@ def write_scores_of(
 
 def save(model: FairProjection, roles: Roles, path: Path) -> None:
     """Write a model with the columns it was fitted to."""
-    import numpy as np
-
-    from fairpca._models.safetensors import ModelPipeline, write_model
-
     fill = None
     if roles.fill:  # text columns, which become zeros and ones, have none
         fill = np.array([roles.fill.get(name, 0.0) for name in roles.feature_names])
@@ -139,9 +121,6 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
 
 def load(path: str) -> tuple[Any, Roles]:
     """A model, and what it knows of its columns."""
-    from fairpca._models.safetensors import ModelPipeline, load_model, read_extra
-    from fairpca._tables.column_roles import Roles
-
     model, extra = load_model(path), read_extra(path)
     names = extra.get("columns", getattr(model, "feature_names_in_", None))
     columns = () if names is None else tuple(map(str, names))
@@ -157,16 +136,12 @@ def load(path: str) -> tuple[Any, Roles]:
 
 def saved_projection(model: Any) -> FairProjection:
     """The projection of a loaded model."""
-    from fairpca._models.safetensors import ModelPipeline
-
     projection: FairProjection = model[-1] if isinstance(model, ModelPipeline) else model
     return projection
 
 
 def left_out(record: Record) -> list[LeftOut]:
     """What the reader left out, for the audit's record."""
-    from fairpca._audit.record import LeftOut
-
     columns = [
         LeftOut("column", name, 0, _NOT_USED[reason])
         for name, reason in record.left_out.items()
@@ -178,7 +153,6 @@ def left_out(record: Record) -> list[LeftOut]:
 
 def notes_on(record: Record) -> list[str]:
     """What became of the data when they were read, a sentence each."""
-    from fairpca.report.text import counted, display_names, in_a_row, percent
 
     def listed(names: Sequence[str]) -> str:
         return in_a_row(display_names(names, 40))
