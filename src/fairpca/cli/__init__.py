@@ -64,13 +64,12 @@ class _Command(TyperCommand):
         """Write the arguments, then the options by their headings."""
         records: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record and parameter.param_type_name == "argument":
-                name, _, _ = record[0].partition(" <")
-                records.setdefault("Arguments", []).append((name, record[1]))
-            elif record:
-                heading = getattr(parameter, "rich_help_panel", None) or OUTPUT
-                records.setdefault(heading, []).append(record)
+            is_argument = parameter.param_type_name == "argument"
+            heading = getattr(parameter, "rich_help_panel", None) or OUTPUT
+            if record := parameter.get_help_record(ctx):
+                name = record[0].partition(" <")[0] if is_argument else record[0]
+                heading = "Arguments" if is_argument else heading
+                records.setdefault(heading, []).append((name, record[1]))
         for heading in ("Arguments", START, COLUMNS, CHOICE, OUTPUT):
             if heading in records:
                 with formatter.section(heading):

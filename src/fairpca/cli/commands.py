@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 import typer
 
 from fairpca.cli import options as opt
 from fairpca.cli import terminal
 from fairpca.cli.terminal import outputs, progress, put
-
-if TYPE_CHECKING:
-    from fairpca._audit.record import Audit, ModelAudit
-    from fairpca.report import Origin
-
-SCHEMA_VERSION = 2  # of audit.schema.json, which says what --json writes
-EXCEEDED, CANNOT_JUDGE = 1, 3
 
 
 def report_command(
@@ -26,13 +18,15 @@ def report_command(
     names = {"out": output.out, "json": output.json, "model_card": output.model_card}
     with outputs(request.reads, **names) as paths, progress(output.quiet) as show:
         from fairpca import report
-        from fairpca.cli.judging import judge
+        from fairpca.cli import work
 
-        found, origin = judge(request, context.obj, show)
+        found, origin = work.judge(request, context.obj, show)
         show("writing the page")
         terminal.write_text(paths["out"], report.render(found, origin, with_rows=output.with_rows))
         if "json" in paths:
-            terminal.write_text(paths["json"], _figures(found, origin, output.with_rows))
+            terminal.write_text(
+                paths["json"], work.figures_as_json(found, origin, output.with_rows)
+            )
         if "model_card" in paths:
             terminal.write_text(paths["model_card"], report.model_card(found, origin))
     if not output.quiet and "-" not in names.values():
@@ -49,14 +43,14 @@ def audit_command(
     judged.
     """
     with outputs(request.reads, json=output.json) as paths, progress(output.quiet) as show:
-        from fairpca.cli.judging import judge
+        from fairpca.cli import work
 
-        found, origin = judge(request, context.obj, show)
-        code, line = _compare(found, gate)
+        found, origin = work.judge(request, context.obj, show)
+        code, line = work.compare(found, gate)
         if "json" in paths:
             asked = None if gate.fail_above is None else vars(gate) | {"exit_code": code}
             terminal.write_text(
-                paths["json"], _figures(found, origin, output.with_rows, gate=asked)
+                paths["json"], work.figures_as_json(found, origin, output.with_rows, gate=asked)
             )
     silent = output.quiet or output.json == "-"
     if not silent:
@@ -68,60 +62,26 @@ def audit_command(
         put(line)
 
 
-def _compare(found: Audit | ModelAudit, gate: opt.Gate) -> tuple[int, str]:
-    """The exit code, and one line that says what was compared with what."""
-    from fairpca._audit.verdict import Case, gaps_of, groups_above
-    from fairpca.report import sentences
-    from fairpca.report.text import percent, percent_range
-
-    if gate.fail_above is None:
-        return 0, ""
-    if found.verdict.case is Case.CANNOT_JUDGE:
-        return CANNOT_JUDGE, sentences.say(found).headline
-    by_share, estimate = found.verdict.by_share, gate.fail_on == "estimate"
-    above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
-    row = above[0] if above else found.group(found.verdict.group)
-    gap = gaps_of(found.groups, by_share, estimate)[row.label]
-    ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
-    others = sentences.against(found, row.label, estimate)
-    which = (
-        f"the {'estimate' if estimate else 'lower end'} {'exceeds' if above else 'does not exceed'}"
-    )
-    more = f"; so do {len(above) - 1} more groups" if len(above) > 1 else ""
-    return EXCEEDED if above else 0, (
-        f"{sentences.judged(found)}: error of {sentences.full_name(found, row.label)} "
-        f"({row.n:,} people) against {others}: {ends}; {which} "
-        f"--fail-above {percent(gate.fail_above)}{more}. {sentences.measured(found)}."
-    )
-
-
-def _figures(found: Audit | ModelAudit, origin: Origin, with_rows: bool, **more: Any) -> str:
-    """What ``--json`` writes."""
-    own = {"schema_version": SCHEMA_VERSION, "origin": vars(origin)}
-    return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
-
-
 def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = False) -> None:
     """Fit the fair version that report judges with the same options, and save it."""
     with outputs(request.reads, model=out) as paths, progress(quiet) as show:
         from fairpca._input.folds import FoldRule
-        from fairpca.cli import tables
-        from fairpca.cli.judging import estimator_of
+        from fairpca.cli import work
         from fairpca.exceptions import noted
 
-        model, choice = estimator_of(request.choice), request.choice
+        model, choice = work.estimator_of(request.choice), request.choice
         folds = FoldRule(choice.cv, choice.seed) if hasattr(model, "cv") else None
         how = {"rows_up_to": 0, "folds": folds, "whole": False}
-        with tables.prepared_table(request, show, **how) as prepared, noted() as caught:
+        with work.prepared_table(request, show, **how) as prepared, noted() as caught:
             show("fitting")
             model.fit_moments(prepared.moments)
-            tables.save(model, prepared.roles, paths["model"])
+            work.save(model, prepared.roles, paths["model"])
     warned = [f"! {warning.message}" for warning in caught]
     if out == "-":
         for line in warned:
             terminal.print_line(line)
     elif not quiet:
-        for line in (*warned, *tables.notes_on(prepared.record)):
+        for line in (*warned, *work.notes_on(prepared.record)):
             put(line)
         terminal.print_model(model)
         put(f"written to {out}")
@@ -137,9 +97,9 @@ def transform_command(
 ) -> None:
     """Write the scores of rows, in their order, under a model."""
     with progress(quiet) as show:
-        from fairpca.cli.tables import write_scores_of
+        from fairpca.cli import work
 
-        n_rows, n_dropped = write_scores_of(opt.Request(data, files), model, out, keep, show)
+        n_rows, n_dropped = work.write_scores_of(opt.Request(data, files), model, out, keep, show)
     if not quiet and out != "-":
         left = f", {n_dropped:,} left out for missing values" if n_dropped else ""
         put(f"{n_rows:,} rows written to {out}{left}")
@@ -148,10 +108,9 @@ def transform_command(
 def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     """Show what is in a model file."""
     from fairpca._audit.record import plain_json
-    from fairpca.cli.tables import load, saved_projection
+    from fairpca.cli import work
 
-    whole, fitted = load(model)
-    projection = saved_projection(whole)
+    _, projection, fitted = work.load(model)
     if not as_json:
         terminal.print_model(projection)
         size = f"{projection.n_components_} components of {projection.n_features_in_} columns"

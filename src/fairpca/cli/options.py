@@ -32,12 +32,6 @@ def _rank(given: object) -> int | float:
     )
 
 
-def _fold_number(value: int) -> int:
-    if value != 0 and value < 2:
-        raise typer.BadParameter(f"{value}; pass a number of folds such as 10, or 0 for none.")
-    return value
-
-
 def _option(
     heading: str, metavar: str, text: str, default: Any = None, short: str = "", **more: Any
 ) -> Any:
@@ -113,9 +107,7 @@ class Choice:
     criterion: Literal["loss", "error", "variance"] | None = _choice(
         "", "Serve the worst-off group best instead (MinMaxPCA)."
     )
-    cv: int = _choice(
-        "N", "Folds of held-out people that tell how far to go; 0: none.", 10, callback=_fold_number
-    )
+    cv: int = _choice("N", "Folds of held-out people that tell how far to go; 0: none.", 10, min=0)
     normalize: bool = _choice("", "Measure errors as shares of each group’s variation.", False)
     min_group_size: int = _choice("N", "Smaller groups are not compared.", 1, min=1)
     small_groups: Literal["error", "merge", "ignore"] = _choice(
@@ -180,7 +172,12 @@ class Request:
     @property
     def reads(self) -> list[str]:
         """Files that must not be written to."""
-        return list(self.data or ())
+        return [*(self.data or ()), *([self.model_file] if self.model_file else ())]
+
+    @property
+    def model_file(self) -> str | None:
+        """The file of the model to be judged, if there is one."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -193,11 +190,6 @@ class AuditRequest(Request):
     def model_file(self) -> str | None:
         """The file of the model to be judged, of either kind."""
         return self.judging.model or self.judging.loadings
-
-    @property
-    def reads(self) -> list[str]:
-        """Files that must not be written to."""
-        return [*(self.data or ()), *([self.model_file] if self.model_file else ())]
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -227,8 +219,8 @@ def _options(name: str, kind: Any, default: Any, how: Any = None) -> Iterator[in
             yield from _options(own.name, hints[own.name], own.default, own.metadata)
         return
     if how:
-        on, off = _typed(name)
-        names = [f"{on}/{off}" if default is True else on, *how["short"]]
+        on = f"--{name.replace('_', '-')}"
+        names = [f"{on}/--no-{on[2:]}" if default is True else on, *how["short"]]
         kind = Annotated[kind, cast(Any, typer.Option)(*names, **how["how"])]
     yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
@@ -241,22 +233,16 @@ def _value(name: str, kind: Any, values: Mapping[str, Any]) -> Any:
     return cast(Any, kind)(**{own: _value(own, hints[own], values) for own in hints})
 
 
-def _typed(name: str) -> tuple[str, str]:
-    """How an option is typed, and how its opposite."""
-    dashed = name.replace("_", "-")
-    return f"--{dashed}", f"--no-{dashed}"
-
-
 def words(*records: Any) -> list[str]:
     """The options of some records that differ from their defaults, as they are typed."""
     typed: list[str] = []
     for record in records:
         for own in fields(record):
-            value, (on, off) = getattr(record, own.name), _typed(own.name)
+            value, on = getattr(record, own.name), f"--{own.name.replace('_', '-')}"
             if value == own.default or value == []:
                 continue
             if isinstance(value, bool):
-                typed.append(on if value else off)
+                typed.append(on if value else f"--no-{on[2:]}")
             else:
                 values = value if isinstance(value, list) else [value]
                 typed += [word for v in values for word in (on, str(v))]

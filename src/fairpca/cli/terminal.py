@@ -11,21 +11,17 @@ from os.path import realpath, splitext
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from fairpca._progress import printable
+from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
     from fairpca._estimators.base import FairProjection
-    from fairpca._progress import Progress
 
 _STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
 
 
 def put(text: str, stream: TextIO | None = None) -> None:
-    """Print lines that may hold anything: the one place that prints, and it strips.
-
-    Control characters of names and labels do not reach the terminal.
-    """
+    """Print lines, the only place that does: without control characters of names and labels."""
     lines = (printable(line) for line in text.split("\n"))
     print("\n".join(lines), file=sys.stdout if stream is None else stream)
 
@@ -140,18 +136,13 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         put(f"left out: {name or f'{n_rows:,} {what}'}, {reason}")
     for note in notes:
         put(note)
-    heads = [", ".join(own.group_columns) or "group", "people", "against others"]
+    others = "others" if own.reference is None else str(own.reference)
+    heads = [", ".join(own.group_columns) or "group", "people", f"against {others}"]
     heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
-    rows = [
-        [
-            row["name"],
-            row["n"],
-            str(row["gap"]) if row["judged"] else f"too few to judge ({row['gap']})",
-            row["share"],
-            str(row["change"]),
-        ]
-        for row in group_rows(audit)
-    ]
+    rows = []
+    for row in group_rows(audit):
+        gap = str(row["gap"]) if row["judged"] else f"too few to judge ({row['gap']})"
+        rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
     _put_table(heads, rows)
     how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
     if own.fitted_here:

@@ -170,5 +170,4 @@ def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict
 
 def _largest(values: Array) -> list[int]:
     """The columns with the largest values, largest first."""
-    order: list[int] = np.argsort(-values, kind="stable")[:_MOST_COLUMNS].tolist()
-    return order
+    return list(map(int, np.argsort(-values, kind="stable")[:_MOST_COLUMNS]))

@@ -137,8 +137,7 @@ def _above_first(errors: Array) -> Array:
     """How much larger errors are than the first ones; 0 where the first is 0."""
     first = np.broadcast_to(errors[0], errors.shape)
     ratio = np.divide(errors, first, out=np.ones(errors.shape), where=first > 0)
-    above: Array = (ratio - 1).round(9)
-    return above
+    return np.asarray((ratio - 1).round(9))
 
 
 def _difference(groups: Sequence[GroupResult], path: TradeoffPath) -> float:
@@ -146,8 +145,7 @@ def _difference(groups: Sequence[GroupResult], path: TradeoffPath) -> float:
     errors = {row.label: row.alternative.error for row in groups}
     if len(path.groups) == 2:
         return errors.get(path.harmed_group, 0.0) - errors.get(path.privileged_group, 0.0)
-    known = [errors[label] for label in path.groups.tolist() if label in errors]
-    return max(known) - min(known)
+    return float(np.ptp([errors[label] for label in path.groups.tolist() if label in errors]))
 
 
 def context(audit: AnyAudit, origin: Origin, with_rows: bool = False) -> dict[str, Any]:

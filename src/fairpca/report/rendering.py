@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def render(audit: AnyAudit, origin: Origin | None = None, *, with_rows: bool = False) -> str:
-    """The page about an audit; needs ``pip install "fairpca[cli]"``.
+    """The page about an audit, as HTML; needs ``pip install "fairpca[cli]"``.
 
     Parameters
     ----------
@@ -34,11 +34,6 @@ def render(audit: AnyAudit, origin: Origin | None = None, *, with_rows: bool = F
         Where the data come from and how to repeat the analysis.
     with_rows : bool, default=False
         Also draw single people.
-
-    Returns
-    -------
-    str
-        HTML; write it with ``encoding="utf-8"``.
 
     Examples
     --------
@@ -128,7 +123,7 @@ def _environment() -> jinja2.Environment:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters |= {"fenced": _fenced, "inline": _inline, "markdown": _markdown}
     own = (display_names, figure, in_a_row, percent, printable)
-    environment.filters |= {filter_.__name__: filter_ for filter_ in own}
+    environment.filters |= {function.__name__: function for function in own}
     environment.filters["worse"] = lambda value: worse(value)[0]
     environment.tests["finite"] = isfinite
     environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES

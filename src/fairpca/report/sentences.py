@@ -86,7 +86,7 @@ def against(audit: AnyAudit, label: Any, estimate: bool = False) -> str:
 
 def measured(audit: AnyAudit) -> str:
     """Which people the figures are about."""
-    held_out = bool(audit.provenance.n_folds)
+    held_out = audit.provenance.n_folds
     return f"Judged {'on people not used to build it' if held_out else 'as it is, on these people'}"
 
 
@@ -97,11 +97,10 @@ def judged(audit: AnyAudit) -> str:
 
 def about(audit: AnyAudit) -> str:
     """What was judged, in a line."""
-    own = audit.provenance
-    columns = counted(len(own.feature_names), "column")
-    kept = f"{columns} kept in {counted(own.n_components, 'component')}"
+    own, rank = audit.provenance, counted(audit.n_components, "component")
+    sizes = f"{counted(own.n_rows, 'row')}, {counted(len(own.feature_names), 'column')}"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
-    return f"{counted(own.n_rows, 'row')}, {kept}, {whose}"
+    return f"{sizes} kept in {rank}, {whose}"
 
 
 def gap_under_alternative(audit: AnyAudit, row: GroupResult) -> Interval | None:
@@ -151,9 +150,9 @@ def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     to_do = "Use the fair version."
     if pay > 0:
         to_do = (
-            f"If {percent(pay)} more error for those who pay is acceptable, use the fair version. "
-            "If not, smaller steps cost less: the page shows them."
+            f"If {percent(pay)} more error for those who pay is acceptable, use the fair version."
         )
+        to_do += " If not, smaller steps cost less: the page shows them."
     if audit.verdict.small:
         small = percent(audit.provenance.thresholds.small_gap)
         to_do = f"The gap is small (below {small}): decide whether it matters. {to_do}"
