@@ -29,10 +29,7 @@ RATES = {
 
 
 def javascript() -> str:
-    """Vega, Vega-Lite and Vega-Embed, bundled by the installed package vl-convert.
-
-    Bundling takes two seconds, so the result is kept in the user's cache folder.
-    """
+    """Vega and its helpers, bundled by vl-convert in two seconds, then kept in the cache folder."""
     import vl_convert
 
     from fairpca._tables.atomic import replacing
