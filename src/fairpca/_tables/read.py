@@ -20,25 +20,8 @@ from typing import Any, Literal
 from weakref import finalize
 
 from fairpca._blas import blas_threads
-from fairpca._tables.files import (
-    FileFormat,
-    TableError,
-    TableFile,
-    arrow_batches,
-    as_utf8,
-    damaged,
-    dialect_of,
-    find_files,
-    first_names,
-    is_number,
-    list_of,
-    pa,
-    pc,
-    schemas_of,
-    sheet_as_text,
-    undecodable,
-    unknown_column,
-)
+from fairpca._tables import files
+from fairpca._tables.files import TableError, TableFile, damaged, pa, pc, refuse_unknown
 
 try:
     import duckdb
@@ -49,7 +32,8 @@ except ImportError as error:
 
 Kind = Literal["number", "text", "date", "empty", "other"]
 
-_HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # The types of text columns are told from these.
+HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # These tell what a column holds.
+_BATCH_ROWS, _BATCH_ENTRIES = 1 << 16, 1 << 21  # at most, in a record batch
 _MOSTLY = 0.75  # A column with so large a share of numbers is meant to hold numbers.
 _LINE_BYTES = 1 << 21  # Lines may be at least so long.
 _MISSING = (
@@ -64,32 +48,24 @@ _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, and the SQL that reads it as it is stored, as DOUBLE, and as a label.
-
-    An index, or a column that the path names, is not ``usual``: it is no feature unless it is
-    named. ``odd`` is the first value of a text column that is no number; the column is ``mixed`` if
-    most other values are numbers.
-    """
+    """A column of a table, and the SQL that reads it."""
 
     name: str
     kind: Kind
-    raw: str
-    number: str
+    raw: str  # as it is stored
+    number: str  # as DOUBLE
     label: str
-    usual: bool = True
-    odd: str = ""
-    mixed: bool = False
+    usual: bool = True  # False for an index or a part of the path: no feature unless it is named
+    odd: str = ""  # the first value of a text column that is no number
+    mixed: bool = False  # whether most other values of it are numbers
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read; see :func:`fairpca.read_table`.
-
-    ``file_format`` is told from the ending of the file's name by default.
-    """
+    """How a table is read; see :func:`fairpca.read_table`."""
 
     query: str | None = None
-    file_format: FileFormat | None = None
+    file_format: files.FileFormat | None = None  # by default told from the ending of the name
     encoding: str | None = None
     decimal: str | None = None
     header: bool = True
@@ -126,7 +102,7 @@ def is_query(text: Any) -> bool:
 
 def input_paths(data: Any) -> list[str]:
     """The files and folders that are read, as absolute paths; none for a query."""
-    paths = [] if is_query(data) or isinstance(data, Mapping) else list_of(data)
+    paths = [] if is_query(data) or isinstance(data, Mapping) else files.list_of(data)
     return [os.path.abspath(path) for path in paths if path != "-"]
 
 
@@ -155,11 +131,11 @@ def open_table(data: Any, **options: Any) -> Table:
 
 
 def _file_table(data: Any, reading: Reading) -> Table:
-    files = find_files(data, reading.file_format)
-    first, *others = [file.name for file in files]
-    kind = files[0].format
+    found = files.find_files(data, reading.file_format)
+    first, *others = [file.name for file in found]
+    kind = found[0].format
     if kind == "database":
-        table = Table(first, reading, [files[0].path], database=files[0].path)
+        table = Table(first, reading, [found[0].path], database=found[0].path)
         _define_query(table, reading.query)
         return table
     if reading.query is not None:
@@ -167,11 +143,11 @@ def _file_table(data: Any, reading: Reading) -> Table:
         raise TableError("query", fact, "name the file in the query: SELECT * FROM 'people.csv'")
     if reading.sheet is not None and kind != "excel":
         fact = f"the sheet {reading.sheet!r} is for spreadsheets, and {first} is not one"
-        raise TableError("sheet", fact, "leave it out", sheets=[])
+        raise TableError("sheet", fact, "leave it out")
     more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
-    table = Table(first + more, reading, input_paths(data), files)
+    table = Table(first + more, reading, input_paths(data), found)
     {"parquet": _define_parquet, "arrow": _define_arrow}.get(kind, _define_text)(table)
-    for key in files[0].partition:
+    for key in found[0].partition:
         table._add_path_column(key)
     return table
 
@@ -205,13 +181,12 @@ class Table:
     def batches(
         self,
         columns: Sequence[str],
-        *,
-        rows: int = 1 << 14,
         limit: int | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Iterator[Any]:
         """Arrow record batches of these SQL columns, in the order of the rows."""
-        n_read, last, whole = 0, 0.0, False
+        rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // max(1, len(columns))))
+        n_read, last, whole, show = 0, 0.0, False, progress or (lambda fraction: None)
         before = [_identity(file.path) for file in self.files]
         while not whole:
             some = "" if limit is None else f" LIMIT {limit - n_read}"
@@ -221,9 +196,8 @@ class Table:
                 for batch in cursor.sql(self._select(columns) + some).to_arrow_reader(rows):
                     n_read += batch.num_rows
                     yield batch
-                    if progress is not None:
-                        last = max(last, min(1.0, cursor.query_progress() / 100))
-                        progress(last)
+                    last = max(last, min(1.0, cursor.query_progress() / 100))
+                    show(last)
                 whole = True
             except _ERRORS as error:
                 if not self._can_be_careful(error):
@@ -232,8 +206,7 @@ class Table:
             if _identity(file.path) != identity:
                 fact = f"{file.name} was changed while it was being read"
                 raise TableError("changed", fact, "read it again when it is complete")
-        if progress is not None and last < 1.0:
-            progress(1.0)
+        show(1.0)
 
     def figures(
         self, aggregates: Sequence[str], values: Sequence[str], limit: int | None = None
@@ -251,13 +224,12 @@ class Table:
 
     def holds_fractions(self, name: str) -> bool:
         """Whether a column holds numbers that are not whole, by its type or its first rows."""
-        if name not in self.columns:
-            raise unknown_column(name, [*self.columns], self.name)
+        refuse_unknown([name], [*self.columns], self.name)
         column = self.columns[name]
         if column.kind != "number":
             return False
         broken = "bool_or(v0 <> floor(v0)) OR typeof(any_value(v1)) IN ('DOUBLE', 'FLOAT')"
-        return bool(self.figures([broken], [column.number, column.raw], _HEAD_ROWS)[0])
+        return bool(self.figures([broken], [column.number, column.raw], HEAD_ROWS)[0])
 
     def place_of(self, condition: str) -> str:
         """The first row that meets a condition, as "line 7 of people.csv"; "" if it is unknown."""
@@ -286,9 +258,7 @@ class Table:
         )
         if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value):
             advice += "; if its points separate thousands, pass decimal=','"
-        line = re.match(r"line (\d+) of ", place)
-        facts = {"line": int(line[1]) if line else None, "column": name, "value": value}
-        return TableError("odd_value", fact, advice, **facts)
+        return TableError("odd_value", fact, advice, column=name, value=value)
 
     def keep_texts(self) -> None:
         """Read text columns as they are written, also those that say NA."""
@@ -373,7 +343,7 @@ class Table:
 
     def _unless_missing(self, number: str) -> str:
         """SQL for a number, null where it equals a value that means a missing one."""
-        for value in filter(is_number, self._reading.missing):
+        for value in filter(files.is_number, self._reading.missing):
             number = f"nullif({number}, {float(value)!r})"
         return number
 
@@ -398,7 +368,7 @@ class Table:
             fact = f"the quotes opened in {place} are never closed"
             return TableError("quote", fact, "close them, or restore the file if it was cut off")
         if "not utf-8 encoded" in said or "Invalid unicode" in said:
-            return undecodable(mine, "utf-8", int(line[1]) if line else 1)
+            return files.undecodable(mine, "utf-8", int(line[1]) if line else 1)
         if "requires the extension" in said or "install" in said.lower():
             fact = f"{mine} reads from the network or needs an extension ({said.splitlines()[0]})"
             advice = "fairpca loads no extensions; download the data first"
@@ -438,7 +408,7 @@ def _define_query(table: Table, query: str | None) -> None:
     """The rows that one SELECT statement gives, from a database or from files."""
     if query is None:
         known = [row[0] for row in table._rows(lambda: "SHOW TABLES")]
-        fact = f"{table.name} is a database with the tables {first_names(known)}"
+        fact = f"{table.name} is a database with the tables {files.first_names(known)}"
         advice = f"pass query='SELECT * FROM {(known or ['people'])[0]}'"
         raise TableError("query", fact, advice)
     try:
@@ -455,7 +425,7 @@ def _define_query(table: Table, query: str | None) -> None:
 
 
 def _define_parquet(table: Table) -> None:
-    schemas = schemas_of(table.files)
+    schemas = files.schemas_of(table.files)
     first = schemas[0]
     # DuckDB would take the types of the first file for all, and round fractions to whole numbers.
     others = [schema for schema in schemas if schema is not first]
@@ -471,7 +441,7 @@ def _define_parquet(table: Table) -> None:
 
 
 def _define_arrow(table: Table) -> None:
-    schemas = schemas_of(table.files)
+    schemas = files.schemas_of(table.files)
     names = schemas[0].names
     try:
         wanted = [pa.schema([schema.field(name) for name in names]) for schema in schemas]
@@ -481,7 +451,7 @@ def _define_arrow(table: Table) -> None:
         raise TableError("damaged", fact, "write them alike") from error
     whole = whole.append(pa.field(_FILE, pa.string()))
     table._arrow = lambda: pa.RecordBatchReader.from_batches(
-        whole, arrow_batches(table.files, whole)
+        whole, files.arrow_batches(table.files, whole)
     )
     index = (schemas[0].pandas_metadata or {}).get("index_columns", ())
     table._define("arrow_rows", names, index)
@@ -490,11 +460,11 @@ def _define_arrow(table: Table) -> None:
 def _define_text(table: Table) -> None:
     reading, folder = table._reading, table._folder
     if table.files[0].format == "excel":
-        table.files = [sheet_as_text(file, reading.sheet, folder) for file in table.files]
+        table.files = [files.sheet_as_text(file, reading.sheet, folder) for file in table.files]
         reading = table._reading = replace(reading, encoding=None, decimal=".")
     table.is_text = True
-    table.files = [as_utf8(file, reading.encoding, folder) for file in table.files]
-    dialects = [dialect_of(file, reading.header) for file in table.files]
+    table.files = [files.as_utf8(file, reading.encoding, folder) for file in table.files]
+    dialects = [files.dialect_of(file, reading.header) for file in table.files]
     names = dialects[0][1]
     alike = groupby(zip(table.files, dialects, strict=True), key=lambda pair: pair[1][:2])
     parts = [_read_csv([*pairs], names, reading.header) for _, pairs in alike]
@@ -508,9 +478,7 @@ def _define_text(table: Table) -> None:
 def _read_csv(pairs: Sequence[Any], names: Sequence[str], header: bool) -> str:
     """SQL that reads text files of one dialect; columns are c0, c1, ... as in ``names``."""
     file, (delimiter, own_names, _) = pairs[0]
-    for name in names:
-        if name not in own_names:
-            raise unknown_column(name, own_names, file.name)
+    refuse_unknown(names, own_names, file.name)
     columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(len(own_names)))
     longest = max(_LINE_BYTES, 8 * max(dialect[2] for _, dialect in pairs))
     order = ", ".join(f"c{own_names.index(name)} AS c{j}" for j, name in enumerate(names))
@@ -525,7 +493,7 @@ def _read_csv(pairs: Sequence[Any], names: Sequence[str], header: bool) -> str:
 
 def _head_of(table: Table, n_columns: int) -> list[Any]:
     """The first rows of each column as text, missing ones null."""
-    rows = min(_HEAD_ROWS, max(1000, _HEAD_ENTRIES // n_columns))
+    rows = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // n_columns))
     batches = list(table.batches([f"c{j}" for j in range(n_columns)], limit=rows))
     if not batches:
         return [pa.array([], pa.string())] * n_columns
@@ -549,7 +517,7 @@ def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
     value = next(text for text in head[asked].to_pylist() if text and "," in text)
     fact = f"{value!r} in column {asked!r} of {where} may be a fraction or thousands"
     advice = "say which with decimal=',' or decimal='.'"
-    raise TableError("decimal", fact, advice, column=asked, value=value)
+    raise TableError("decimal", fact, advice)
 
 
 def _define_text_column(table: Table, name: str, j: int, head: Any, decimal: str) -> None:
