@@ -1,6 +1,5 @@
 """CSV and TSV files: types, encodings, endings."""
 
-
 import numpy as np
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -130,6 +129,5 @@ def test_plain_numbers_are_cast_as_they_are_read(tmp_path):
         "\n".join([",".join([*(f"x{j}" for j in range(1200)), "g"]), *rows])
     )
     assert len(read_table(tmp_path / "wide.csv", "g").feature_names) == 1200
-    with read.open_table(tmp_path / "wide.csv") as table:
-        for j in range(1200):
-            assert f"CAST(c{j} AS DOUBLE) AS n{j}," in f"{table._source},".replace(" FROM", ",")
+    table = read.open_table(tmp_path / "wide.csv")
+    assert all(f" CAST(c{j} AS DOUBLE) AS n{j}" in table._source for j in range(1200))

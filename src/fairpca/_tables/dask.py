@@ -40,10 +40,8 @@ def moments_of_dask(
 ) -> GroupMoments:
     """Moments of a dask array or data frame, reduced where its blocks are."""
     if folds is not None and not isinstance(folds, FoldRule):
-        raise ValueError(
-            "for dask collections pass how many folds there are, for example folds=10."
-        )
-    count_columns(X)
+        raise ValueError("pass dask collections with a number of folds, for example folds=10.")
+    fan_in = merge_fan_in(count_columns(X), folds)
     blocks = _delayed(X.rechunk({1: -1}) if hasattr(X, "rechunk") else X)
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
     weights = _cut_like(X, sample_weight, "sample_weight", len(blocks))
@@ -55,13 +53,11 @@ def moments_of_dask(
     cut = enumerate(zip(blocks, labels, weights, outcomes, strict=True))
     parts = [delayed(_block_moments, pure=False)(folds, i, *block) for i, block in cut]
     merge = delayed(partial(reduce, GroupMoments.merge), pure=False)
-    fan_in = merge_fan_in(count_columns(X), folds)
     while len(parts) > 1:
         parts = [merge(parts[i : i + fan_in]) for i in range(0, len(parts), fan_in)]
     moments: GroupMoments = parts[0].compute()
     if not moments.n_features:
-        fact = "there are no rows of positive weight to learn from in X"
-        raise ValueError(f"{fact}; pass complete rows.")
+        raise ValueError("there are no rows of positive weight in X to learn from; pass some.")
     return moments
 
 
@@ -117,13 +113,12 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
         return [None] * n_blocks
     lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     known = not np.isnan(lengths).any()
+    if not is_dask(values) and not known:
+        raise ValueError(
+            f"{name} is in memory, but the lengths of X's blocks are not known. Pass it as a dask "
+            f"column of the same frame, or {_with_lengths(X, 'X')} in place of X."
+        )
     if not is_dask(values):
-        if not known:
-            raise ValueError(
-                f"{name} is in memory, but the lengths of X's blocks are not known, so it cannot "
-                f"be cut to match. Pass {name} as a dask column of the same frame, for example "
-                f"frame['sex'], or {_with_lengths(X, 'X')} in place of X."
-            )
         return _cut(values, name, np.cumsum([0, *lengths]).tolist())
     if isinstance(values, da.Array):
         values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
@@ -138,9 +133,8 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
     if len(blocks) != n_blocks:
         raise ValueError(
             f"X has {n_blocks} blocks but {name} has {len(blocks)}, and not all their lengths are "
-            "known, so they cannot be matched. Pass columns of one frame, for example "
-            f"frame[['a', 'b']] and frame['sex'], or {_with_lengths(X, 'X')} and "
-            f"{_with_lengths(values, name)}."
+            f"known. Pass columns of one frame, frame[['a', 'b']] and frame['sex'], or "
+            f"{_with_lengths(X, 'X')} and {_with_lengths(values, name)}."
         )
     return blocks
 

@@ -31,27 +31,34 @@ def write_scores(
 ) -> tuple[int, int]:
     """Project every row of a table; returns how many rows were written, and how many left out.
 
-    ``roles`` says which columns are features, and which are carried along in front of the scores,
-    whose ``names`` are given; those of a row x are ``encoder @ (x - mean)``. ``output`` is a
-    Parquet, CSV or TSV file, which appears under its name only when it is complete, or ``-`` for
-    CSV on standard output. It may not be one of ``reads``, nor a file of the table.
+    The scores of a row x are ``encoder @ (x - mean)``, in columns of the given ``names`` behind
+    those that ``roles`` keeps. ``output`` is a Parquet, CSV or TSV file, which appears only when it
+    is complete, or ``-`` for CSV on standard output; neither a file of the table nor of ``reads``.
     """
     if roles.keep:
         table.keep_texts()
     kept = table.schema_of(roles.sql(table)[len(roles.numbers) + len(roles.labels) :])
     fields = [*zip(roles.keep, kept.types, strict=True), *((name, pa.float64()) for name in names)]
-    as_text, delimiter = _format_of(output, pa.schema(fields))
+    refuse_twin_scores(str(output), [name for name, _ in fields])
+    suffix = ".csv" if output == "-" else Path(output).suffix.lower()
+    if suffix not in (".csv", ".tsv", ".parquet", ".pq"):
+        fact = f"the name of {output} does not say what to write"
+        raise TableError("output", fact, "end it in .parquet or .csv")
+    as_text = suffix in (".csv", ".tsv")
+    nested = [f"{name!r} ({kind})" for name, kind in fields if pa.types.is_nested(kind)]
+    if as_text and nested:
+        fact = f"columns {', '.join(nested)} cannot be written as text"
+        raise TableError("output", fact, "leave them out of keep, or name the output .parquet")
     if as_text:
         fields = [(f"'{name}" if name[:1] in "=+@\t\r" else name, kind) for name, kind in fields]
     schema, reads = pa.schema(fields), [*table.inputs, *reads]
     n_rows = n_dropped = 0
     with ExitStack() as stack:
         refuse_inputs(output, reads)
-        sink: Any = sys.stdout.buffer
-        if output != "-":
-            sink = stack.enter_context(replacing(output))
+        to_file = output != "-"
+        sink = stack.enter_context(replacing(output)) if to_file else sys.stdout.buffer
         if as_text:
-            options = pa_csv.WriteOptions(delimiter=delimiter)
+            options = pa_csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
             writer = stack.enter_context(pa_csv.CSVWriter(sink, schema, write_options=options))
         else:
             writer = stack.enter_context(pq.ParquetWriter(sink, schema))
@@ -74,21 +81,6 @@ def refuse_twin_scores(where: str, names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         fact = f"two columns of {where} would have the same name ({list(names)})"
         raise TableError("output", fact, "leave the clashing one out of keep")
-
-
-def _format_of(output: FileName, schema: Any) -> tuple[bool, str]:
-    """Whether text is written, and its delimiter; refuses columns that cannot be written."""
-    refuse_twin_scores(str(output), schema.names)
-    suffix = ".csv" if output == "-" else Path(output).suffix.lower()
-    if suffix not in (".csv", ".tsv", ".parquet", ".pq"):
-        fact = f"the name of {output} does not say what to write"
-        raise TableError("output", fact, "end it in .parquet or .csv")
-    as_text = suffix in (".csv", ".tsv")
-    nested = [f"{f.name!r} ({f.type})" for f in schema if pa.types.is_nested(f.type)]
-    if as_text and nested:
-        fact = f"columns {', '.join(nested)} cannot be written as text"
-        raise TableError("output", fact, "leave them out of keep, or name the output .parquet")
-    return as_text, "\t" if suffix == ".tsv" else ","
 
 
 def _without_formulas(column: Any) -> Any:
