@@ -83,7 +83,7 @@ def test_wrong_outputs(data, tmp_path):
         fair.transform_files(path, tmp_path / "scores.xlsx")
     with pytest.raises(FileNotFoundError, match="No such file or directory"):
         fair.transform_files(path, tmp_path / "nowhere" / "scores.csv")
-    with pytest.raises(ValueError, match="same name"):
+    with pytest.raises(ValueError, match="two columns named"):
         fair.transform_files(path, tmp_path / "scores.csv", keep=["fairpca0"])
     with pytest.raises(ValueError, match="4 features"):
         fair.transform_files(path, tmp_path / "scores.csv", features=["x0", "x1", "x2", "x3"])

@@ -33,15 +33,7 @@ _IDENTIFIER = re.compile(
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a column of this name numbers or names the rows.
-
-    Examples
-    --------
-    >>> [is_identifier(name) for name in ("person_id", "rownames", "PersonID", "caseid", "age")]
-    [True, True, True, True, False]
-    >>> [is_identifier(name) for name in ("bid", "paid", "body_mass_index")]
-    [False, False, False]
-    """
+    """Whether a column of this name numbers or names the rows."""
     return _IDENTIFIER.fullmatch(name) is not None
 
 
@@ -269,13 +261,7 @@ def with_categories(table: Table, roles: Roles) -> Roles:
 
 
 def twin_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:
-    """Labels that differ by upper case or blanks only.
-
-    Examples
-    --------
-    >>> twin_labels(["female", " FEMALE", "male"])
-    [(' FEMALE', 'female')]
-    """
+    """Labels that differ by upper case or blanks only."""
     alike = defaultdict(list)
     for label in sorted(labels):
         alike[" ".join(label.casefold().split())].append(label)

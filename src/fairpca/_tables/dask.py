@@ -1,8 +1,7 @@
 """Dask arrays and data frames: moments block by block, merged in a tree, wherever they are.
 
-The only file that imports dask. Dask decides where to compute: on threads by default, on a cluster
-if a ``distributed.Client`` is active. Only moments travel between the workers. Blocks are merged in
-their order, so a block that is computed again on another worker changes nothing.
+Only moments travel between the workers. Blocks are merged in their order, so a block that is
+computed again on another worker changes nothing. This is the only file that imports dask.
 """
 
 from __future__ import annotations
@@ -91,19 +90,15 @@ def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
 def count_columns(X: Any) -> int:
     """How many columns X has; refuses what is not two-dimensional."""
     if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead; pass X[:, None], or frame[['a']], "
-            "if it is one column."
-        )
+        advice = "pass X[:, None], or frame[['a']], if it is one column"
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead; {advice}.")
     return int(X.shape[1])
 
 
 def _delayed(values: Any) -> list[Any]:
-    """The blocks of a frame, column or array.
-
-    Frames are not optimised. Dask would optimise every column on its own and join Parquet files
-    where few columns are read, so that labels would be cut elsewhere than X.
-    """
+    """The blocks of a frame, column or array."""
+    # Dask would optimise every column of a frame on its own and join Parquet files where few
+    # columns are read, so that labels would be cut elsewhere than X.
     return list(np.ravel(values.to_delayed(optimize_graph=isinstance(values, da.Array))))
 
 
@@ -124,10 +119,8 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
         values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
         if known and not np.isnan(values.shape[0]):
             if values.shape[0] != X.shape[0]:
-                raise ValueError(
-                    f"{name} has {values.shape[0]} entries but X has {X.shape[0]} rows; "
-                    "pass exactly one per row of X."
-                )
+                fact = f"{name} has {values.shape[0]} entries but X has {X.shape[0]} rows"
+                raise ValueError(f"{fact}; pass exactly one per row of X.")
             values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
     blocks = _delayed(values)
     if len(blocks) != n_blocks:

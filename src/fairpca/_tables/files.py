@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
@@ -47,6 +48,7 @@ _NAMED_FORMATS = {
     ".xlsx": "excel", ".xls": "excel", ".xlsm": "excel", ".xlsb": "excel", ".ods": "excel",
     ".duckdb": "database", ".ddb": "database", ".db": "database", ".txt": "csv",
 }  # fmt: skip
+_PASS_FORMAT = "pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
 _NOT_BY_DUCKDB = (".bz2", ".lz4", ".br")  # compressions
 _HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # The dialect is told from these.
 _DAMAGE = (OSError, EOFError, pa.ArrowException)
@@ -62,6 +64,10 @@ class TableError(ValueError):
         super().__init__(f"{fact}; {advice}{'' if advice.endswith('?') else '.'}")
         self.problem, self.fact, self.advice, self.facts = problem, fact, advice, facts
 
+    def at(self, place: str) -> TableError:
+        """The same error, with a place in front."""
+        return TableError(self.problem, f"{place}: {self.fact}", self.advice, **self.facts)
+
 
 class NoFileError(TableError, FileNotFoundError):
     """A file or folder that does not exist."""
@@ -69,12 +75,12 @@ class NoFileError(TableError, FileNotFoundError):
 
 @dataclass(frozen=True)
 class TableFile:
-    """One file: its path, its name in messages, and the columns that its folders name."""
+    """One file."""
 
     path: Path
-    name: str
+    name: str  # in messages
     format: str
-    partition: Mapping[str, str] = field(default_factory=dict)
+    partition: Mapping[str, str] = field(default_factory=dict)  # the columns that its folders name
 
     def stream(self) -> Any:
         """The bytes, decompressed."""
@@ -103,8 +109,7 @@ def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
     such as Spark's ``_SUCCESS``) do not count. All files must have one format.
     """
     if file_format not in (None, *_FORMATS.values()):
-        advice = "pass 'csv', 'tsv', 'parquet' or 'arrow'"
-        raise TableError("format", f"file_format={file_format!r} is not known", advice)
+        raise TableError("format", f"file_format={file_format!r} is not known", _PASS_FORMAT)
     given = list_of(paths)
     files = [file for path in given for file in _files_at(path, file_format)]
     if not files:
@@ -137,8 +142,7 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
         known = file_format or _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
         if known is None:
             fact = f"the ending of {path} does not tell its format ({', '.join(_FORMATS)})"
-            advice = "rename it, or pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
-            raise TableError("format", fact, advice)
+            raise TableError("format", fact, f"rename it, or {_PASS_FORMAT}")
         return [TableFile(path, text, known)]
     if glob.has_magic(text):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
@@ -175,10 +179,7 @@ def _format_of(path: Path) -> str | None:
 
 
 def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
-    """The file, or a copy of it in ``folder`` where DuckDB could not read the bytes as they are.
-
-    The copy is in UTF-8, not compressed, and has line ends of one kind.
-    """
+    """The file, or a plain copy in UTF-8 where DuckDB could not read the bytes as they are."""
     if str(file.path) == "-":
         file = file.new_copy(folder)
         with file.path.open("wb") as spool:
@@ -322,24 +323,15 @@ def undecodable(name: str, encoding: str, line: int) -> TableError:
     return TableError("encoding", fact, "name its encoding, for example encoding='latin-1'")
 
 
-def refuse_twin_names(where: str, names: Iterable[str]) -> None:
+def refuse_twin_names(where: str, names: Iterable[str], advice: str = "rename one") -> None:
     """Refuse two columns of one name."""
     for name, count in Counter(names).items():
         if count > 1 and name:
-            raise TableError(
-                "twin_columns", f"{where} has two columns named {name!r}", "rename one"
-            )
+            raise TableError("twin_columns", f"{where} has two columns named {name!r}", advice)
 
 
 def refuse_unknown(names: Iterable[str], known: Sequence[str], where: str) -> None:
-    """Refuse a name that is not among the known ones, and say which are similar.
-
-    Examples
-    --------
-    >>> refuse_unknown(["Sexx"], ["age", "sex", "bmi"], "people.csv")
-    Traceback (most recent call last):
-    fairpca._tables.files.TableError: there is no column 'Sexx' in people.csv; did you mean 'sex'?
-    """
+    """Refuse a name that is not among the known ones, and say which are similar."""
     name = next((name for name in names if name not in known), None)
     if name is None:
         return
@@ -365,6 +357,6 @@ def first_names(names: Sequence[str], most: int = 20) -> str:
 def is_number(text: str) -> bool:
     """Whether a text is a finite number."""
     try:
-        return abs(float(text)) < float("inf")
+        return isfinite(float(text))
     except ValueError:
         return False

@@ -25,7 +25,7 @@ from fairpca._tables import column_roles
 from fairpca._tables.column_roles import Names, Profile, Roles, Sentinel, choose_roles, list_names
 from fairpca._tables.files import TableError, first_names, pa, refuse_unknown
 from fairpca._tables.read import ROW, Table, open_table
-from fairpca._typing import Labels, Mask
+from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import warn
 
 _MOST_BYTES_IN_MEMORY = 200_000_000
@@ -65,17 +65,13 @@ class Block(NamedTuple):
     missing: dict[str, Mask]  # where values of a column were missing in the batch
     filled: dict[str, Mask]  # where complete rows were filled in
 
-    @property
-    def X(self) -> NDArray[Any]:
-        """The features as an array."""
-        return self.rows.block(0, self.rows.n_rows)
+    def scores(self, encoder: Array, mean: Array) -> Array:
+        """The rows, centred and projected."""
+        return np.asarray((self.rows.block(0, self.rows.n_rows) - mean) @ encoder.T)
 
 
 def decode(batch: Any, roles: Roles) -> Block:
-    """Numbers, labels and weights out of a record batch with the columns of ``roles.sql``.
-
-    Errors have the row of the batch among their facts.
-    """
+    """Numbers, labels and weights of a record batch with the columns of ``roles.sql``."""
     n_numbers = len(roles.numbers)
     numbers = {
         name: column_roles.floats_of(batch.column(j)) for j, name in enumerate(roles.numbers)
@@ -165,11 +161,8 @@ def blocks_of(
             with single_threaded_blas():
                 block = decode(batch, roles)
         except TableError as error:
-            place = table.place_of(f"{ROW} = {n_rows + error.facts['row'] + 1}") or table.name
-            facts = error.facts
-            raise TableError(
-                error.problem, f"{place}: {error.fact}", error.advice, **facts
-            ) from error
+            place = table.place_of(f"{ROW} = {n_rows + error.facts['row'] + 1}")
+            raise error.at(place) from error
         if block.missing and not roles.drop_missing:
             raise missing_values(table, roles)
         n_rows += batch.num_rows
@@ -191,13 +184,12 @@ def missing_values(table: Table, roles: Roles) -> TableError:
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
     place = table.place_of(f"{ROW} = {first}")
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
+    no_group = any(name in roles.groups for name in missing)
     ways = {
         f"leave out columns, drop={(empty or features)[:30]!r}": bool(features),
         "fill numbers in, impute='median'": any(name in roles.numbers for name in features),
         f"leave out these {n_gone} rows, drop_missing=True": 2 * n_gone <= n_rows,
-        "make a group of rows without one, missing_group='not recorded'": any(
-            name in roles.groups for name in missing
-        ),
+        "make a group of rows without one, missing_group='not recorded'": no_group,
     }
     advice = ", or ".join(way for way, helps in ways.items() if helps) or "complete the table"
     return TableError("missing", f"{fact} (the first is {place})", advice)
@@ -274,14 +266,12 @@ def moments_of_table(
     drop_missing: bool,
     progress: Callable[[float], object] | None,
     folds: FoldRule | None,
-    query: str | None,
-    file_format: str | None,
-    encoding: str | None,
-    **columns: Any,
+    **names: Any,
 ) -> GroupMoments:
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""
-    table = open_table(data, query=query, file_format=file_format, encoding=encoding)
-    roles = replace(roles_by_head(table, **columns), drop_missing=drop_missing)
+    reading = {key: names.pop(key) for key in ("query", "file_format", "encoding")}
+    table = open_table(data, **reading)
+    roles = replace(roles_by_head(table, **names), drop_missing=drop_missing)
     if folds is not None and table.unordered:
         warn(
             "the query joins or groups rows without ORDER BY, so their order, and with it the "
@@ -349,10 +339,10 @@ class Prepared:
     roles: Roles
     record: Record
     moments: GroupMoments
-    data: Any = None
-    sensitive_features: Labels | None = None
-    target: Labels | None = None
-    sample_weight: NDArray[Any] | None = None
+    data: Any
+    sensitive_features: Labels | None
+    target: Labels | None
+    sample_weight: NDArray[Any] | None
 
     @property
     def streamed(self) -> bool:
@@ -377,9 +367,9 @@ def prepare(
 ) -> Prepared:
     """Choose, encode and check the columns of a table, and sum up its groups.
 
-    Columns and ways to treat missing values are those of :func:`fairpca.read_table`. ``fitted`` are
-    the columns of a model. Columns are judged by all rows, or with ``whole=False`` by the first
-    ones. Rows are kept if they take no more than ``rows_up_to`` bytes.
+    Arguments are those of :func:`fairpca.read_table`. ``fitted`` are the columns of a model.
+    ``whole`` tells whether columns are judged by all rows or by the first ones. Rows are kept if
+    they take no more than ``rows_up_to`` bytes.
     """
     table = open_table(data)
     if impute not in (None, "median"):
@@ -408,11 +398,10 @@ def prepare(
     for block in blocks_of(table, roles, partial(progress, "reading")):
         named = summing.add(block)
         if len(summing.sizes) > _MOST_GROUPS:
-            fact = f"{' & '.join(roles.groups)!r} holds more than {_MOST_GROUPS} groups, such as "
-            fact += first_names(sorted(summing.sizes)[:6])
-            advice = "make bands of numbers in a query, SELECT *, floor(age / 10) * 10 AS band, "
-            advice += "join groups with CASE WHEN ... END, or choose another column"
-            raise TableError("many_groups", fact, advice)
+            some = first_names(sorted(summing.sizes)[:6])
+            fact = f"{' & '.join(roles.groups)!r} holds more than {_MOST_GROUPS} groups ({some})"
+            advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
+            raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
         rows_up_to -= 8 * named.rows.n_rows * named.rows.n_features
         if rows_up_to >= 0:
             kept.append(named)
@@ -422,16 +411,14 @@ def prepare(
         raise column_roles.no_rows(table.name)
     _refuse_lost(table, summing)
     chosen = {name: profiles[name] for name in roles.features if name in profiles}
+    n_numbers = {group: n * len(roles.feature_names) for group, n in summing.sizes.items()}
     record = Record(
         summing.n_rows,
         summing.moments.n_dropped,
         missing=dict(summing.missing),
         filled=dict(summing.filled),
         dropped_by_group=dict(summing.dropped),
-        filled_shares={
-            group: n / (summing.sizes[group] * len(roles.feature_names))
-            for group, n in summing.filled_in.items()
-        },
+        filled_shares={group: n / n_numbers[group] for group, n in summing.filled_in.items()},
         left_out=left_out,
         constant=[name for name, profile in chosen.items() if profile.constant],
         sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
@@ -460,7 +447,7 @@ def _refuse_lost(table: Table, summing: Summing) -> None:
     if lost or 2 * summing.moments.n_dropped > summing.n_rows:
         error = missing_values(table, summing.roles)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
-        raise TableError("missing", f"{what} would be left out: {error.fact}", error.advice)
+        raise error.at(f"{what} would be left out")
     if len(summing.sizes) < 2:
         fact = f"all rows of {table.name} are in one group, {next(iter(summing.sizes))!r}"
         raise TableError("one_group", fact, "choose another column")

@@ -85,18 +85,11 @@ class Reading:
     @property
     def missing(self) -> list[str]:
         """The values that stand for a missing number, besides the usual texts."""
-        values = self.missing_values
-        return [values] if isinstance(values, str) else [str(value) for value in values]
+        return [str(value) for value in files.list_of(self.missing_values)]
 
 
 def is_query(text: Any) -> bool:
-    """Whether a text is a query and not a path.
-
-    Examples
-    --------
-    >>> is_query("SELECT * FROM 'people.csv'"), is_query("from.csv")
-    (True, False)
-    """
+    """Whether a text is a query and not a path."""
     return isinstance(text, str) and re.match(r"\s*(select|with|from)\s", text, re.I) is not None
 
 
@@ -107,11 +100,7 @@ def input_paths(data: Any) -> list[str]:
 
 
 def open_table(data: Any, **options: Any) -> Table:
-    """Open a table, of which only the first rows are read; see :func:`fairpca.read_table`.
-
-    ``data`` may also be a mapping of names to arrays, or a table that is open already; the options
-    are the fields of :class:`Reading`.
-    """
+    """Open a table, or a mapping of names to arrays; the options are fields of Reading."""
     if isinstance(data, Table):
         return data
     reading = Reading(**options)
@@ -135,7 +124,7 @@ def _file_table(data: Any, reading: Reading) -> Table:
     first, *others = [file.name for file in found]
     kind = found[0].format
     if kind == "database":
-        table = Table(first, reading, [found[0].path], database=found[0].path)
+        table = Table(first, reading, [found[0].path], str(found[0].path))
         _define_query(table, reading.query)
         return table
     if reading.query is not None:
@@ -145,31 +134,25 @@ def _file_table(data: Any, reading: Reading) -> Table:
         fact = f"the sheet {reading.sheet!r} is for spreadsheets, and {first} is not one"
         raise TableError("sheet", fact, "leave it out")
     more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
-    table = Table(first + more, reading, input_paths(data), found)
-    {"parquet": _define_parquet, "arrow": _define_arrow}.get(kind, _define_text)(table)
+    table = Table(first + more, reading, input_paths(data))
+    table.files = found
+    (_define_arrow if kind in ("parquet", "arrow") else _define_text)(table)
     for key in found[0].partition:
         table._add_path_column(key)
     return table
 
 
 class Table:
-    """Rows and named columns, wherever they are; see :func:`open_table`.
-
-    ``name`` stands in messages; ``inputs`` are files and folders that are read, and must not be
-    written to. The rows of an ``unordered`` table may come in another order next time: it is a
-    query that joins or groups without ORDER BY.
-    """
+    """Rows and named columns, wherever they are; see :func:`open_table`."""
 
     def __init__(
-        self,
-        name: str,
-        reading: Reading,
-        inputs: Sequence[Any] = (),
-        files: Sequence[TableFile] = (),
-        database: Path | None = None,
+        self, name: str, reading: Reading, inputs: Sequence[Any] = (), database: str = ":memory:"
     ) -> None:
-        self.name, self.inputs, self.files, self._reading = name, list(inputs), files, reading
-        self.is_text = self.unordered = False
+        self.name, self._reading = name, reading  # the name stands in messages
+        self.inputs = list(inputs)  # files and folders that must not be written to
+        self.files: Sequence[TableFile] = ()
+        self.is_text = False
+        self.unordered = False  # whether rows may come in another order next time
         self.columns: dict[str, Column] = {}
         self._from = ""  # SQL: what stands behind FROM
         self._numbers: list[tuple[str, str]] = []  # SQL of text columns as numbers: fast, careful
@@ -270,12 +253,6 @@ class Table:
         self._connection.close()
         self._cleanup()
 
-    def __enter__(self) -> Table:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     @property
     def _source(self) -> str:
         """SQL: the rows, with columns n0, n1, ... that hold the text columns as numbers."""
@@ -303,31 +280,21 @@ class Table:
 
     def _can_be_careful(self, error: Exception) -> bool:
         """Whether a fast cast failed; from now on all numbers are read carefully."""
-        careful = [(careful, careful) for _, careful in self._numbers]
-        if "Conversion Error" not in str(error) or careful == self._numbers:
-            return False
-        self._numbers = careful
-        return True
+        fast, self._numbers = self._numbers, [(careful, careful) for _, careful in self._numbers]
+        return "Conversion Error" in str(error) and fast != self._numbers
 
     def _define(self, source: str, names: Sequence[str] = (), index: Sequence[Any] = ()) -> None:
-        """Set the source, and columns of known types.
-
-        DuckDB takes X and x for one name, so that it may call columns otherwise than ``names``.
-        """
+        """Set the source, and its columns; DuckDB renames those that differ in case only."""
         self._from = source
         described = self._rows(lambda: f"DESCRIBE SELECT * FROM {source}")
         types = {row[0]: row[1] for row in described}
         for name, (column, kind) in zip(names or types, types.items(), strict=False):
             sql = '"' + column.replace('"', '""') + '"'
             keeps = kind == "VARCHAR" or (_kind(kind) == "number" and "DECIMAL" not in kind)
-            self.columns[name] = Column(
-                name,
-                _kind(kind),
-                raw=sql,
-                number=self._unless_missing(f"CAST({sql} AS DOUBLE)"),
-                label=sql if keeps else f"CAST({sql} AS VARCHAR)",
-                usual=name not in index and not name.startswith("__index_level_"),
-            )
+            label = sql if keeps else f"CAST({sql} AS VARCHAR)"
+            number = self._unless_missing(f"CAST({sql} AS DOUBLE)")
+            usual = name not in index and not name.startswith("__index_level_")
+            self.columns[name] = Column(name, _kind(kind), sql, number, label, usual)
 
     def _add_path_column(self, key: str) -> None:
         """Add a column that the folders of the files name; whole numbers if all are written so."""
@@ -371,8 +338,7 @@ class Table:
             return files.undecodable(mine, "utf-8", int(line[1]) if line else 1)
         if "requires the extension" in said or "install" in said.lower():
             fact = f"{mine} reads from the network or needs an extension ({said.splitlines()[0]})"
-            advice = "fairpca loads no extensions; download the data first"
-            return TableError("query", fact, advice)
+            return TableError("query", fact, "download the data first; no extensions are loaded")
         if not self.files:
             return TableError("query", said.strip().rstrip("."), "correct the query")
         if found := re.search(r"[cC]onvert string '(.*?)'", said):
@@ -381,7 +347,7 @@ class Table:
         return damaged(mine, said.split("\n")[0])
 
 
-def _connect(database: Path | None, folder: str) -> Any:
+def _connect(database: str, folder: str) -> Any:
     """A connection that neither writes files nor loads extensions."""
     config: dict[str, Any] = {
         "memory_limit": "300MB",
@@ -390,11 +356,10 @@ def _connect(database: Path | None, folder: str) -> Any:
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
-    path = ":memory:" if database is None else str(database)
     try:
-        connection = duckdb.connect(path, read_only=database is not None, config=config)
+        connection = duckdb.connect(database, read_only=database != ":memory:", config=config)
     except duckdb.Error as error:
-        raise damaged(path, str(error).split("\n")[0]) from error
+        raise damaged(database, str(error).split("\n")[0]) from error
     # Names in a query are never Python variables. The statistics of Parquet files leave NaN out,
     # so that DuckDB may not see it if it uses them.
     connection.execute(
@@ -424,36 +389,31 @@ def _define_query(table: Table, query: str | None) -> None:
     table._define(f"({query.strip().rstrip(';')}\n)")
 
 
-def _define_parquet(table: Table) -> None:
-    schemas = files.schemas_of(table.files)
-    first = schemas[0]
-    # DuckDB would take the types of the first file for all, and round fractions to whole numbers.
-    others = [schema for schema in schemas if schema is not first]
-    differ = any(schema.field(f.name).type != f.type for schema in others for f in first)
-    source = (
-        f"read_parquet({_texts(str(file.path) for file in table.files)}, "
-        f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
-    )
-    table._define(source, first.names, (first.pandas_metadata or {}).get("index_columns", ()))
-    for f in first:  # a column of numbers may be text in another file
-        if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
-            table.columns[f.name] = replace(table.columns[f.name], kind="number")
-
-
 def _define_arrow(table: Table) -> None:
+    """Parquet and Arrow files, whose schemas may differ in the types of columns."""
     schemas = files.schemas_of(table.files)
-    names = schemas[0].names
+    first, names = schemas[0], schemas[0].names
+    index = (first.pandas_metadata or {}).get("index_columns", ())
+    if table.files[0].format == "parquet":
+        # DuckDB would take the types of the first file for all, and round fractions.
+        differ = any(s.field(f.name).type != f.type for s in schemas[1:] for f in first)
+        source = (
+            f"read_parquet({_texts(str(file.path) for file in table.files)}, "
+            f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
+        )
+        table._define(source, names, index)
+        for f in first:  # a column of numbers may be text in another file
+            if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
+                table.columns[f.name] = replace(table.columns[f.name], kind="number")
+        return
     try:
         wanted = [pa.schema([schema.field(name) for name in names]) for schema in schemas]
         whole = pa.unify_schemas(wanted, promote_options="permissive")
     except pa.ArrowException as error:
         fact = f"the columns of {table.name} have types that do not fit together ({error})"
         raise TableError("damaged", fact, "write them alike") from error
-    whole = whole.append(pa.field(_FILE, pa.string()))
-    table._arrow = lambda: pa.RecordBatchReader.from_batches(
-        whole, files.arrow_batches(table.files, whole)
-    )
-    index = (schemas[0].pandas_metadata or {}).get("index_columns", ())
+    whole, read = whole.append(pa.field(_FILE, pa.string())), files.arrow_batches
+    table._arrow = lambda: pa.RecordBatchReader.from_batches(whole, read(table.files, whole))
     table._define("arrow_rows", names, index)
 
 
@@ -516,8 +476,7 @@ def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
     asked = min(commas)
     value = next(text for text in head[asked].to_pylist() if text and "," in text)
     fact = f"{value!r} in column {asked!r} of {where} may be a fraction or thousands"
-    advice = "say which with decimal=',' or decimal='.'"
-    raise TableError("decimal", fact, advice)
+    raise TableError("decimal", fact, "say which with decimal=',' or decimal='.'")
 
 
 def _define_text_column(table: Table, name: str, j: int, head: Any, decimal: str) -> None:
@@ -548,10 +507,8 @@ def _define_text_column(table: Table, name: str, j: int, head: Any, decimal: str
 
 
 def _matches(raw: str, pattern: str) -> str:
-    """SQL: whether a text, without blanks around it, matches a pattern.
-
-    A list in place of a pattern would become a join, with megabytes for every column.
-    """
+    """SQL: whether a text, without blanks around it, matches a pattern."""
+    # A list in place of a pattern would become a join, with megabytes for every column.
     padded = rf"\s*({pattern})\s*"
     return f"regexp_full_match({raw}, {quoted(padded)})"
 

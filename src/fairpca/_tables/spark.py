@@ -1,11 +1,10 @@
 """Spark data frames: moments by task, merged on the workers in a tree.
 
-The only file that imports pyspark. Rows travel from the JVM to Python as Arrow record batches and
-are decoded as those of files are. Second moments of wide data are larger than the rows they sum up,
-so there must be few of them: the frame is coalesced to as many partitions as tasks run at once, and
-each task sums all its rows into one result. A result is one row per group, with the upper triangle
-of its matrices; ``groupBy(...).applyInArrow`` merges a few of these rows at a time, level by level,
-so that no task ever holds more, and the driver gets one row per group.
+Second moments of wide data are larger than the rows they sum up, so there must be few of them: the
+frame is coalesced to as many partitions as tasks run at once, and each task sums all its rows into
+one result. A result is one row per group, with the upper triangle of its matrices. A few of these
+rows are merged at a time, level by level, so that no task ever holds more, and the driver gets one
+row per group. This is the only file that imports pyspark.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from fairpca._tables.column_roles import Roles, choose_roles, no_group
 from fairpca._tables.files import TableError, pa, refuse_twin_names
 from fairpca._tables.prepare import Block, Summing, decode, not_empty
 from fairpca._tables.read import Column, Table
-from fairpca._tables.write import block_scores, refuse_twin_scores
 from fairpca._typing import Array
 
 try:
@@ -69,19 +67,14 @@ def moments_of_spark(
 
 
 def map_scores(
-    frame: Any,
-    names: Sequence[str],
-    encoder: Array,
-    mean: Array,
-    drop_missing: bool,
-    **columns: Any,
+    frame: Any, names: Sequence[str], encoder: Array, mean: Array, drop: bool, **columns: Any
 ) -> Any:
     """The frame of kept columns and scores, not yet computed."""
-    roles = replace(_frame_roles(frame, **columns), drop_missing=drop_missing)
+    roles = replace(_frame_roles(frame, **columns), drop_missing=drop)
     if len(roles.features) != len(mean):
         fact = f"the Spark frame gives {len(roles.features)} features, but {len(mean)} were fitted"
         raise TableError("no_features", fact, "pass their names as features")
-    refuse_twin_scores("the scores", [*roles.keep, *names])
+    refuse_twin_names("the scores", [*roles.keep, *names], "leave one out of keep")
     schema = StructType([frame.schema[name] for name in roles.keep])
     for name in names:
         schema = schema.add(name, "double")
@@ -91,7 +84,7 @@ def map_scores(
         for batch in batches:
             block = _decoded(batch, roles, partition, first_row)
             first_row += batch.num_rows
-            scores = block_scores(block, encoder, mean).T.copy()
+            scores = block.scores(encoder, mean).T.copy()
             yield pa.RecordBatch.from_arrays([*block.kept.columns, *map(pa.array, scores)], kept)
 
     kept = [*roles.keep, *names]
@@ -100,19 +93,15 @@ def map_scores(
 
 def _frame_roles(frame: Any, **names: Any) -> Roles:
     if library_of(frame) != "pyspark":
-        raise TypeError(
-            f"expected a Spark data frame, got {type(frame).__name__}; pass rows in memory to fit "
-            "and transform, or make a frame with spark.createDataFrame(table)."
-        )
+        fact = f"expected a Spark data frame, got {type(frame).__name__}"
+        raise TypeError(f"{fact}; pass rows in memory to fit, or spark.createDataFrame(table).")
     refuse_twin_names(_SOURCE, frame.columns)
     columns = {}
     for name, kind in frame.dtypes:
         number = kind in _NUMBERS or kind.startswith("decimal")
         columns[name] = Column(name, "number" if number else "text", name, name, name)
-    like_a_table = SimpleNamespace(
-        columns=columns, name=_SOURCE, figures=lambda n, *_: [1] * len(n)
-    )
-    table = cast(Table, like_a_table)
+    ones = {"figures": lambda aggregates, *_: [1] * len(aggregates)}
+    table = cast(Table, SimpleNamespace(columns=columns, name=_SOURCE, **ones))
     if not names.get("sensitive_features", True):
         raise no_group(table)
     return choose_roles(table, **names)[0]
@@ -147,12 +136,10 @@ def _collect(frame: Any) -> list[Any]:
 
 
 def _sum_up(roles: Roles, folds: FoldRule | None, batches: Iterable[Any]) -> Iterator[Any]:
-    """The moments of all rows of a task, as one row per group.
-
-    A task reads several partitions of the frame, one after the other. Rows are counted in each of
-    them, so that folds do not depend on the number of tasks.
-    """
-    summing, first_row, partition = Summing(roles, by_outcome=True), 0, -1
+    """The moments of all rows of a task, as one row per group."""
+    # A task reads several partitions of the frame, one after the other. Rows are counted in each of
+    # them, so that folds do not depend on the number of tasks.
+    summing, first_row, partition = Summing(roles), 0, -1
     for batch in batches:
         ids = batch.column(batch.num_columns - 1).to_numpy()
         edges = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
@@ -174,7 +161,7 @@ def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
     try:
         block = decode(batch, roles)
     except TableError as error:
-        raise TableError(error.problem, f"{where}: {error.fact}", error.advice) from error
+        raise error.at(where) from error
     if block.missing and not roles.drop_missing:
         name, gap = next(iter(block.missing.items()))
         fact = f"{where} has a missing value in column {name!r}, row {first_row + gap.argmax() + 1}"

@@ -8,12 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fairpca._tables.atomic import FileName, refuse_inputs, replacing
 from fairpca._tables.column_roles import Roles
-from fairpca._tables.files import TableError, pa, pa_csv, pc, pq
-from fairpca._tables.prepare import Block, blocks_of
+from fairpca._tables.files import TableError, pa, pa_csv, pc, pq, refuse_twin_names
+from fairpca._tables.prepare import blocks_of
 from fairpca._tables.read import Table
 from fairpca._typing import Array
 
@@ -39,7 +37,7 @@ def write_scores(
         table.keep_texts()
     kept = table.schema_of(roles.sql(table)[len(roles.numbers) + len(roles.labels) :])
     fields = [*zip(roles.keep, kept.types, strict=True), *((name, pa.float64()) for name in names)]
-    refuse_twin_scores(str(output), [name for name, _ in fields])
+    refuse_twin_names(str(output), [name for name, _ in fields], "leave one out of keep")
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
     if suffix not in (".csv", ".tsv", ".parquet", ".pq"):
         fact = f"the name of {output} does not say what to write"
@@ -50,7 +48,8 @@ def write_scores(
         fact = f"columns {', '.join(nested)} cannot be written as text"
         raise TableError("output", fact, "leave them out of keep, or name the output .parquet")
     if as_text:
-        fields = [(f"'{name}" if name[:1] in "=+@\t\r" else name, kind) for name, kind in fields]
+        runs = tuple("=+@\t\r")  # what a spreadsheet would take for a formula
+        fields = [(f"'{name}" if name.startswith(runs) else name, kind) for name, kind in fields]
     schema, reads = pa.schema(fields), [*table.inputs, *reads]
     n_rows = n_dropped = 0
     with ExitStack() as stack:
@@ -64,23 +63,11 @@ def write_scores(
             writer = stack.enter_context(pq.ParquetWriter(sink, schema))
         for block in blocks_of(table, roles, progress):
             columns = [_without_formulas(c) if as_text else c for c in block.kept.columns]
-            columns += [pa.array(score) for score in block_scores(block, encoder, mean).T]
+            columns += [pa.array(score) for score in block.scores(encoder, mean).T]
             writer.write_batch(pa.record_batch(columns, schema=schema))
             n_rows += block.rows.n_rows
             n_dropped += int((~block.complete).sum())
     return n_rows, n_dropped
-
-
-def block_scores(block: Block, encoder: Array, mean: Array) -> Array:
-    """The rows of a block, centred and projected."""
-    return np.asarray((block.X - mean) @ encoder.T)
-
-
-def refuse_twin_scores(where: str, names: Sequence[str]) -> None:
-    """Refuse to write two columns of one name."""
-    if len(set(names)) < len(names):
-        fact = f"two columns of {where} would have the same name ({list(names)})"
-        raise TableError("output", fact, "leave the clashing one out of keep")
 
 
 def _without_formulas(column: Any) -> Any:

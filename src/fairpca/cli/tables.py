@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ def prepared_table(request: Request, show: Progress, **how: Any) -> Iterator[Pre
     from fairpca._tables.prepare import prepare
 
     table, columns = _opened(request)
-    with table:
+    with closing(table):
         yield prepare(
             table,
             sensitive_features=columns.group or (),
@@ -110,7 +110,7 @@ def write_scores_of(
     whole, fitted = load(model)
     projection = saved_projection(whole)
     table, _ = _opened(request)
-    with table:
+    with closing(table):
         roles = model_roles(table, fitted, keep=split_names(keep, table.columns))
         return write_scores(
             table,
