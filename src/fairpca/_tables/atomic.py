@@ -90,9 +90,7 @@ def refuse_inputs(output: FileName, reads: Iterable[FileName]) -> None:
                 f"{output} lies in the folder {source}, which is read; write to a file elsewhere."
             )
         if target is not None and target in (read, *map(_number, Path(source).rglob("*"))):
-            raise ValueError(
-                f"{output} is read ({source}) and would be lost; write to another file."
-            )
+            raise ValueError(f"{output} is a file that is read ({source}); write to another file.")
 
 
 def _number(path: FileName, stream: IO[str] | None = None) -> tuple[int, int] | None:

@@ -103,18 +103,18 @@ def _delayed(values: Any) -> list[Any]:
 
 
 def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
-    """Labels or weights cut where X is cut."""
+    """Labels, weights or outcomes, cut where X is cut."""
     if values is None:
         return [None] * n_blocks
     lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     known = not np.isnan(lengths).any()
-    if not is_dask(values) and not known:
+    if not is_dask(values):
+        if known:
+            return _cut(values, name, np.cumsum([0, *lengths]).tolist())
         raise ValueError(
             f"{name} is in memory, but the lengths of X's blocks are not known. Pass it as a dask "
             f"column of the same frame, or {_with_lengths(X, 'X')} in place of X."
         )
-    if not is_dask(values):
-        return _cut(values, name, np.cumsum([0, *lengths]).tolist())
     if isinstance(values, da.Array):
         values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
         if known and not np.isnan(values.shape[0]):
@@ -126,7 +126,7 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
     if len(blocks) != n_blocks:
         raise ValueError(
             f"X has {n_blocks} blocks but {name} has {len(blocks)}, and not all their lengths are "
-            f"known. Pass columns of one frame, frame[['a', 'b']] and frame['sex'], or "
+            "known. Pass columns of one frame, frame[['a', 'b']] and frame['sex'], or "
             f"{_with_lengths(X, 'X')} and {_with_lengths(values, name)}."
         )
     return blocks
@@ -134,15 +134,15 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
 
 def _with_lengths(values: Any, name: str) -> str:
     """The call that turns this into an array of known lengths."""
-    array = name if isinstance(values, da.Array) else f"{name}.to_dask_array()"
-    return f"{array}.compute_chunk_sizes()"
+    return (
+        f"{name}{'' if isinstance(values, da.Array) else '.to_dask_array()'}.compute_chunk_sizes()"
+    )
 
 
 def _cut(values: Any, name: str, edges: list[int]) -> list[Any]:
-    n_rows = edges[-1]
     if name in ("sample_weight", _NUMBERS):
-        numbers = as_targets(values) if name == _NUMBERS else check_sample_weight(values, n_rows)
-        assert numbers is not None
+        is_weight = name == "sample_weight"
+        numbers: Any = check_sample_weight(values, edges[-1]) if is_weight else as_targets(values)
         return [numbers[a:b] for a, b in pairwise(edges)]
-    codes, labels = (encode_outcomes if name == "y" else encode_groups)(values, n_rows)
+    codes, labels = (encode_outcomes if name == "y" else encode_groups)(values, edges[-1])
     return [CodedLabels(codes[a:b], labels.tolist()) for a, b in pairwise(edges)]
