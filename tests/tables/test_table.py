@@ -274,7 +274,7 @@ def test_memory_does_not_grow_with_rows(kind, tmp_path):
             WRITERS[kind](as_table(X, sex), path)
         del X, sex
         peaks.append(_peak_of_reading(path))
-    assert peaks[1] < 1.1 * peaks[0]  # the numbers alone would be 38 MB more
+    assert peaks[1] < 1.3 * peaks[0]  # the numbers alone would be 38 MB more
 
 
 def test_whole_numbers_in_one_file_and_fractions_or_text_in_another(data, tmp_path):

@@ -90,11 +90,11 @@ def read_table(
 
     written = {"encoding": encoding, "decimal": decimal, "header": header, "sheet": sheet}
     table = open_table(data, query=query, missing_values=missing_values, **written)
-    columns = {"features": features, "drop": drop, "target": target, "encode": encode}
-    missing = {"drop_missing": drop_missing, "impute": impute, "keep_missing": keep_missing}
+    columns: dict[str, Any] = {"features": features, "drop": drop, "target": target}
     columns |= {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    missing |= {"missing_group": missing_group, "rows_up_to": float("inf")}
-    prepared = prepare(table, **columns, **missing)
+    missing: dict[str, Any] = {"drop_missing": drop_missing, "keep_missing": keep_missing}
+    missing |= {"missing_group": missing_group, "impute": impute, "rows_up_to": float("inf")}
+    prepared = prepare(table, encode=encode, **columns, **missing)
     warn_of_identifiers(table, prepared.record.left_out)
     names = ("data", "sensitive_features", "target", "sample_weight", "record")
     rows = {name: getattr(prepared, name) for name in names}

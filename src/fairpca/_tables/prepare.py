@@ -379,7 +379,7 @@ def prepare(
     if fitted is not None and fitted.features and groups:
         target, weight = columns.get("target"), columns.get("sample_weight")
         roles = replace(model_roles(table, fitted, groups), target=target, weight=weight)
-        left_out, profiles = {}, column_roles.profiles_of(table, roles.numbers, whole)
+        left_out, profiles = dict[str, str](), column_roles.profiles_of(table, roles.numbers, whole)
     else:
         roles, left_out, profiles = _roles_and_profiles(
             table, whole, fitted, sensitive_features=groups, **columns

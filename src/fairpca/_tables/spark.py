@@ -80,7 +80,7 @@ def map_scores(
         schema = schema.add(name, "double")
 
     def score(batches: Iterable[Any]) -> Iterator[Any]:
-        partition, first_row = TaskContext.get().partitionId(), 0
+        partition, first_row = _task_index(), 0
         for batch in batches:
             block = _decoded(batch, roles, partition, first_row)
             first_row += batch.num_rows
@@ -124,6 +124,12 @@ def _task_slots(frame: Any) -> int:
         return int(session.conf.get("spark.sql.shuffle.partitions"))
 
 
+def _task_index() -> int:
+    task = TaskContext.get()
+    assert task is not None
+    return int(task.partitionId())
+
+
 def _collect(frame: Any) -> list[Any]:
     """The rows of the frame; our own errors on a worker are raised here without its traceback."""
     try:
@@ -153,7 +159,7 @@ def _sum_up(roles: Roles, folds: FoldRule | None, batches: Iterable[Any]) -> Ite
     moments = summing.finished()
     if moments.n_features:
         moments._rule = folds
-    yield from _packed(moments, TaskContext.get().partitionId())
+    yield from _packed(moments, _task_index())
 
 
 def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
