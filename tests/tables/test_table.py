@@ -308,7 +308,7 @@ def test_whole_numbers_in_one_file_and_fractions_or_text_in_another(data, tmp_pa
         ({"sensitive_features": "sex", "sample_weight": "id"}, "not numbers: 'id'"),
         (
             {"sensitive_features": "sex", "file_format": "xlsx"},
-            "pass 'csv', 'tsv', 'parquet' or 'arrow'",
+            "pass file_format='csv', 'tsv', 'parquet' or 'arrow'",
         ),
     ],
 )
