@@ -50,17 +50,15 @@ def read_table(
     drop_missing : bool, default=False
         Leave out rows with missing values; otherwise they are an error.
     impute : {"median"}, optional
-        Fill in missing numbers with the median of all rows.
+        Fill in missing numbers with the median; of large tables, that of a sample of the rows.
     keep_missing : bool, default=False
         Leave missing numbers NaN, for an imputer in a pipeline.
     missing_group : str, optional
         The group of rows without one, for example "not recorded".
     query : str, optional
         A query to the database that ``data`` names.
-    encoding : str, optional
-        The encoding of text files; by default UTF-8.
-    decimal : {".", ","}, optional
-        The decimal point of text files; by default told from the first rows.
+    encoding, decimal : str, optional
+        Of text files; by default UTF-8, and "." or "," as the first rows tell.
     header : bool, default=True
         Whether text files begin with a line of names; otherwise columns are c0, c1, ...
     sheet : str, optional
@@ -92,20 +90,11 @@ def read_table(
 
     written = {"encoding": encoding, "decimal": decimal, "header": header, "sheet": sheet}
     table = open_table(data, query=query, missing_values=missing_values, **written)
-    prepared = prepare(
-        table,
-        sensitive_features=sensitive_features,
-        features=features,
-        drop=drop,
-        target=target,
-        sample_weight=sample_weight,
-        encode=encode,
-        drop_missing=drop_missing,
-        impute=impute,
-        keep_missing=keep_missing,
-        missing_group=missing_group,
-        rows_up_to=float("inf"),
-    )
+    columns: dict[str, Any] = {"features": features, "drop": drop, "target": target}
+    columns |= {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    missing: dict[str, Any] = {"drop_missing": drop_missing, "keep_missing": keep_missing}
+    missing |= {"missing_group": missing_group, "impute": impute, "rows_up_to": float("inf")}
+    prepared = prepare(table, encode=encode, **columns, **missing)
     warn_of_identifiers(table, prepared.record.left_out)
     names = ("data", "sensitive_features", "target", "sample_weight", "record")
     rows = {name: getattr(prepared, name) for name in names}

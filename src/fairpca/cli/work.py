@@ -10,7 +10,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from os.path import basename
@@ -258,7 +258,7 @@ def prepared_table(request: Request, show: Progress, **how: Any) -> Iterator[Pre
     """The rows and moments of a table, which is closed in the end."""
     table, columns = _opened(request)
     how |= {"drop_missing": request.files.drop_missing, "progress": show}
-    with table:
+    with closing(table):
         yield prepare(table, **arguments(columns), **how)
 
 
@@ -313,7 +313,7 @@ def write_scores_of(
     _, projection, fitted = load(model)
     scores = projection.get_feature_names_out().tolist(), encoder_of(projection), projection.mean_
     table, _ = _opened(request)
-    with table:
+    with closing(table):
         roles = model_roles(table, fitted, keep=split_names(keep, table.columns))
         roles = replace(roles, drop_missing=request.files.drop_missing)
         how: dict[str, Any] = {"progress": partial(show, "writing scores"), "reads": [model]}
