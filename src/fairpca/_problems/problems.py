@@ -52,11 +52,6 @@ class FairProblem:
     fraction: float | None = None
     solver: Literal["exact", "golden"] = "exact"  # "golden": parity as the paper searches for it
 
-    @property
-    def has_budget(self) -> bool:
-        """Whether a disparity or an overall error is asked for."""
-        return self.max_disparity > 0 or self.max_error_increase < inf
-
 
 #: Plain PCA, for any number of groups.
 PLAIN_PCA = FairProblem(alpha=1.0)

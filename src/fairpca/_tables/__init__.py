@@ -47,22 +47,18 @@ def read_table(
         A column of outcomes, and one of weights; neither is a feature.
     encode : bool, default=False
         Turn the values of text columns into columns; otherwise text columns are left out.
-    drop_missing : bool, default=False
-        Leave out rows with missing values; otherwise they are an error.
+    drop_missing, keep_missing : bool, default=False
+        Leave out rows with missing values, or leave them NaN for an imputer; otherwise an error.
     impute : {"median"}, optional
         Fill in missing numbers with the median; of large tables, that of a sample of the rows.
-    keep_missing : bool, default=False
-        Leave missing numbers NaN, for an imputer in a pipeline.
     missing_group : str, optional
         The group of rows without one, for example "not recorded".
-    query : str, optional
-        A query to the database that ``data`` names.
+    query, sheet : str, optional
+        A query to the database that ``data`` names; a sheet, needed if several hold rows.
     encoding, decimal : str, optional
         Of text files; by default UTF-8, and "." or "," as the first rows tell.
     header : bool, default=True
         Whether text files begin with a line of names; otherwise columns are c0, c1, ...
-    sheet : str, optional
-        The sheet of a spreadsheet; needed if several hold rows.
     missing_values : str or sequence of str
         Values that stand for a missing number, besides empty ones, NA and the like.
 

@@ -154,21 +154,12 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
 
 
 def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their cells: names to the left, numbers to the right.
-
-    In a terminal that is too narrow, each cell is printed in a line of its own: no number is cut.
-    """
+    """Columns as wide as their cells: names to the left, numbers to the right."""
     from fairpca.report.text import display_names
 
     names = display_names([row[0] for row in rows], 40)
     cells = [list(heads), *([name, *row[1:]] for name, row in zip(names, rows, strict=True))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if sum(widths) + 2 * len(widths) > shutil.get_terminal_size().columns and sys.stdout.isatty():
-        for name, *others in cells[1:]:
-            put(name)
-            for head, cell in zip(heads[1:], others, strict=True):
-                put(f"  {head} {cell}")
-        return
     for name, *others in cells:
         aligned = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
         put("  ".join([name.ljust(widths[0]), *aligned]).rstrip())
