@@ -50,10 +50,7 @@ def cost(options, n, n_groups, rounds, target=""):
         warnings.simplefilter("ignore")
         competitors = {
             name: partial(model.fit, X, sensitive_features=groups)
-            for name, model in {
-                "plain": FairPCA(RANK),
-                "cv=10": FairPCACV(RANK),
-            }.items()
+            for name, model in {"plain": FairPCA(RANK), "cv=10": FairPCACV(RANK)}.items()
         }
         timing = processor_time(competitors, options.pick(rounds, 1))
     yield row(f"{n} x {FEATURES}, {n_groups} groups", timing, "cv=10", "plain", target)

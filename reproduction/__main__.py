@@ -33,9 +33,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _parse(words: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser(
-        "python -m reproduction",
-        description=__doc__,
-        formatter_class=RawDescriptionHelpFormatter,
+        "python -m reproduction", description=__doc__, formatter_class=RawDescriptionHelpFormatter
     )
     for name, known in (("dataset", DATASETS), ("method", METHODS), ("variant", VARIANTS)):
         parser.add_argument(

@@ -104,10 +104,7 @@ def _fit_pca(method: str, data: DatasetVariant, ranks: Iterable[int]) -> Iterato
 
 
 def _fit_estimator(
-    method: str,
-    estimator: Callable[[int], Any],
-    data: DatasetVariant,
-    ranks: Iterable[int],
+    method: str, estimator: Callable[[int], Any], data: DatasetVariant, ranks: Iterable[int]
 ) -> Iterator[Result]:
     """One of our estimators, from the moments."""
     moments = data.moments

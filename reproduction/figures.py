@@ -11,13 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduction import drawing
-from reproduction.experiments import (
-    DATASETS,
-    METHODS,
-    METHODS_SHOWN,
-    PAPER_DATASETS,
-    VARIANTS,
-)
+from reproduction.experiments import DATASETS, METHODS, METHODS_SHOWN, PAPER_DATASETS, VARIANTS
 from reproduction.illustration import draw_illustration
 from reproduction.results import Result
 from reproduction.tools import Array

@@ -8,13 +8,7 @@ Needs the file of LSAC; see :func:`fairpca.datasets.load_lsac`.
 
 import warnings
 
-from fairpca import (
-    FairPCA,
-    GroupMoments,
-    LevellingDownWarning,
-    MinMaxPCA,
-    ParityInfeasibleWarning,
-)
+from fairpca import FairPCA, GroupMoments, LevellingDownWarning, MinMaxPCA, ParityInfeasibleWarning
 from fairpca.datasets import load_lsac
 
 lsac = load_lsac()

@@ -11,16 +11,10 @@ from typing import NoReturn
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run the command and exit with its code.
+    """Run the command with these arguments, by default those of the process; exit with its code.
 
-    Every ending is an exit code and, if something went wrong, one line on standard error; this
-    holds even while the command is being loaded. May be called within another program: it puts
-    back all that it changes there.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments after the name of the command; by default those of the process.
+    Every ending is an exit code and, if something went wrong, one line on standard error. May be
+    called within another program: it puts back all that it changes there.
     """
     with _orderly_signals():
         try:
@@ -34,11 +28,8 @@ def _run(argv: Sequence[str]) -> int:
     try:
         from fairpca.cli import run_command
     except ImportError as error:
-        print(
-            f"fairpca: the command line needs {error.name or error}; install it with "
-            'pip install "fairpca[cli]".',
-            file=sys.stderr,
-        )
+        needs = f"fairpca: the command line needs {error.name or error}; install it with "
+        print(f'{needs}pip install "fairpca[cli]".', file=sys.stderr)
         return 2
     return run_command(argv)
 

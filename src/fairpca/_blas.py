@@ -67,11 +67,8 @@ def _start_afresh_in_child() -> None:
 
 # Nobody would ever release a lock that another thread held at the moment of a fork.
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(
-        before=_lock.acquire,
-        after_in_parent=_lock.release,
-        after_in_child=_start_afresh_in_child,
-    )
+    after = {"after_in_parent": _lock.release, "after_in_child": _start_afresh_in_child}
+    os.register_at_fork(before=_lock.acquire, **after)
 
 
 def _set_threads(numbers: list[int]) -> None:

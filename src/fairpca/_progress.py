@@ -6,10 +6,9 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """A function that is told how far the work is, such as one that shows a bar."""
+    """A function that is told what is being done, and the fraction that is done, if known."""
 
-    def __call__(self, doing: str, fraction: float | None = None) -> object:
-        """Take what is being done and the fraction of it that is done; None if it is unknown."""
+    def __call__(self, doing: str, fraction: float | None = None) -> object: ...
 
 
 def silent(doing: str, fraction: float | None = None) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from sklearn.utils._param_validation import (
-    Interval,
-    RealNotInt,
-    StrOptions,
-)
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 __all__ = ["Interval", "RealNotInt", "StrOptions"]

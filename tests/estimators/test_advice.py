@@ -41,13 +41,7 @@ def said_by(model, X, groups):
 
 @pytest.mark.parametrize(
     "model",
-    [
-        FairPCA(4),
-        FairPCACV(4, cv=5),
-        FairPCA(4, normalize=True),
-        MinMaxPCA(4),
-        WelfarePCA(4),
-    ],
+    [FairPCA(4), FairPCACV(4, cv=5), FairPCA(4, normalize=True), MinMaxPCA(4), WelfarePCA(4)],
     ids=["FairPCA", "cv", "relative", "MinMaxPCA", "WelfarePCA"],
 )
 def test_a_group_of_few_rows_that_large_groups_pay_for_is_named(model):

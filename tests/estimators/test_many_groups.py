@@ -27,11 +27,7 @@ from fairpca._problems.problems import FairProblem
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.worst_off import solve_worst
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
-from fairpca.metrics import (
-    fairness_measure,
-    group_reconstruction_errors,
-    reconstruction_disparity,
-)
+from fairpca.metrics import fairness_measure, group_reconstruction_errors, reconstruction_disparity
 
 # Relative errors
 

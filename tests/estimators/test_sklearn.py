@@ -16,14 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import (
-    BlindPCA,
-    FairPCA,
-    FairPLS,
-    GroupMoments,
-    RobustFairPCA,
-    WelfarePCA,
-)
+from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments, RobustFairPCA, WelfarePCA
 from fairpca.exceptions import quietly
 
 
@@ -71,7 +64,7 @@ def test_common_checks(estimator, check):
         Supplied(1, solver="golden"),
         SuppliedWelfare(1),
         SuppliedRobust(1),
-    ],
+    ]
 )
 def test_common_checks_of_other_configurations(estimator, check):
     pass_check(estimator, check)

@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairpca import (
-    FairPCA,
-    MinMaxPCA,
-    WelfarePCA,
-)
+from fairpca import FairPCA, MinMaxPCA, WelfarePCA
 
 QUIET = pytest.mark.filterwarnings(
     "ignore::fairpca.ParityInfeasibleWarning",

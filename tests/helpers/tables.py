@@ -10,7 +10,7 @@ WRITERS = {
     "parquet": pq.write_table,
     "arrow": lambda t, path: write_ipc(t, path, pa.ipc.new_file),
     "feather": lambda t, path: write_ipc(t, path, pa.ipc.new_file),
-    "ipc": lambda t, path: write_ipc(t, path, pa.ipc.new_stream),
+    "ipc": lambda t, path: write_ipc(t, path, pa.ipc.new_file),
 }
 
 

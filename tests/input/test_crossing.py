@@ -8,13 +8,8 @@ import polars as pl
 import pytest
 from helpers.many_groups import several
 
-from fairpca import (
-    GroupMoments,
-    MinMaxPCA,
-)
-from fairpca.metrics import (
-    group_reconstruction_errors,
-)
+from fairpca import GroupMoments, MinMaxPCA
+from fairpca.metrics import group_reconstruction_errors
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "array", "lists"])

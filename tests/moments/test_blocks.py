@@ -229,10 +229,7 @@ class InterruptAtLine:
         return False
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [slice(140, 150), slice(140, 200)],
-)
+@pytest.mark.parametrize("rows", [slice(140, 150), slice(140, 200)])
 def test_an_interrupt_leaves_whole_blocks(rows):
     X, groups = make_groups(n=(120, 80), d=3)
     without = GroupMoments.from_data(X[:140], groups[:140])

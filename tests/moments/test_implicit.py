@@ -11,14 +11,7 @@ from helpers.data import make_groups
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca import (
-    FairPCA,
-    GroupMoments,
-    MinMaxPCA,
-    WelfarePCA,
-    _solvers,
-    tradeoff_path,
-)
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, WelfarePCA, _solvers, tradeoff_path
 from fairpca._estimators import advice
 from fairpca._input.rows import FrameRows, as_rows
 from fairpca._moments import few_rows, learn, operand

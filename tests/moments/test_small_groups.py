@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 from helpers.many_groups import QUIET, same, several
 
-from fairpca import (
-    FairPCA,
-    GroupMoments,
-    MinMaxPCA,
-)
+from fairpca import FairPCA, GroupMoments, MinMaxPCA
 from fairpca._moments import learn as learning
-from fairpca.metrics import (
-    group_reconstruction_errors,
-)
+from fairpca.metrics import group_reconstruction_errors
 
 
 def test_small_groups_are_refused_by_name_and_size():

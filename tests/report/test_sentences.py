@@ -75,14 +75,28 @@ def test_no_gap_by_one_measure_is_no_all_clear_if_the_other_finds_one():
     assert any("“women”" in notice for notice in said.notices)
 
 
+def with_reference(audit, label):
+    return replace(audit, provenance=replace(audit.provenance, reference=label))
+
+
 def test_a_reference_group_that_is_worse_off_is_no_all_clear():
-    audit = made_audit((YOUNG, replace(OLD, baseline=replace(OLD.baseline, gap=None))))
-    said = say(replace(audit, provenance=replace(audit.provenance, reference=OLD.label)))
-    assert audit.verdict.case is Case.NO_GAP
-    assert "describes “age_group = 75 and older”, the reference group, worse" in said.headline
-    assert "“younger” 25 % (17 % to 31 %)" in said.lead
+    old = replace(OLD, baseline=replace(OLD.baseline, gap=None, share_gap=None))
+    audit = with_reference(made_audit((YOUNG, old)), OLD.label)
+    said = say(audit)
+    assert audit.verdict.case is Case.REMEDY
+    assert "“age_group = 75 and older”, the reference group, 33 % worse" in said.headline
+    assert said.headline.endswith("worse than “younger”.")
+    assert "20 % to 45 %" in said.lead
+    assert "A fair version removes it" in said.lead
     assert said.tone == "bad"
-    assert "Nothing needs to be done" not in said.to_do
+
+
+def test_a_reference_group_that_is_not_last_is_named_after_the_others():
+    old = replace(OLD, baseline=replace(OLD.baseline, gap=None, share_gap=None))
+    worst = made_group("oldest", 90, (0.2, 0.1, 0.3), CHANGE)
+    said = say(with_reference(made_audit((YOUNG, old, worst)), OLD.label))
+    assert "“age_group = oldest” 20 % worse than “75 and older”" in said.headline
+    assert "“75 and older” 33 % (480 people)" in said.lead
 
 
 @pytest.mark.parametrize(

@@ -75,10 +75,7 @@ def test_any_chunks(rows, labels, columns):
     assert_same_moments(moments, EXPECTED)
 
 
-@pytest.mark.parametrize(
-    "scheduler",
-    ["synchronous", "threads", slow_case("processes")],
-)
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads", slow_case("processes")])
 def test_schedulers(scheduler):
     with dask.config.set(scheduler=scheduler, num_workers=2):
         fair = FairPCA(2).fit(

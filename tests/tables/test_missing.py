@@ -29,9 +29,8 @@ def test_columns_are_named_and_the_advice_is_harmless(people):
         read_table(people, "g")
     error = caught.value
     assert error.problem == "missing"
-    assert error.facts["missing"] == {"weeks": 54, "age": 20}
-    assert error.facts["mostly_empty"] == ["weeks"]
-    assert error.facts["n_incomplete"] == 56
+    assert error.fact.startswith("56 of 60 rows of ")
+    assert "have missing values, in 'weeks' (54), 'age' (20)" in error.fact
     assert "line 2 of" not in error.fact  # the first row is complete
     assert "line 3 of" in error.fact
     assert "drop=['weeks']" in error.advice
@@ -41,15 +40,13 @@ def test_columns_are_named_and_the_advice_is_harmless(people):
 
 
 def test_more_than_half_of_the_rows_are_never_dropped(people):
-    with pytest.raises(TableError, match=r"more than half|every row of 'c'") as caught:
+    with pytest.raises(TableError, match=r"(more than half|every row of 'c').* 56 of 60 rows"):
         read_table(people, "g", drop_missing=True)
-    assert caught.value.facts["n_incomplete"] == 56
 
 
 def test_a_whole_group_is_never_dropped(people):
-    with pytest.raises(TableError, match="every row of 'c' would be left out") as caught:
+    with pytest.raises(TableError, match="every row of 'c' would be left out"):
         read_table(people, "g", drop="weeks", drop_missing=True)
-    assert caught.value.facts["lost"] == ["c"]
 
 
 def test_dropped_rows_are_counted_by_group(people):

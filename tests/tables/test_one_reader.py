@@ -104,7 +104,7 @@ def test_text_named_as_a_feature_is_refused_with_its_line(tmp_path):
     ],
 )
 def test_the_first_wrong_line_is_named(content, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr(read, "_HEAD_ROWS", 2)
+    monkeypatch.setattr(read, "HEAD_ROWS", 2)
     (tmp_path / "d.csv").write_text(content)
     columns = content.split("\n")[0].split(",")[:-1]
     with pytest.raises(TableError, match=expected):
@@ -150,7 +150,6 @@ def test_what_is_suspicious_is_recorded(tmp_path):
         "weight": np.where(rng.random(n) < 0.02, -999.0, rng.normal(70, 10, n).round(1)),
         "steps": np.where(np.arange(n) == 7, 999999.375, rng.uniform(0, 55, n).round(2)),
         "rich": np.exp(rng.normal(size=n) * 2),  # a long tail is no code
-        "flag": (np.arange(n) == 3) * 1.0,
         "same": np.full(n, 3.5),
         "sex": rng.choice(["female", " FEMALE", "male"], n),
     }
@@ -159,7 +158,6 @@ def test_what_is_suspicious_is_recorded(tmp_path):
     codes = {(s.column, s.value): s.n_rows for s in record.sentinels}
     n_codes = int((columns["weight"] == -999).sum())
     assert codes == {("weight", -999.0): n_codes, ("steps", 999999.375): 1}
-    assert record.near_constant == {"flag": 1}
     assert record.constant == ["same"]
     assert record.twin_labels == [(" FEMALE", "female")]
 

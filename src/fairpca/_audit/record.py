@@ -44,6 +44,13 @@ class Interval(NamedTuple):
         """1 if the figure is reliably above zero, -1 if reliably below, otherwise 0."""
         return int(self.low > 0) - int(self.high < 0)
 
+    @property
+    def reversed(self) -> Interval:
+        """The gap of b to a, given that of a to b: ``1 / (1 + gap) - 1``."""
+        return Interval(
+            *(1 / max(1 + end, 1e-300) - 1 for end in (self.value, self.high, self.low))
+        )
+
 
 @dataclass(frozen=True)
 class Robust:
@@ -236,12 +243,12 @@ class _Result:
         return None
 
     def __repr__(self) -> str:
-        from fairpca.report.notebook import as_text
+        from fairpca.report import as_text
 
         return as_text(self)  # type: ignore[arg-type]
 
     def _repr_html_(self) -> str:
-        from fairpca.report.notebook import as_html
+        from fairpca.report import as_html
 
         return as_html(self)  # type: ignore[arg-type]
 
@@ -286,20 +293,27 @@ def with_group_columns(audit: AnyAudit, columns: Sequence[str]) -> AnyAudit:
     return replace(audit, groups=named, provenance=provenance)
 
 
-def group_name(label: Any, columns: Sequence[str]) -> str:
-    """The label, with its column where it is a number, a letter, or a yes or no.
+def group_name(label: Any, columns: Sequence[str], full: bool = False) -> str:
+    """The label with its columns, which are shortened to 24 characters.
+
+    A single column is left out where the label is more than a number, a letter, or a yes or no,
+    unless the name is to be ``full``.
 
     Examples
     --------
-    >>> group_name(1, ["sex"]), group_name("female", ["sex"]), group_name("black=0 & m", ["a", "b"])
-    ('sex = 1', 'female', 'black = 0, m')
+    >>> group_name(1, ["sex"]), group_name("female", ["sex"]), group_name("female", ["sex"], True)
+    ('sex = 1', 'female', 'sex = female')
+    >>> group_name("black=0 & m", ["black", "sex"])
+    'black = 0, sex = m'
     """
-    text = str(label)
-    if len(columns) > 1:
-        return ", ".join(part.replace("=", " = ", 1) for part in text.split(" & "))
     says_little = r"\s*[-+.\d]*\d[.\d]*\s*|\s*(true|false|yes|no|.)?\s*"
     unclear = not isinstance(label, str) or re.fullmatch(says_little, label, re.IGNORECASE)
-    return f"{columns[0]} = {text}" if columns and unclear else text
+    values = str(label).split(" & ", len(columns) - 1)
+    if len(values) != len(columns) or (len(columns) == 1 and not full and not unclear):
+        return str(label)
+    short = [column if len(column) <= 24 else f"{column[:23]}…" for column in columns]
+    triples = zip(short, columns, values, strict=True)
+    return ", ".join(f"{shown} = {text.removeprefix(f'{own}=')}" for shown, own, text in triples)
 
 
 def plain_json(value: Any) -> Any:

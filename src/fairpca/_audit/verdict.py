@@ -68,7 +68,7 @@ class Verdict:
 
     case: Case
     reason: Reason | None = None  # only with Case.CANNOT_JUDGE
-    group: Any = None  # the judged group whose gap has the largest lower end
+    group: Any = None  # the judged group whose gap has the largest lower end; the reference last
     gap: Interval | None = None  # its gap, by the reading of the audit
     by_share: bool = False  # whether that reading is shares of each group's own variation
     small: bool = False  # whether the gap is reliable but small
@@ -105,7 +105,7 @@ def decide(
             "harmed": [r.label for r in judged if r.above_worst and r.above_worst.direction > 0],
             "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
         }
-    gaps, other_gaps = _gaps(groups, by_share), _gaps(groups, not by_share)
+    gaps, other_gaps = gaps_of(groups, by_share), gaps_of(groups, not by_share)
     reason = None if gaps else Reason.TOO_FEW_ROWS
     if any(column.decides for column in columns):
         reason = Reason.ONE_VALUE_DECIDES
@@ -113,11 +113,11 @@ def decide(
         reason = Reason.NOTHING_COMPRESSED
     if reason is not None:
         return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share, **changes)
-    worst = max(gaps, key=lambda label: gaps[label].low)
+    worst = _headline(groups, gaps)
     worse = [label for label, gap in gaps.items() if gap.direction > 0]
     # The readings agree if they name the same group, or if only one of them names a group and the
     # other finds it worse off too, though not reliably.
-    other = max(other_gaps, key=lambda label: other_gaps[label].low)
+    other = _headline(groups, other_gaps)
     agree = other == worst
     if other_gaps[other].direction <= 0:
         agree, other = not worse or other_gaps[worst].value > 0, None
@@ -155,11 +155,42 @@ def groups_above(
     groups: Sequence[GroupResult], limit: float, *, by_share: bool, estimate: bool = False
 ) -> list[GroupResult]:
     """Judged groups more than ``limit`` worse off than others, beyond chance or by the estimate."""
-    ends = {g: gap.value if estimate else gap.low for g, gap in _gaps(groups, by_share).items()}
+    gaps = gaps_of(groups, by_share, estimate)
+    ends = {label: gap.value if estimate else gap.low for label, gap in gaps.items()}
     return [row for row in groups if ends.get(row.label, limit) > limit]
 
 
-def _gaps(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
-    """The gap of every group that is judged and compared with others, by one of the readings."""
+def gaps_of(
+    groups: Sequence[GroupResult], by_share: bool, estimate: bool = False
+) -> dict[Any, Interval]:
+    """The gap of every judged group; that of a reference group is against :func:`best_off`."""
+    gaps = _own_gaps(groups, by_share)
+    best = best_off(groups, by_share, estimate)
+    return gaps | {label: gaps[best].reversed for label in _reference(groups) if gaps}
+
+
+def best_off(groups: Sequence[GroupResult], by_share: bool, estimate: bool = False) -> Any:
+    """The judged group that is most surely better off than a reference group.
+
+    With ``estimate`` it is the one with the smallest bare figure.
+    """
+    gaps = _own_gaps(groups, by_share)
+    ends = {label: gap.value if estimate else gap.high for label, gap in gaps.items()}
+    return min(ends, key=ends.__getitem__, default=None)
+
+
+def _own_gaps(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
+    """The gaps in the records, by one of the readings."""
     rows = [(row.label, row.baseline.share_gap if by_share else row.baseline.gap) for row in groups]
     return {label: gap for label, gap in rows if gap is not None}
+
+
+def _reference(groups: Sequence[GroupResult]) -> list[Any]:
+    """The reference group, if there is one: it is judged, but has no gap of its own."""
+    return [row.label for row in groups if row.judged and row.baseline.gap is None]
+
+
+def _headline(groups: Sequence[GroupResult], gaps: dict[Any, Interval]) -> Any:
+    """The largest lower end; a reference group only if nobody is reliably worse off than it."""
+    reference = _reference(groups)
+    return max(gaps, key=lambda g: (gaps[g].direction > 0, g not in reference, gaps[g].low))

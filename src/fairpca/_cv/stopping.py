@@ -199,7 +199,10 @@ def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
 
 def _is_kind(problem: FairProblem) -> bool:
     """Whether the worst-off group alone decides."""
-    return problem.constraint == "pareto" and not problem.has_budget
+    budget = problem.max_disparity > 0 or (
+        min(problem.max_error_increase, problem.max_group_increase) < inf
+    )
+    return problem.constraint == "pareto" and not budget
 
 
 def _kindest(curve: Curve, gate: bool) -> int:

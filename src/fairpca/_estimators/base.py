@@ -31,12 +31,7 @@ from fairpca._input.checks import (
     refuse_keywords,
 )
 from fairpca._input.device import is_dask
-from fairpca._input.labels import (
-    encode_few_groups,
-    first_outcomes,
-    holds_fractions,
-    refuse_counts,
-)
+from fairpca._input.labels import encode_few_groups, first_outcomes, holds_fractions, refuse_counts
 from fairpca._input.rows import NumericTarget, as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments

@@ -185,7 +185,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         names = self.get_feature_names_out().tolist()
         features = getattr(self, "feature_names_in_", None) if features is None else features
-        return map_scores(frame, features, keep, drop_missing, names, encoder_of(self), self.mean_)
+        model = encoder_of(self), self.mean_
+        return map_scores(frame, names, *model, drop_missing, features=features, keep=keep)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.

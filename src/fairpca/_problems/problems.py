@@ -53,16 +53,6 @@ class FairProblem:
     fraction: float | None = None
     solver: Literal["exact", "golden"] = "exact"  # "golden": parity as the paper searches for it
 
-    @property
-    def has_budget(self) -> bool:
-        """Whether a disparity is asked for, or a price is limited."""
-        return self.max_disparity > 0 or self.limits_price
-
-    @property
-    def limits_price(self) -> bool:
-        """Whether the errors of all rows, or of each group, are limited."""
-        return min(self.max_error_increase, self.max_group_increase) < inf
-
 
 #: Plain PCA, for any number of groups.
 PLAIN_PCA = FairProblem(alpha=1.0)

@@ -47,24 +47,18 @@ def read_table(
         A column of outcomes, and one of weights; neither is a feature.
     encode : bool, default=False
         Turn the values of text columns into columns; otherwise text columns are left out.
-    drop_missing : bool, default=False
-        Leave out rows with missing values; otherwise they are an error.
+    drop_missing, keep_missing : bool, default=False
+        Leave out rows with missing values, or leave them NaN for an imputer; otherwise an error.
     impute : {"median"}, optional
-        Fill in missing numbers with the median of all rows.
-    keep_missing : bool, default=False
-        Leave missing numbers NaN, for an imputer in a pipeline.
+        Fill in missing numbers with the median; of large tables, that of a sample of the rows.
     missing_group : str, optional
         The group of rows without one, for example "not recorded".
-    query : str, optional
-        A query to the database that ``data`` names.
-    encoding : str, optional
-        The encoding of text files; by default UTF-8.
-    decimal : {".", ","}, optional
-        The decimal point of text files; by default told from the first rows.
+    query, sheet : str, optional
+        A query to the database that ``data`` names; a sheet, needed if several hold rows.
+    encoding, decimal : str, optional
+        Of text files; by default UTF-8, and "." or "," as the first rows tell.
     header : bool, default=True
         Whether text files begin with a line of names; otherwise columns are c0, c1, ...
-    sheet : str, optional
-        The sheet of a spreadsheet; needed if several hold rows.
     missing_values : str or sequence of str
         Values that stand for a missing number, besides empty ones, NA and the like.
 
@@ -92,20 +86,11 @@ def read_table(
 
     written = {"encoding": encoding, "decimal": decimal, "header": header, "sheet": sheet}
     table = open_table(data, query=query, missing_values=missing_values, **written)
-    prepared = prepare(
-        table,
-        sensitive_features=sensitive_features,
-        features=features,
-        drop=drop,
-        target=target,
-        sample_weight=sample_weight,
-        encode=encode,
-        drop_missing=drop_missing,
-        impute=impute,
-        keep_missing=keep_missing,
-        missing_group=missing_group,
-        rows_up_to=float("inf"),
-    )
+    columns: dict[str, Any] = {"features": features, "drop": drop, "target": target}
+    columns |= {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    missing: dict[str, Any] = {"drop_missing": drop_missing, "keep_missing": keep_missing}
+    missing |= {"missing_group": missing_group, "impute": impute, "rows_up_to": float("inf")}
+    prepared = prepare(table, encode=encode, **columns, **missing)
     warn_of_identifiers(table, prepared.record.left_out)
     names = ("data", "sensitive_features", "target", "sample_weight", "record")
     rows = {name: getattr(prepared, name) for name in names}

@@ -24,10 +24,9 @@ _STREAMS = {("dev", "stdout"), ("dev", "stderr"), ("dev", "fd"), ("proc", "self"
 def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place when the block ends without an error.
 
-    It is made at once, so that a folder without write access is noticed before any work. If the
-    block fails or is interrupted, the file is removed and ``path`` stays as it was. If ``path`` is
-    a link, its target is replaced; an existing file keeps its mode; a device or pipe is written to.
-    A file of ``reads``, or one in a folder of ``reads``, is refused; see :func:`refuse_inputs`.
+    It is made at once, so that a folder without write access is noticed before any work. Otherwise
+    it is removed and ``path`` stays as it was. If ``path`` is a link, its target is replaced; an
+    existing file keeps its mode; a device or pipe is written to. Files that are read are refused.
     """
     refuse_inputs(path, reads)
     target = Path(os.path.realpath(path))
@@ -40,7 +39,12 @@ def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
         # Devices and pipes are written to; so is /dev/stdout, even if it leads to a plain file.
         opened = Path(path).absolute().parts[1:3]
         if opened in _STREAMS or (target.exists() and not target.is_file()):
-            with handing_over(lambda content: _append(content, path), target.suffix) as written:
+
+            def append(content: Path) -> None:
+                with content.open("rb") as source, Path(path).open("ab") as sink:
+                    shutil.copyfileobj(source, sink)
+
+            with handing_over(append, target.suffix) as written:
                 yield written
             return
         mode = target.stat().st_mode & 0o777 if target.exists() else None
@@ -65,14 +69,7 @@ def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
 
 @contextmanager
 def handing_over(send: Callable[[Path], object], suffix: str = "") -> Iterator[Path]:
-    """A temporary file, passed to ``send`` if the block ends without an error, then removed.
-
-    Examples
-    --------
-    >>> with handing_over(lambda content: print(content.read_text())) as temporary:
-    ...     _ = temporary.write_text("whole")
-    whole
-    """
+    """A temporary file, passed to ``send`` if the block ends without an error, then removed."""
     with tempfile.TemporaryDirectory(prefix="fairpca-") as folder:
         temporary = Path(folder, f"content{suffix}")
         yield temporary
@@ -84,34 +81,23 @@ def refuse_inputs(output: FileName, reads: Iterable[FileName]) -> None:
 
     ``-`` is standard output, and standard input in ``reads``.
     """
-    target = _status(output, sys.stdout)
-    above = [_status(folder) for folder in Path(os.path.realpath(output)).parents]
+    target = _number(output, sys.stdout)
+    above = [_number(folder) for folder in Path(os.path.realpath(output)).parents]
     for source in reads:
-        read = _status(source, sys.stdin)
-        if read is None:
-            continue
-        is_folder = stat.S_ISDIR(read.st_mode)
-        if is_folder and any(folder and os.path.samestat(read, folder) for folder in above):
+        read = _number(source, sys.stdin)
+        if read is not None and read in above:
             raise ValueError(
                 f"{output} lies in the folder {source}, which is read; write to a file elsewhere."
             )
-        files = [_status(file) for file in Path(source).rglob("*")] if is_folder else [read]
-        plain = [file for file in files if file and stat.S_ISREG(file.st_mode)]
-        if target is not None and any(os.path.samestat(target, file) for file in plain):
-            raise ValueError(
-                f"{output} is a file that is read ({source}), and it would be lost; write to "
-                "another file."
-            )
+        if target is not None and target in (read, *map(_number, Path(source).rglob("*"))):
+            raise ValueError(f"{output} is a file that is read ({source}); write to another file.")
 
 
-def _status(path: FileName, stream: IO[str] | None = None) -> os.stat_result | None:
-    """The status of a file, or of a stream for ``-``; None if there is none."""
+def _number(path: FileName, stream: IO[str] | None = None) -> tuple[int, int] | None:
+    """What tells a file or folder from others; ``-`` is the stream; None for devices and pipes."""
     try:
-        return os.stat(stream.fileno() if path == "-" and stream is not None else path)
+        status = os.stat(stream.fileno() if path == "-" and stream is not None else path)
     except (OSError, ValueError):
         return None
-
-
-def _append(content: Path, path: FileName) -> None:
-    with content.open("rb") as source, Path(path).open("ab") as sink:
-        shutil.copyfileobj(source, sink)
+    plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return (status.st_dev, status.st_ino) if plain else None

@@ -11,18 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairpca._tables.files import TableError, first_names, unknown_column
-from fairpca._tables.read import Column, Table
+from fairpca._tables.files import TableError, first_names, refuse_twin_names, refuse_unknown
+from fairpca._tables.read import HEAD_ROWS, Column, Table
 from fairpca._typing import Array
 
 Names = str | Sequence[str] | None
 
 _ENOUGH_ROWS = 20  # With fewer rows, measurements are often all different.
 _MOST_CATEGORIES, _FEW = 100, 5  # values of a text column to encode; values of a coarse column
-_HEAD_ROWS = 20_000  # These tell what a column holds where not all rows are looked at.
-_PROFILED = 1 << 25  # So many numbers are looked at, at most.
+_PROFILED = 1 << 21  # numbers in the sample that profiles are told from
 _FAR = 3.0  # A value is far from others if it is so many times their range away.
-_SAME = 0.99  # A column is nearly constant if so large a share of the rows has one value.
 #: Words that have ids come in a list, because many words end in id: paid, humid.
 _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?))"
@@ -35,48 +33,25 @@ _IDENTIFIER = re.compile(
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a column of this name numbers or names the rows.
-
-    Examples
-    --------
-    >>> [is_identifier(name) for name in ("person_id", "rownames", "PersonID", "caseid", "age")]
-    [True, True, True, True, False]
-    >>> [is_identifier(name) for name in ("bid", "paid", "body_mass_index")]
-    [False, False, False]
-    """
+    """Whether a column of this name numbers or names the rows."""
     return _IDENTIFIER.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
 class Roles:
-    """What each column of a table is used for.
-
-    Attributes
-    ----------
-    features, groups, keep : tuple of str
-        Columns that become features, that name the groups (several are crossed), and that are
-        carried along.
-    weight, target : str or None
-    categories : mapping of str to sequence of str
-        The text columns among the features, and their values. Two values become one feature of
-        zeros and ones, ``column=value``, more become one each.
-    fill : mapping of str to float
-        What stands in for missing values of these columns.
-    drop_missing : bool
-        Whether rows with missing values are left out; otherwise they are refused.
-    missing_group : str or None
-        The group of rows without one.
-    """
+    """What each column of a table is used for."""
 
     features: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()  # several columns are crossed
     weight: str | None = None
     target: str | None = None
-    keep: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # carried along in front of scores
+    #: The text columns among the features, and their values. Two values become one feature of
+    #: zeros and ones, ``column=value``, more become one each.
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    fill: Mapping[str, float] = field(default_factory=dict)
-    drop_missing: bool = False
-    missing_group: str | None = None
+    fill: Mapping[str, float] = field(default_factory=dict)  # what stands in for missing values
+    drop_missing: bool = False  # leave out rows with missing values; otherwise they are refused
+    missing_group: str | None = None  # the group of rows without one
 
     @property
     def labels(self) -> list[str]:
@@ -122,31 +97,35 @@ class Sentinel(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """What a column of numbers holds; ``n_unlike`` rows have another value than nearly all."""
+    """What a column of numbers holds."""
 
     median: float = nan
     constant: bool = False
     row_numbers: bool = False
-    n_unlike: int = 0
     sentinels: Sequence[Sentinel] = ()
 
 
 def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[str, Profile]:
-    """What columns of numbers hold, in all rows or in the first ones.
+    """What columns of numbers hold, in all rows or in the first ones, within bounded memory.
 
-    If there are too many numbers, every second row is looked at, or every fourth, and so on.
+    Least and largest numbers are those of all rows. The rest is told from a sample: every row, or
+    of many rows every second, every fourth, and so on.
     """
-    parts: list[list[Array]] = [[np.empty(0)] * len(names)]
-    step, n_rows, limit = 1, 0, None if whole else _HEAD_ROWS
+    if not names:
+        return {}
+    sample, step, n_rows = [np.empty((len(names), 0))], 1, 0
+    least, largest = np.full((2, len(names)), nan)
     sql = [table.columns[name].number for name in names]
-    for batch in table.batches(sql, rows=1 << 13, limit=limit) if names else ():
-        parts.append([floats_of(c)[-n_rows % step :: step].copy() for c in batch.columns])
+    for batch in table.batches(sql, limit=None if whole else HEAD_ROWS):
+        block = np.array([floats_of(column) for column in batch.columns], np.float64)
+        least = np.fmin(least, np.fmin.reduce(block, axis=1))
+        largest = np.fmax(largest, np.fmax.reduce(block, axis=1))
+        sample.append(block[:, -n_rows % step :: step].copy())
         n_rows += batch.num_rows
-        if n_rows // step * len(names) > _PROFILED:
-            parts = [[np.concatenate(column)[::2] for column in zip(*parts, strict=True)]]
-            step *= 2
-    columns = zip(names, zip(*parts, strict=True), strict=True)
-    return {name: _profile(name, np.concatenate(column), step) for name, column in columns}
+        while n_rows // step * len(names) > _PROFILED:
+            sample, step = [np.hstack(sample)[:, ::2].copy()], 2 * step
+    columns = zip(names, np.hstack(sample), least.tolist(), largest.tolist(), strict=True)
+    return {name: _profile(name, column, step, *ends) for name, column, *ends in columns}
 
 
 def floats_of(column: Any) -> Any:
@@ -156,32 +135,25 @@ def floats_of(column: Any) -> Any:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _profile(name: str, column: Array, step: int) -> Profile:
-    values = np.sort(column[~np.isnan(column)])
-    n = len(values)
-    if n == 0 or not np.isfinite(values[-1] - values[0]):
-        return Profile(float(np.median(values)) if n else nan)
-    distinct = values[np.diff(values, prepend=nan) != 0]
-    median = float(np.median(values))
-    spread = np.subtract(*np.quantile(values, [0.75, 0.25]))
-    n_unlike = int((values != median).sum())
+def _profile(name: str, column: Array, step: int, least: float, largest: float) -> Profile:
+    known = np.sort(column[~np.isnan(column)])
+    median = float(np.median(known)) if len(known) else nan
+    if len(known) == 0 or not np.isfinite(largest - least):
+        return Profile(median)
+    spread = np.subtract(*np.quantile(known, [0.75, 0.25]))
+    distinct = np.unique(np.append(known, [least, largest]))
     found = []
     for end, beside, other in ((0, 1, -1), (-1, -2, 0)):
         value = float(distinct[end])
         if len(distinct) > _FEW and abs(value - median) > _FAR * spread:
-            count, following = int((values == value).sum()), float(distinct[beside])
+            count, following = int((known == value).sum()), float(distinct[beside])
             is_code = re.fullmatch(r"-?([6-9])\1+(\.\d+)?", f"{value:.12g}") is not None
             far = abs(value - following) > _FAR * abs(following - distinct[other])
             if far and (is_code or count > 1):
-                found.append(Sentinel(name, value, step * count, following))
-    in_steps = n >= _ENOUGH_ROWS and (np.diff(values) == step).all()
-    return Profile(
-        median,
-        constant=len(distinct) == 1,
-        row_numbers=bool(in_steps and values[0] == np.floor(values[0])),
-        n_unlike=step * n_unlike if n_unlike <= (1 - _SAME) * n else 0,
-        sentinels=found,
-    )
+                found.append(Sentinel(name, value, max(1, step * count), following))
+    in_steps = len(known) >= _ENOUGH_ROWS and (np.diff(known) == step).all()
+    whole = bool(in_steps and known[0] == np.floor(known[0]))
+    return Profile(median, constant=least == largest, row_numbers=whole, sentinels=found)
 
 
 def list_names(names: Names) -> tuple[str, ...]:
@@ -207,7 +179,7 @@ def choose_roles(
     """
     groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
     others = [*groups, *kept, *filter(None, (target, sample_weight))]
-    refuse_unknown(table, [*others, *dropped, *named])
+    refuse_unknown([*others, *dropped, *named], [*table.columns], table.name)
     if len(set(groups)) < len(groups) or len(set(named)) < len(named):
         raise TableError("unknown_column", "a column is named twice", "name each column once")
     if features is not None and not named:
@@ -215,7 +187,7 @@ def choose_roles(
     for name in named:
         if name in (*groups, target, sample_weight):
             fact = f"the column {name!r} is among the features and has another role"
-            raise TableError("no_features", fact, "leave it out of features", column=name)
+            raise TableError("no_features", fact, "leave it out of features")
     free = [c for c in table.columns.values() if not named and c.name not in (*others, *dropped)]
     reasons = {column.name: _reason(column, encode) for column in free}
     chosen = [*named, *(name for name, reason in reasons.items() if not reason)]
@@ -225,7 +197,7 @@ def choose_roles(
     weight = table.columns[sample_weight] if sample_weight else None
     if weight is not None and weight.kind != "number":
         fact = f"the weights of {table.name} are not numbers: {sample_weight!r} ({weight.kind})"
-        raise TableError("weight", fact, "name another column", column=sample_weight)
+        raise TableError("weight", fact, "name another column")
     if not chosen and not table.figures(["count(*)"], [], 1)[0]:
         raise no_rows(table.name)
     if not chosen:
@@ -245,13 +217,6 @@ def _reason(column: Column, encode: bool) -> str:
     return column.kind
 
 
-def refuse_unknown(table: Table, names: Iterable[str]) -> None:
-    """Refuse names of columns that a table does not have."""
-    for name in names:
-        if name not in table.columns:
-            raise unknown_column(name, [*table.columns], table.name)
-
-
 def refuse_text(table: Table, names: Iterable[str]) -> None:
     """Refuse columns that do not hold numbers."""
     for column in (table.columns[name] for name in names):
@@ -259,8 +224,7 @@ def refuse_text(table: Table, names: Iterable[str]) -> None:
             raise table.odd_value(column.name, column.odd)
         if column.kind not in ("number", "empty"):
             fact = f"{table.name} has features that are not numbers: {column.name!r}"
-            advice = "drop or encode them"
-            raise TableError("no_features", f"{fact} ({column.kind})", advice, column=column.name)
+            raise TableError("no_features", f"{fact} ({column.kind})", "drop or encode them")
 
 
 def no_rows(name: str) -> TableError:
@@ -272,13 +236,11 @@ def no_group(table: Table) -> TableError:
     """The error for a table whose group column nobody named, with those that could be meant."""
     texts = [c for c in table.columns.values() if c.kind == "text" or c.name in ("sex", "race")]
     counts = [f"count(DISTINCT v{j})" for j in range(len(texts))]
-    found = table.figures(counts, [c.label for c in texts], _HEAD_ROWS) if texts else []
+    found = table.figures(counts, [c.label for c in texts], HEAD_ROWS) if texts else []
     few = [c.name for c, n in zip(texts, found, strict=True) if 2 <= n <= _FEW]
     fact = f"no column of {table.name} is named as the one that holds the groups"
-    advice = "pass its name as sensitive_features"
-    return TableError(
-        "no_group", fact, advice + (f"; columns of few values: {first_names(few)}" if few else "")
-    )
+    hint = f"; columns of few values: {first_names(few)}" if few else ""
+    return TableError("no_group", fact, f"pass its name as sensitive_features{hint}")
 
 
 def with_categories(table: Table, roles: Roles) -> Roles:
@@ -286,32 +248,20 @@ def with_categories(table: Table, roles: Roles) -> Roles:
     if not roles.categories:
         return roles
     texts = [f"CAST({table.columns[name].label} AS VARCHAR)" for name in roles.categories]
-    listed = [f"list_sort(list(DISTINCT v{j}))" for j in range(len(texts))]
-    values = {
-        name: [value for value in found or () if value is not None]
-        for name, found in zip(roles.categories, table.figures(listed, texts), strict=True)
-    }
-    for name, found in values.items():
-        if len(found) > _MOST_CATEGORIES:
-            fact = f"column {name!r} of {table.name} has {len(found)} values, too many to encode"
+    listed = [f"list(DISTINCT v{j}) FILTER (v{j} IS NOT NULL)" for j in range(len(texts))]
+    found = [sorted(values or ()) for values in table.figures(listed, texts)]
+    values = dict(zip(roles.categories, found, strict=True))
+    for name, known in values.items():
+        if len(known) > _MOST_CATEGORIES:
+            fact = f"column {name!r} of {table.name} has {len(known)} values, too many to encode"
             raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
     roles = replace(roles, categories=values)
-    names = roles.feature_names
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        fact = f"encoding {table.name} makes two columns named {min(twice)!r}"
-        raise TableError("twin_columns", fact, "rename or drop one", column=min(twice))
+    refuse_twin_names(f"{table.name}, encoded,", roles.feature_names)
     return roles
 
 
 def twin_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:
-    """Labels that differ by upper case or blanks only.
-
-    Examples
-    --------
-    >>> twin_labels(["female", " FEMALE", "male"])
-    [(' FEMALE', 'female')]
-    """
+    """Labels that differ by upper case or blanks only."""
     alike = defaultdict(list)
     for label in sorted(labels):
         alike[" ".join(label.casefold().split())].append(label)

@@ -1,8 +1,7 @@
 """Dask arrays and data frames: moments block by block, merged in a tree, wherever they are.
 
-The only file that imports dask. Dask decides where to compute: on threads by default, on a cluster
-if a ``distributed.Client`` is active. Only moments travel between the workers. Blocks are merged in
-their order, so a block that is computed again on another worker changes nothing.
+Only moments travel between the workers. Blocks are merged in their order, so a block that is
+computed again on another worker changes nothing. This is the only file that imports dask.
 """
 
 from __future__ import annotations
@@ -40,10 +39,8 @@ def moments_of_dask(
 ) -> GroupMoments:
     """Moments of a dask array or data frame, reduced where its blocks are."""
     if folds is not None and not isinstance(folds, FoldRule):
-        raise ValueError(
-            "for dask collections pass how many folds there are, for example folds=10."
-        )
-    count_columns(X)
+        raise ValueError("pass dask collections with a number of folds, for example folds=10.")
+    fan_in = merge_fan_in(count_columns(X), folds)
     blocks = _delayed(X.rechunk({1: -1}) if hasattr(X, "rechunk") else X)
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
     weights = _cut_like(X, sample_weight, "sample_weight", len(blocks))
@@ -55,13 +52,11 @@ def moments_of_dask(
     cut = enumerate(zip(blocks, labels, weights, outcomes, strict=True))
     parts = [delayed(_block_moments, pure=False)(folds, i, *block) for i, block in cut]
     merge = delayed(partial(reduce, GroupMoments.merge), pure=False)
-    fan_in = merge_fan_in(count_columns(X), folds)
     while len(parts) > 1:
         parts = [merge(parts[i : i + fan_in]) for i in range(0, len(parts), fan_in)]
     moments: GroupMoments = parts[0].compute()
     if not moments.n_features:
-        fact = "there are no rows of positive weight to learn from in X"
-        raise ValueError(f"{fact}; pass complete rows.")
+        raise ValueError("there are no rows of positive weight in X to learn from; pass some.")
     return moments
 
 
@@ -95,67 +90,59 @@ def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
 def count_columns(X: Any) -> int:
     """How many columns X has; refuses what is not two-dimensional."""
     if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead; pass X[:, None], or frame[['a']], "
-            "if it is one column."
-        )
+        advice = "pass X[:, None], or frame[['a']], if it is one column"
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead; {advice}.")
     return int(X.shape[1])
 
 
 def _delayed(values: Any) -> list[Any]:
-    """The blocks of a frame, column or array.
-
-    Frames are not optimised. Dask would optimise every column on its own and join Parquet files
-    where few columns are read, so that labels would be cut elsewhere than X.
-    """
+    """The blocks of a frame, column or array."""
+    # Dask would optimise every column of a frame on its own and join Parquet files where few
+    # columns are read, so that labels would be cut elsewhere than X.
     return list(np.ravel(values.to_delayed(optimize_graph=isinstance(values, da.Array))))
 
 
 def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
-    """Labels or weights cut where X is cut."""
+    """Labels, weights or outcomes, cut where X is cut."""
     if values is None:
         return [None] * n_blocks
     lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     known = not np.isnan(lengths).any()
     if not is_dask(values):
-        if not known:
-            raise ValueError(
-                f"{name} is in memory, but the lengths of X's blocks are not known, so it cannot "
-                f"be cut to match. Pass {name} as a dask column of the same frame, for example "
-                f"frame['sex'], or {_with_lengths(X, 'X')} in place of X."
-            )
-        return _cut(values, name, np.cumsum([0, *lengths]).tolist())
+        if known:
+            return _cut(values, name, np.cumsum([0, *lengths]).tolist())
+        raise ValueError(
+            f"{name} is in memory, but the lengths of X's blocks are not known. Pass it as a dask "
+            f"column of the same frame, or {_with_lengths(X, 'X')} in place of X."
+        )
     if isinstance(values, da.Array):
         values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
         if known and not np.isnan(values.shape[0]):
             if values.shape[0] != X.shape[0]:
-                raise ValueError(
-                    f"{name} has {values.shape[0]} entries but X has {X.shape[0]} rows; "
-                    "pass exactly one per row of X."
-                )
+                fact = f"{name} has {values.shape[0]} entries but X has {X.shape[0]} rows"
+                raise ValueError(f"{fact}; pass exactly one per row of X.")
             values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
     blocks = _delayed(values)
     if len(blocks) != n_blocks:
         raise ValueError(
             f"X has {n_blocks} blocks but {name} has {len(blocks)}, and not all their lengths are "
-            "known, so they cannot be matched. Pass columns of one frame, for example "
-            f"frame[['a', 'b']] and frame['sex'], or {_with_lengths(X, 'X')} and "
-            f"{_with_lengths(values, name)}."
+            "known. Pass columns of one frame, frame[['a', 'b']] and frame['sex'], or "
+            f"{_with_lengths(X, 'X')} and {_with_lengths(values, name)}."
         )
     return blocks
 
 
 def _with_lengths(values: Any, name: str) -> str:
     """The call that turns this into an array of known lengths."""
-    array = name if isinstance(values, da.Array) else f"{name}.to_dask_array()"
-    return f"{array}.compute_chunk_sizes()"
+    return (
+        f"{name}{'' if isinstance(values, da.Array) else '.to_dask_array()'}.compute_chunk_sizes()"
+    )
 
 
 def _cut(values: Any, name: str, edges: list[int]) -> list[Any]:
-    n_rows = edges[-1]
     if name in ("sample_weight", _NUMBERS):
-        numbers = as_targets(values) if name == _NUMBERS else check_sample_weight(values, n_rows)
-        assert numbers is not None
+        is_weight = name == "sample_weight"
+        numbers: Any = check_sample_weight(values, edges[-1]) if is_weight else as_targets(values)
         return [numbers[a:b] for a, b in pairwise(edges)]
-    codes, labels = (encode_outcomes if name == "y" else encode_groups)(values, n_rows)
+    codes, labels = (encode_outcomes if name == "y" else encode_groups)(values, edges[-1])
     return [CodedLabels(codes[a:b], labels.tolist()) for a, b in pairwise(edges)]

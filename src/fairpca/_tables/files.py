@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
@@ -44,25 +45,28 @@ _FORMATS: dict[str, str] = {
 }  # fmt: skip
 #: Formats of a file that is named; a folder may hold notes and spreadsheets beside its data.
 _NAMED_FORMATS = {
-    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), "excel"),
-    **dict.fromkeys((".duckdb", ".ddb", ".db"), "database"),
-    ".txt": "csv",
-}
+    ".xlsx": "excel", ".xls": "excel", ".xlsm": "excel", ".xlsb": "excel", ".ods": "excel",
+    ".duckdb": "database", ".ddb": "database", ".db": "database", ".txt": "csv",
+}  # fmt: skip
+_PASS_FORMAT = "pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
 _NOT_BY_DUCKDB = (".bz2", ".lz4", ".br")  # compressions
 _HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # The dialect is told from these.
 _DAMAGE = (OSError, EOFError, pa.ArrowException)
 
 
 class TableError(ValueError):
-    """A table that cannot be used as it was asked for.
+    """A table that cannot be used as it was asked for: what is wrong, and what to do in Python.
 
-    ``problem`` is a code, such as "missing"; ``fact`` says what is wrong and ``advice`` what to do
-    about it in Python; ``facts`` are figures and names of the message.
+    ``problem`` is a code, such as "missing"; ``facts`` are the column, value or row it is about.
     """
 
     def __init__(self, problem: str, fact: str, advice: str, **facts: Any) -> None:
         super().__init__(f"{fact}; {advice}{'' if advice.endswith('?') else '.'}")
         self.problem, self.fact, self.advice, self.facts = problem, fact, advice, facts
+
+    def at(self, place: str) -> TableError:
+        """The same error, with a place in front."""
+        return TableError(self.problem, f"{place}: {self.fact}", self.advice, **self.facts)
 
 
 class NoFileError(TableError, FileNotFoundError):
@@ -71,12 +75,12 @@ class NoFileError(TableError, FileNotFoundError):
 
 @dataclass(frozen=True)
 class TableFile:
-    """One file: its path, its name in messages, and the columns that its folders name."""
+    """One file."""
 
     path: Path
-    name: str
+    name: str  # in messages
     format: str
-    partition: Mapping[str, str] = field(default_factory=dict)
+    partition: Mapping[str, str] = field(default_factory=dict)  # the columns that its folders name
 
     def stream(self) -> Any:
         """The bytes, decompressed."""
@@ -101,17 +105,15 @@ class TableFile:
 def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
     """Every file of ``paths``: in the given order, those of a folder or pattern sorted by path.
 
-    ``-`` is standard input. In a folder, files of unknown formats and hidden ones (``.`` or ``_``
-    in front, such as Spark's ``_SUCCESS``) do not count. All must have one format.
+    ``-`` is standard input. In a folder, unknown formats and hidden files (``.`` or ``_`` in front,
+    such as Spark's ``_SUCCESS``) do not count. All files must have one format.
     """
     if file_format not in (None, *_FORMATS.values()):
-        advice = "pass 'csv', 'tsv', 'parquet' or 'arrow'"
-        raise TableError("format", f"file_format={file_format!r} is not known", advice)
+        raise TableError("format", f"file_format={file_format!r} is not known", _PASS_FORMAT)
     given = list_of(paths)
     files = [file for path in given for file in _files_at(path, file_format)]
     if not files:
-        advice = "pass a path, a list of paths, a folder or a query"
-        raise TableError("no_file", "no files were given", advice)
+        raise TableError("no_file", "no files were given", "pass a path, a folder or a query")
     formats = sorted({file.format for file in files})
     if len(formats) > 1:
         fact = f"{given[0] if len(given) == 1 else 'the list'} holds files of several formats"
@@ -139,10 +141,8 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
     if path.exists():
         known = file_format or _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
         if known is None:
-            endings = ", ".join((*_FORMATS, *_NAMED_FORMATS))
-            fact = f"the ending of {path} does not tell its format ({endings})"
-            advice = "rename it, or pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
-            raise TableError("format", fact, advice)
+            fact = f"the ending of {path} does not tell its format ({', '.join(_FORMATS)})"
+            raise TableError("format", fact, f"rename it, or {_PASS_FORMAT}")
         return [TableFile(path, text, known)]
     if glob.has_magic(text):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
@@ -179,18 +179,14 @@ def _format_of(path: Path) -> str | None:
 
 
 def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
-    """The file, or a copy of it in ``folder`` where DuckDB could not read the bytes as they are.
-
-    The copy is in UTF-8, not compressed, and has line ends of one kind.
-    """
+    """The file, or a plain copy in UTF-8 where DuckDB could not read the bytes as they are."""
     if str(file.path) == "-":
         file = file.new_copy(folder)
         with file.path.open("wb") as spool:
             shutil.copyfileobj(sys.stdin.buffer, spool)
     head = file.head()
     if not head.strip():
-        advice = "it needs a line of column names, and rows"
-        raise TableError("empty", f"{file.name} is empty", advice)
+        raise TableError("empty", f"{file.name} is empty", "write column names and rows to it")
     plain = codecs.lookup(encoding or "utf-8").name
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         plain = "utf-16"
@@ -258,7 +254,7 @@ def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
         if sheet is not None:
             fact = f"has no sheet {sheet!r} with rows; its sheets are {first_names(names)}"
         advice = f"choose one, for example sheet={next(iter(full or names))!r}"
-        raise TableError("sheet", f"{file.name} {fact}", advice, sheets=[*full] or names)
+        raise TableError("sheet", f"{file.name} {fact}", advice)
     copy = file.new_copy(folder)
     with copy.path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows(map(_cell, row) for row in full.popitem()[1])
@@ -280,27 +276,22 @@ def schemas_of(files: Sequence[TableFile]) -> list[Any]:
     A dictionary counts as its values, which is what other files and DuckDB can use.
     """
     schemas: list[Any] = []
-    usual = None
     for file in files:
         try:
             with pa.OSFile(str(file.path)) as source:
                 is_parquet = file.format == "parquet"
-                schema = pq.read_schema(source) if is_parquet else _open_arrow(source).schema
-            if schemas and schema.equals(usual):
-                schemas.append(schemas[0])
-                continue
-            usual = schema if usual is None else usual
-            fields = [(f.name, f.type) for f in schema]
+                schema = pq.read_schema(source) if is_parquet else pa.ipc.open_file(source).schema
+            plain = [
+                (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
+                for f in schema
+            ]
             has_index = schema.pandas_metadata is not None
         except (*_DAMAGE, UnicodeDecodeError, ValueError) as error:
             raise damaged(file.name, error) from error
-        plain = [(n, t.value_type if pa.types.is_dictionary(t) else t) for n, t in fields]
         schemas.append(pa.schema(plain, metadata=schema.metadata if has_index else None))
-        wanted, names = schemas[0].names, schema.names
-        refuse_twin_names(file.name, [name for name in names if name in wanted])
-        for name in wanted:
-            if name not in names:
-                raise unknown_column(name, names, file.name)
+        wanted = schemas[0].names
+        refuse_twin_names(file.name, [name for name in schema.names if name in wanted])
+        refuse_unknown(wanted, schema.names, file.name)
     return schemas
 
 
@@ -310,31 +301,14 @@ def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
         try:
             # Not a memory map: a file cut short while it is mapped kills the process that reads it.
             with pa.OSFile(str(file.path)) as source:
-                reader = _open_arrow(source)
-                is_file = isinstance(reader, pa.RecordBatchFileReader)
-                numbers = range(reader.num_record_batches if is_file else 0)
-                for batch in map(reader.get_batch, numbers) if is_file else reader:
+                reader = pa.ipc.open_file(source)
+                for batch in map(reader.get_batch, range(reader.num_record_batches)):
                     batch.validate(full=True)  # offsets outside of the batch would end the process
                     columns = [batch.column(f.name).cast(f.type) for f in [*schema][:-1]]
                     columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except _DAMAGE as error:
             raise damaged(file.name, error) from error
-
-
-def _open_arrow(source: Any) -> Any:
-    """A reader of the file format, or of the stream format, which has no magic number."""
-    magic = source.read(6)
-    if magic == b"ARROW1":
-        return pa.ipc.open_file(source)
-    # A stream that is cut off between two batches looks complete, but for its last bytes.
-    mark = b"\xff\xff\xff\xff"
-    end = mark + b"\0\0\0\0" if magic.startswith(mark) else b"\0\0\0\0"
-    source.seek(max(source.size() - len(end), 0))
-    if source.read() != end:
-        raise pa.ArrowInvalid("the mark at the end of the stream is missing")
-    source.seek(0)
-    return pa.ipc.open_stream(source)
 
 
 def damaged(name: str, error: object) -> TableError:
@@ -349,33 +323,28 @@ def undecodable(name: str, encoding: str, line: int) -> TableError:
     return TableError("encoding", fact, "name its encoding, for example encoding='latin-1'")
 
 
-def refuse_twin_names(where: str, names: Iterable[str]) -> None:
-    """Refuse a file with two columns of one name."""
+def refuse_twin_names(where: str, names: Iterable[str], advice: str = "rename one") -> None:
+    """Refuse two columns of one name."""
     for name, count in Counter(names).items():
         if count > 1 and name:
-            fact = f"{where} has two columns named {name!r}"
-            raise TableError("twin_columns", fact, "rename one", column=name)
+            raise TableError("twin_columns", f"{where} has two columns named {name!r}", advice)
 
 
-def unknown_column(name: str, known: Sequence[str], where: str) -> TableError:
-    """The error for a column that does not exist, with the most similar names.
-
-    Examples
-    --------
-    >>> unknown_column("Sexx", ["age", "sex", "bmi"], "people.csv").args[0]
-    "there is no column 'Sexx' in people.csv; did you mean 'sex'?"
-    """
+def refuse_unknown(names: Iterable[str], known: Sequence[str], where: str) -> None:
+    """Refuse a name that is not among the known ones, and say which are similar."""
+    name = next((name for name in names if name not in known), None)
+    if name is None:
+        return
     folded = {column.casefold(): column for column in known}
-    near = [folded[n] for n in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+    near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     advice = f"its columns are {first_names(known)}"
     if f"{name}=" in where:
         advice = f"it is in the path: pass the folder above {name}=... instead"
     elif near:
-        advice = f"did you mean {' or '.join(map(repr, near))}?"
+        advice = f"did you mean {' or '.join(repr(folded[column]) for column in near)}?"
     if sum(map(is_number, known)) > len(known) / 2:
         advice += f"{'' if near else '.'} If its first line holds no names, pass header=False"
-    fact = f"there is no column {name!r} in {where}"
-    return TableError("unknown_column", fact, advice, column=name)
+    raise TableError("unknown_column", f"there is no column {name!r} in {where}", advice)
 
 
 def first_names(names: Sequence[str], most: int = 20) -> str:
@@ -388,6 +357,6 @@ def first_names(names: Sequence[str], most: int = 20) -> str:
 def is_number(text: str) -> bool:
     """Whether a text is a finite number."""
     try:
-        return abs(float(text)) < float("inf")
+        return isfinite(float(text))
     except ValueError:
         return False

@@ -6,7 +6,7 @@ Rows are streamed, so memory does not grow with them unless they are few enough 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite, isnan, nan
@@ -21,31 +21,15 @@ from fairpca._input.labels import CodedLabels, cell_text, cross_cells, label_vec
 from fairpca._input.rows import ColumnRows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
-from fairpca._tables.column_roles import (
-    Names,
-    Profile,
-    Roles,
-    Sentinel,
-    choose_roles,
-    floats_of,
-    indicated,
-    list_names,
-    no_group,
-    no_rows,
-    profiles_of,
-    refuse_text,
-    refuse_unknown,
-    twin_labels,
-    with_categories,
-)
-from fairpca._tables.files import TableError, first_names, pa
+from fairpca._tables import column_roles
+from fairpca._tables.column_roles import Names, Profile, Roles, Sentinel, choose_roles, list_names
+from fairpca._tables.files import TableError, first_names, pa, refuse_unknown
 from fairpca._tables.read import ROW, Table, open_table
-from fairpca._typing import Codes, Labels, Mask
+from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import warn
 
 _MOST_BYTES_IN_MEMORY = 200_000_000
 _MOST_GROUPS = 50
-_BATCH_ENTRIES, _BATCH_ROWS = 1 << 21, 1 << 16
 _LARGE = 1e150  # Sums of squares of larger numbers overflow.
 
 
@@ -63,43 +47,35 @@ class Record:
     #: "row numbers", "index" (also of a path) or "asked".
     left_out: dict[str, str]
     constant: list[str]  # features that do not vary
-    near_constant: dict[str, int]  # features of nearly one value; how many rows have another
     sentinels: list[Sentinel]
     twin_labels: list[tuple[str, ...]]  # groups that differ by upper case or blanks only
     unordered: bool  # whether the rows may come in another order next time
 
 
 class Block(NamedTuple):
-    """The complete rows of a record batch.
-
-    ``complete`` says which rows of the batch these are, and ``codes`` is the group of every row of
-    the batch, -1 for none. ``kept`` are the columns that are carried along. ``missing`` says where
-    values of a column were missing in the batch, and ``filled`` where they were filled in.
-    """
+    """The complete rows of a record batch."""
 
     rows: ColumnRows
     groups: CodedLabels | None
     weights: NDArray[Any] | None
     target: CodedLabels | None
-    kept: Any
-    complete: Mask
-    codes: NDArray[Any]
-    missing: dict[str, Mask]
-    filled: dict[str, Mask]
+    kept: Any  # the columns that are carried along
+    complete: Mask  # which rows of the batch these are
+    codes: NDArray[Any]  # the group of every row of the batch, -1 for none
+    missing: dict[str, Mask]  # where values of a column were missing in the batch
+    filled: dict[str, Mask]  # where complete rows were filled in
 
-    @property
-    def X(self) -> NDArray[Any]:
-        """The features as an array."""
-        return self.rows.block(0, self.rows.n_rows)
+    def scores(self, encoder: Array, mean: Array) -> Array:
+        """The rows, centred and projected."""
+        return np.asarray((self.rows.block(0, self.rows.n_rows) - mean) @ encoder.T)
 
 
 def decode(batch: Any, roles: Roles) -> Block:
-    """Numbers, labels and weights out of a record batch with the columns of ``roles.sql``.
-
-    Errors have the row of the batch among their facts.
-    """
+    """Numbers, labels and weights of a record batch with the columns of ``roles.sql``."""
     n_numbers = len(roles.numbers)
-    numbers = {name: floats_of(batch.column(j)) for j, name in enumerate(roles.numbers)}
+    numbers = {
+        name: column_roles.floats_of(batch.column(j)) for j, name in enumerate(roles.numbers)
+    }
     coded = {name: _labels(batch.column(n_numbers + j)) for j, name in enumerate(roles.labels)}
     missing: dict[str, Mask] = {}
     filled: dict[str, Mask] = {}
@@ -111,8 +87,7 @@ def decode(batch: Any, roles: Roles) -> Block:
         row = int(np.argmax(np.where(gap, 0.0, np.abs(column))))
         if abs(column[row]) > _LARGE:
             fact = f"column {name!r} holds {column[row]:g}, whose square is infinite"
-            advice = "correct it, or leave out the column"
-            raise TableError("large", fact, advice, column=name, row=row)
+            raise TableError("large", fact, "correct it, or leave out the column", row=row)
         if gap.any() and name in roles.fill:
             filled[name], numbers[name] = gap, np.where(gap, roles.fill[name], column)
         elif gap.any():
@@ -125,8 +100,7 @@ def decode(batch: Any, roles: Roles) -> Block:
     weights = None if roles.weight is None else numbers[roles.weight].astype(np.float64)
     if weights is not None and (weights < 0).any():
         fact, row = f"column {roles.weight!r} holds negative weights", int((weights < 0).argmax())
-        advice = "give rows that should not count the weight 0"
-        raise TableError("weight", fact, advice, column=roles.weight, row=row)
+        raise TableError("weight", fact, "give rows that should not count the weight 0", row=row)
     columns: list[NDArray[Any]] = []
     for name in roles.features:
         values = roles.categories.get(name)
@@ -174,23 +148,21 @@ def _indicators(name: str, coded: CodedLabels, known: Sequence[str]) -> list[NDA
         value = coded.labels[coded.codes[row]]
         fact = f"column {name!r} has the value {value!r}, and the model knows {list(known)[:5]}"
         raise TableError("categories", fact, "correct it, or fit again", column=name, row=row)
-    return [(coded.codes == code).astype(np.float64) for code in indicated(codes)]
+    return [(coded.codes == code).astype(np.float64) for code in column_roles.indicated(codes)]
 
 
 def blocks_of(
     table: Table, roles: Roles, progress: Callable[[float], object] | None = None
 ) -> Iterator[Block]:
     """The rows of a table as a stream; refuses missing values unless they may be dropped."""
-    sql, n_rows = roles.sql(table), 0
-    size = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // max(1, len(sql))))
-    for batch in table.batches(sql, rows=size, progress=progress):
+    n_rows = 0
+    for batch in table.batches(roles.sql(table), progress=progress):
         try:
             with single_threaded_blas():
                 block = decode(batch, roles)
         except TableError as error:
-            place = table.place_of(f"{ROW} = {n_rows + error.facts['row'] + 1}") or table.name
-            fact = f"{place}: {error.fact}"
-            raise TableError(error.problem, fact, error.advice, **error.facts) from error
+            place = table.place_of(f"{ROW} = {n_rows + error.facts['row'] + 1}")
+            raise error.at(place) from error
         if block.missing and not roles.drop_missing:
             raise missing_values(table, roles)
         n_rows += batch.num_rows
@@ -212,67 +184,61 @@ def missing_values(table: Table, roles: Roles) -> TableError:
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
     place = table.place_of(f"{ROW} = {first}")
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
+    no_group = any(name in roles.groups for name in missing)
     ways = {
         f"leave out columns, drop={(empty or features)[:30]!r}": bool(features),
         "fill numbers in, impute='median'": any(name in roles.numbers for name in features),
         f"leave out these {n_gone} rows, drop_missing=True": 2 * n_gone <= n_rows,
-        "make a group of rows without one, missing_group='not recorded'": any(
-            name in roles.groups for name in missing
-        ),
+        "make a group of rows without one, missing_group='not recorded'": no_group,
     }
     advice = ", or ".join(way for way, helps in ways.items() if helps) or "complete the table"
-    facts = {"missing": missing, "n_incomplete": n_gone, "mostly_empty": empty}
-    return TableError("missing", f"{fact} (the first is {place})", advice, **facts)
+    return TableError("missing", f"{fact} (the first is {place})", advice)
 
 
 class Summing:
-    """Sums up blocks: moments, by fold if asked for, and counts of what was left out."""
+    """Sums up blocks: moments, by fold if asked for, and counts of what was left out.
 
-    def __init__(
-        self,
-        roles: Roles,
-        as_text: bool = False,
-        folds: FoldRule | None = None,
-        by_outcome: bool = False,
-    ) -> None:
-        self.moments, self.roles, self._folds = GroupMoments(), roles, folds
-        self._as_text, self._by_outcome = as_text, by_outcome
+    Moments are kept by outcome, unless groups are named ``as_text``.
+    """
+
+    def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
+        self.moments, self.roles, self._as_text, self.n_rows = GroupMoments(), roles, as_text, 0
+        self.missing, self.filled, self.filled_in = Counter[str](), Counter[str](), Counter[Any]()
         self._cells: dict[str, Any] = {}
-        self._seen, self.sizes = Counter[Any](), Counter[Any]()
-        self.n_rows = 0
-        self.missing, self.filled = Counter[str](), Counter[str]()
-        self.dropped, self.filled_in = Counter[Any](), Counter[Any]()
+        self.start(folds)
+
+    def start(self, folds: FoldRule | None) -> None:
+        """Count the rows of groups from zero, as in the next partition of a cluster."""
+        self._folds, self.sizes, self.dropped = folds, Counter[Any](), Counter[Any]()
 
     def add(self, block: Block) -> Block:
         """Add a block; returns it with its groups named."""
         assert block.groups is not None
         labels = [self._name(label) for label in block.groups.labels]
-        groups = CodedLabels(block.groups.codes, labels)
-        block = block._replace(groups=groups)
+        groups, folds = CodedLabels(block.groups.codes, labels), None
+        if self._folds is not None:  # by the rank in the group, among all rows of the source
+            seen = np.array([self.sizes[label] + self.dropped[label] for label in labels], np.intp)
+            known, of_all = block.codes >= 0, np.zeros(len(block.codes), np.intp)
+            of_all[known] = self._folds.folds_of(block.codes[known], seen)
+            folds = of_all[block.complete]
         self.n_rows += len(block.complete)
         self.missing.update({name: int(gap.sum()) for name, gap in block.missing.items()})
         self.filled.update({name: int(gap.sum()) for name, gap in block.filled.items()})
         for gap in block.filled.values():
             self.filled_in.update(_counts(groups.codes[gap], labels))
-        if not block.complete.all():
-            self.dropped.update(_counts(block.codes[~block.complete], labels))
+        self.dropped.update(_counts(block.codes[~block.complete], labels))
         self.sizes.update(_counts(groups.codes, labels))
-        folds = None if self._folds is None else self._fold_of(block, labels)
-        known = all(map(isfinite, self.roles.fill.values()))
-        if known and block.rows.n_rows and (block.weights is None or block.weights.any()):
-            target = block.target if self._by_outcome else None
+        without_gaps = all(map(isfinite, self.roles.fill.values()))
+        if without_gaps and block.rows.n_rows and (block.weights is None or block.weights.any()):
+            target = None if self._as_text else block.target
             self.moments.update(block.rows, groups, block.weights, target, folds=folds)
         self.moments.n_dropped += len(block.complete) - block.rows.n_rows
-        return block
-
-    def start(self, folds: FoldRule | None) -> None:
-        """Count rows from zero again, in the next partition of a cluster."""
-        self._folds, self._seen = folds, Counter()
+        return block._replace(groups=groups)
 
     def finished(self) -> GroupMoments:
         """The moments, to which further rows can be added."""
         if self._folds is not None and self.moments.n_features:
-            self.moments._rule, self.moments._seen = self._folds, dict(self._seen)
+            self.moments._rule, self.moments._seen = self._folds, dict(self.sizes + self.dropped)
         return self.moments
 
     def _name(self, label: Any) -> Any:
@@ -288,16 +254,6 @@ class Summing:
             raise TableError("many_groups", fact, "rename labels so that they do not contain ' & '")
         return text
 
-    def _fold_of(self, block: Block, labels: Sequence[Any]) -> Codes:
-        """The fold of each complete row, by its rank in its group among all rows of the source."""
-        assert self._folds is not None
-        seen = np.array([self._seen[label] for label in labels], np.intp)
-        has_group = block.codes >= 0
-        folds = np.zeros(len(block.codes), np.intp)
-        folds[has_group] = self._folds.folds_of(block.codes[has_group], seen)
-        self._seen.update(_counts(block.codes, labels))
-        return folds[block.complete]
-
 
 def _counts(codes: NDArray[Any], labels: Sequence[Any]) -> dict[Any, int]:
     found, counts = np.unique(codes[codes >= 0], return_counts=True)
@@ -307,24 +263,22 @@ def _counts(codes: NDArray[Any], labels: Sequence[Any]) -> dict[Any, int]:
 def moments_of_table(
     data: Any,
     *,
-    drop_missing: bool = False,
-    progress: Callable[[float], object] | None = None,
-    folds: FoldRule | None = None,
-    query: str | None = None,
-    file_format: str | None = None,
-    encoding: str | None = None,
-    **columns: Any,
+    drop_missing: bool,
+    progress: Callable[[float], object] | None,
+    folds: FoldRule | None,
+    **names: Any,
 ) -> GroupMoments:
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""
-    table = open_table(data, query=query, file_format=file_format, encoding=encoding)
-    roles = replace(roles_by_head(table, **columns), drop_missing=drop_missing)
+    reading = {key: names.pop(key) for key in ("query", "file_format", "encoding")}
+    table = open_table(data, **reading)
+    roles = replace(roles_by_head(table, **names), drop_missing=drop_missing)
     if folds is not None and table.unordered:
         warn(
             "the query joins or groups rows without ORDER BY, so their order, and with it the "
             "folds, may differ when it is run again; add ORDER BY to the query.",
             UserWarning,
         )
-    summing = Summing(roles, folds=folds, by_outcome=True)
+    summing = Summing(roles, folds)
     for block in blocks_of(table, roles, progress):
         summing.add(block)
     return not_empty(summing.finished(), table.name)
@@ -341,25 +295,29 @@ def not_empty(moments: GroupMoments, where: str) -> GroupMoments:
 
 def roles_by_head(table: Table, **columns: Any) -> Roles:
     """The roles of the columns, told from the first rows; warns of columns that look like ids."""
-    if not list_names(columns.get("sensitive_features")):
-        raise no_group(table)
-    roles, left_out = choose_roles(table, **columns)
-    if columns.get("features") is None:
-        profiles = profiles_of(table, roles.numbers, whole=False)
-        roles = _without_row_numbers(roles, profiles, left_out)
-        warn_of_identifiers(table, left_out)
+    roles, left_out, _ = _roles_and_profiles(table, whole=False, **columns)
+    warn_of_identifiers(table, left_out)
     return roles
 
 
-def _without_row_numbers(
-    roles: Roles, profiles: Mapping[str, Profile], left_out: dict[str, str]
-) -> Roles:
-    """The roles without features that number the rows, unless there are no others."""
-    features = tuple(n for n in roles.features if n not in profiles or not profiles[n].row_numbers)
-    if not features:
-        return roles
-    left_out |= {name: "row numbers" for name in roles.features if name not in features}
-    return replace(roles, features=features)
+def _roles_and_profiles(
+    table: Table, whole: bool, fitted: Roles | None = None, **columns: Any
+) -> tuple[Roles, dict[str, str], dict[str, Profile]]:
+    """Roles, columns that are left out and why, and what columns of numbers hold.
+
+    Features that number the rows are left out, unless they are named, there are no others, or the
+    table is for a fitted model.
+    """
+    if not list_names(columns.get("sensitive_features")):
+        raise column_roles.no_group(table)
+    roles, left_out = choose_roles(table, **columns)
+    profiles = column_roles.profiles_of(table, roles.numbers, whole)
+    counting = [n for n in roles.features if n in profiles and profiles[n].row_numbers]
+    free = fitted is None and columns.get("features") is None
+    if free and len(counting) < len(roles.features):
+        left_out |= dict.fromkeys(counting, "row numbers")
+        roles = replace(roles, features=tuple(n for n in roles.features if n not in counting))
+    return roles, left_out, profiles
 
 
 def warn_of_identifiers(table: Table, left_out: dict[str, str]) -> None:
@@ -381,10 +339,10 @@ class Prepared:
     roles: Roles
     record: Record
     moments: GroupMoments
-    data: Any = None
-    sensitive_features: Labels | None = None
-    target: Labels | None = None
-    sample_weight: NDArray[Any] | None = None
+    data: Any
+    sensitive_features: Labels | None
+    target: Labels | None
+    sample_weight: NDArray[Any] | None
 
     @property
     def streamed(self) -> bool:
@@ -409,69 +367,62 @@ def prepare(
 ) -> Prepared:
     """Choose, encode and check the columns of a table, and sum up its groups.
 
-    Columns and ways to treat missing values are those of :func:`fairpca.read_table`. ``fitted`` are
-    the columns of a model. Columns are judged by all rows, or with ``whole=False`` by the first
-    ones. Rows are kept if they take no more than ``rows_up_to`` bytes.
+    Arguments are those of :func:`fairpca.read_table`. ``fitted`` are the columns of a model.
+    ``whole`` tells whether columns are judged by all rows or by the first ones. Rows are kept if
+    they take no more than ``rows_up_to`` bytes.
     """
     table = open_table(data)
     if impute not in (None, "median"):
         raise ValueError(f"impute={impute!r} is not known; pass 'median'.")
     groups = list_names(sensitive_features) or (fitted.groups if fitted else ())
-    if not groups:
-        raise no_group(table)
-    left_out: dict[str, str] = {}
-    if fitted is not None and fitted.features:
+    progress("looking at the columns")
+    if fitted is not None and fitted.features and groups:
         target, weight = columns.get("target"), columns.get("sample_weight")
         roles = replace(model_roles(table, fitted, groups), target=target, weight=weight)
+        left_out, profiles = dict[str, str](), column_roles.profiles_of(table, roles.numbers, whole)
     else:
-        roles, left_out = choose_roles(table, sensitive_features=groups, **columns)
-    progress("looking at the columns")
-    profiles = profiles_of(table, roles.numbers, whole)
+        roles, left_out, profiles = _roles_and_profiles(
+            table, whole, fitted, sensitive_features=groups, **columns
+        )
     if fitted is None:
-        if columns.get("features") is None:
-            roles = _without_row_numbers(roles, profiles, left_out)
-        roles = with_categories(table, roles)
-        if impute or keep_missing:
-            medians = {n: profiles[n].median for n in roles.features if n in profiles}
-            empty = [name for name, median in medians.items() if isnan(median)]
-            if empty and not keep_missing:
-                fact = f"no value of {empty[0]!r} in {table.name} is known"
-                raise TableError("missing", fact, f"leave it out, drop={empty!r}")
-            roles = replace(roles, fill=dict.fromkeys(medians, nan) if keep_missing else medians)
+        roles = column_roles.with_categories(table, roles)
+    if fitted is None and (impute or keep_missing):
+        medians = {n: profiles[n].median for n in roles.features if n in profiles}
+        empty = [name for name, median in medians.items() if isnan(median)]
+        if empty and not keep_missing:
+            fact = f"no value of {empty[0]!r} in {table.name} is known"
+            raise TableError("missing", fact, f"leave it out, drop={empty!r}")
+        roles = replace(roles, fill=dict.fromkeys(medians, nan) if keep_missing else medians)
     roles = replace(roles, drop_missing=drop_missing, missing_group=missing_group)
-    summing, kept = Summing(roles, as_text=True, folds=folds), list[Block]()
+    summing, kept = Summing(roles, folds, as_text=True), list[Block]()
     for block in blocks_of(table, roles, partial(progress, "reading")):
         named = summing.add(block)
         if len(summing.sizes) > _MOST_GROUPS:
-            fact = f"{' & '.join(roles.groups)!r} holds more than {_MOST_GROUPS} groups, such as "
-            fact += first_names(sorted(summing.sizes)[:6])
-            advice = "make bands of numbers in a query, SELECT *, floor(age / 10) * 10 AS band, "
-            advice += "join groups with CASE WHEN ... END, or choose another column"
-            raise TableError("many_groups", fact, advice)
+            some = first_names(sorted(summing.sizes)[:6])
+            fact = f"{' & '.join(roles.groups)!r} holds more than {_MOST_GROUPS} groups ({some})"
+            advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
+            raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
         rows_up_to -= 8 * named.rows.n_rows * named.rows.n_features
         if rows_up_to >= 0:
             kept.append(named)
         else:
             kept.clear()
     if not summing.n_rows:
-        raise no_rows(table.name)
+        raise column_roles.no_rows(table.name)
     _refuse_lost(table, summing)
     chosen = {name: profiles[name] for name in roles.features if name in profiles}
+    n_numbers = {group: n * len(roles.feature_names) for group, n in summing.sizes.items()}
     record = Record(
         summing.n_rows,
         summing.moments.n_dropped,
         missing=dict(summing.missing),
         filled=dict(summing.filled),
         dropped_by_group=dict(summing.dropped),
-        filled_shares={
-            group: n / (summing.sizes[group] * len(roles.feature_names))
-            for group, n in summing.filled_in.items()
-        },
+        filled_shares={group: n / n_numbers[group] for group, n in summing.filled_in.items()},
         left_out=left_out,
         constant=[name for name, profile in chosen.items() if profile.constant],
-        near_constant={name: p.n_unlike for name, p in chosen.items() if p.n_unlike},
         sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
-        twin_labels=twin_labels(summing.sizes),
+        twin_labels=column_roles.twin_labels(summing.sizes),
         unordered=table.unordered,
     )
     return Prepared(table, roles, record, summing.finished(), *_joined(roles, kept))
@@ -483,11 +434,10 @@ def model_roles(table: Table, fitted: Roles, groups: Names = (), keep: Names = (
     if lacking:
         what = f"the column{'s' * (len(lacking) > 1)} {first_names(lacking)}"
         fact = f"the model needs {what}, which {table.name} does not have"
-        advice = "pass the table it was fitted to, or one like it"
-        raise TableError("unknown_column", fact, advice, column=lacking[0])
-    refuse_unknown(table, [*list_names(groups), *list_names(keep)])
+        raise TableError("unknown_column", fact, "pass a table like the one it was fitted to")
+    refuse_unknown([*list_names(groups), *list_names(keep)], [*table.columns], table.name)
     roles = replace(fitted, groups=list_names(groups), keep=list_names(keep))
-    refuse_text(table, roles.numbers)
+    column_roles.refuse_text(table, roles.numbers)
     return roles
 
 
@@ -497,8 +447,7 @@ def _refuse_lost(table: Table, summing: Summing) -> None:
     if lost or 2 * summing.moments.n_dropped > summing.n_rows:
         error = missing_values(table, summing.roles)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
-        fact = f"{what} would be left out: {error.fact}"
-        raise TableError("missing", fact, error.advice, lost=lost, **error.facts)
+        raise error.at(f"{what} would be left out")
     if len(summing.sizes) < 2:
         fact = f"all rows of {table.name} are in one group, {next(iter(summing.sizes))!r}"
         raise TableError("one_group", fact, "choose another column")

@@ -20,25 +20,8 @@ from typing import Any, Literal
 from weakref import finalize
 
 from fairpca._blas import blas_threads
-from fairpca._tables.files import (
-    FileFormat,
-    TableError,
-    TableFile,
-    arrow_batches,
-    as_utf8,
-    damaged,
-    dialect_of,
-    find_files,
-    first_names,
-    is_number,
-    list_of,
-    pa,
-    pc,
-    schemas_of,
-    sheet_as_text,
-    undecodable,
-    unknown_column,
-)
+from fairpca._tables import files
+from fairpca._tables.files import TableError, TableFile, damaged, pa, pc, refuse_unknown
 
 try:
     import duckdb
@@ -49,7 +32,8 @@ except ImportError as error:
 
 Kind = Literal["number", "text", "date", "empty", "other"]
 
-_HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # The types of text columns are told from these.
+HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # These tell what a column holds.
+_BATCH_ROWS, _BATCH_ENTRIES = 1 << 16, 1 << 21  # at most, in a record batch
 _MOSTLY = 0.75  # A column with so large a share of numbers is meant to hold numbers.
 _LINE_BYTES = 1 << 21  # Lines may be at least so long.
 _MISSING = (
@@ -64,32 +48,24 @@ _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, and the SQL that reads it as it is stored, as DOUBLE, and as a label.
-
-    An index, or a column that the path names, is not ``usual``: it is no feature unless it is
-    named. ``odd`` is the first value of a text column that is no number; the column is ``mixed`` if
-    most other values are numbers.
-    """
+    """A column of a table, and the SQL that reads it."""
 
     name: str
     kind: Kind
-    raw: str
-    number: str
+    raw: str  # as it is stored
+    number: str  # as DOUBLE
     label: str
-    usual: bool = True
-    odd: str = ""
-    mixed: bool = False
+    usual: bool = True  # False for an index or a part of the path: no feature unless it is named
+    odd: str = ""  # the first value of a text column that is no number
+    mixed: bool = False  # whether most other values of it are numbers
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read; see :func:`fairpca.read_table`.
-
-    ``file_format`` is told from the ending of the file's name by default.
-    """
+    """How a table is read; see :func:`fairpca.read_table`."""
 
     query: str | None = None
-    file_format: FileFormat | None = None
+    file_format: files.FileFormat | None = None  # by default told from the ending of the name
     encoding: str | None = None
     decimal: str | None = None
     header: bool = True
@@ -109,33 +85,22 @@ class Reading:
     @property
     def missing(self) -> list[str]:
         """The values that stand for a missing number, besides the usual texts."""
-        values = self.missing_values
-        return [values] if isinstance(values, str) else [str(value) for value in values]
+        return [str(value) for value in files.list_of(self.missing_values)]
 
 
 def is_query(text: Any) -> bool:
-    """Whether a text is a query and not a path.
-
-    Examples
-    --------
-    >>> is_query("SELECT * FROM 'people.csv'"), is_query("from.csv")
-    (True, False)
-    """
+    """Whether a text is a query and not a path."""
     return isinstance(text, str) and re.match(r"\s*(select|with|from)\s", text, re.I) is not None
 
 
 def input_paths(data: Any) -> list[str]:
     """The files and folders that are read, as absolute paths; none for a query."""
-    paths = [] if is_query(data) or isinstance(data, Mapping) else list_of(data)
+    paths = [] if is_query(data) or isinstance(data, Mapping) else files.list_of(data)
     return [os.path.abspath(path) for path in paths if path != "-"]
 
 
 def open_table(data: Any, **options: Any) -> Table:
-    """Open a table, of which only the first rows are read; see :func:`fairpca.read_table`.
-
-    ``data`` may also be a mapping of names to arrays, or a table that is open already; the options
-    are the fields of :class:`Reading`.
-    """
+    """Open a table, or a mapping of names to arrays; the options are fields of Reading."""
     if isinstance(data, Table):
         return data
     reading = Reading(**options)
@@ -155,11 +120,11 @@ def open_table(data: Any, **options: Any) -> Table:
 
 
 def _file_table(data: Any, reading: Reading) -> Table:
-    files = find_files(data, reading.file_format)
-    first, *others = [file.name for file in files]
-    kind = files[0].format
+    found = files.find_files(data, reading.file_format)
+    first, *others = [file.name for file in found]
+    kind = found[0].format
     if kind == "database":
-        table = Table(first, reading, [files[0].path], database=files[0].path)
+        table = Table(first, reading, [found[0].path], str(found[0].path))
         _define_query(table, reading.query)
         return table
     if reading.query is not None:
@@ -167,33 +132,27 @@ def _file_table(data: Any, reading: Reading) -> Table:
         raise TableError("query", fact, "name the file in the query: SELECT * FROM 'people.csv'")
     if reading.sheet is not None and kind != "excel":
         fact = f"the sheet {reading.sheet!r} is for spreadsheets, and {first} is not one"
-        raise TableError("sheet", fact, "leave it out", sheets=[])
+        raise TableError("sheet", fact, "leave it out")
     more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
-    table = Table(first + more, reading, input_paths(data), files)
-    {"parquet": _define_parquet, "arrow": _define_arrow}.get(kind, _define_text)(table)
-    for key in files[0].partition:
+    table = Table(first + more, reading, input_paths(data))
+    table.files = found
+    (_define_arrow if kind in ("parquet", "arrow") else _define_text)(table)
+    for key in found[0].partition:
         table._add_path_column(key)
     return table
 
 
 class Table:
-    """Rows and named columns, wherever they are; see :func:`open_table`.
-
-    ``name`` stands in messages; ``inputs`` are files and folders that are read, and must not be
-    written to. The rows of an ``unordered`` table may come in another order next time: it is a
-    query that joins or groups without ORDER BY.
-    """
+    """Rows and named columns, wherever they are; see :func:`open_table`."""
 
     def __init__(
-        self,
-        name: str,
-        reading: Reading,
-        inputs: Sequence[Any] = (),
-        files: Sequence[TableFile] = (),
-        database: Path | None = None,
+        self, name: str, reading: Reading, inputs: Sequence[Any] = (), database: str = ":memory:"
     ) -> None:
-        self.name, self.inputs, self.files, self._reading = name, list(inputs), files, reading
-        self.is_text = self.unordered = False
+        self.name, self._reading = name, reading  # the name stands in messages
+        self.inputs = list(inputs)  # files and folders that must not be written to
+        self.files: Sequence[TableFile] = ()
+        self.is_text = False
+        self.unordered = False  # whether rows may come in another order next time
         self.columns: dict[str, Column] = {}
         self._from = ""  # SQL: what stands behind FROM
         self._numbers: list[tuple[str, str]] = []  # SQL of text columns as numbers: fast, careful
@@ -205,13 +164,12 @@ class Table:
     def batches(
         self,
         columns: Sequence[str],
-        *,
-        rows: int = 1 << 14,
         limit: int | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Iterator[Any]:
         """Arrow record batches of these SQL columns, in the order of the rows."""
-        n_read, last, whole = 0, 0.0, False
+        rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // max(1, len(columns))))
+        n_read, last, whole, show = 0, 0.0, False, progress or (lambda fraction: None)
         before = [_identity(file.path) for file in self.files]
         while not whole:
             some = "" if limit is None else f" LIMIT {limit - n_read}"
@@ -221,9 +179,8 @@ class Table:
                 for batch in cursor.sql(self._select(columns) + some).to_arrow_reader(rows):
                     n_read += batch.num_rows
                     yield batch
-                    if progress is not None:
-                        last = max(last, min(1.0, cursor.query_progress() / 100))
-                        progress(last)
+                    last = max(last, min(1.0, cursor.query_progress() / 100))
+                    show(last)
                 whole = True
             except _ERRORS as error:
                 if not self._can_be_careful(error):
@@ -232,8 +189,7 @@ class Table:
             if _identity(file.path) != identity:
                 fact = f"{file.name} was changed while it was being read"
                 raise TableError("changed", fact, "read it again when it is complete")
-        if progress is not None and last < 1.0:
-            progress(1.0)
+        show(1.0)
 
     def figures(
         self, aggregates: Sequence[str], values: Sequence[str], limit: int | None = None
@@ -251,13 +207,12 @@ class Table:
 
     def holds_fractions(self, name: str) -> bool:
         """Whether a column holds numbers that are not whole, by its type or its first rows."""
-        if name not in self.columns:
-            raise unknown_column(name, [*self.columns], self.name)
+        refuse_unknown([name], [*self.columns], self.name)
         column = self.columns[name]
         if column.kind != "number":
             return False
         broken = "bool_or(v0 <> floor(v0)) OR typeof(any_value(v1)) IN ('DOUBLE', 'FLOAT')"
-        return bool(self.figures([broken], [column.number, column.raw], _HEAD_ROWS)[0])
+        return bool(self.figures([broken], [column.number, column.raw], HEAD_ROWS)[0])
 
     def place_of(self, condition: str) -> str:
         """The first row that meets a condition, as "line 7 of people.csv"; "" if it is unknown."""
@@ -286,9 +241,7 @@ class Table:
         )
         if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value):
             advice += "; if its points separate thousands, pass decimal=','"
-        line = re.match(r"line (\d+) of ", place)
-        facts = {"line": int(line[1]) if line else None, "column": name, "value": value}
-        return TableError("odd_value", fact, advice, **facts)
+        return TableError("odd_value", fact, advice, column=name, value=value)
 
     def keep_texts(self) -> None:
         """Read text columns as they are written, also those that say NA."""
@@ -299,12 +252,6 @@ class Table:
         """Close the connection and remove temporary files."""
         self._connection.close()
         self._cleanup()
-
-    def __enter__(self) -> Table:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     @property
     def _source(self) -> str:
@@ -333,31 +280,21 @@ class Table:
 
     def _can_be_careful(self, error: Exception) -> bool:
         """Whether a fast cast failed; from now on all numbers are read carefully."""
-        careful = [(careful, careful) for _, careful in self._numbers]
-        if "Conversion Error" not in str(error) or careful == self._numbers:
-            return False
-        self._numbers = careful
-        return True
+        fast, self._numbers = self._numbers, [(careful, careful) for _, careful in self._numbers]
+        return "Conversion Error" in str(error) and fast != self._numbers
 
     def _define(self, source: str, names: Sequence[str] = (), index: Sequence[Any] = ()) -> None:
-        """Set the source, and columns of known types.
-
-        DuckDB takes X and x for one name, so that it may call columns otherwise than ``names``.
-        """
+        """Set the source, and its columns; DuckDB renames those that differ in case only."""
         self._from = source
         described = self._rows(lambda: f"DESCRIBE SELECT * FROM {source}")
         types = {row[0]: row[1] for row in described}
         for name, (column, kind) in zip(names or types, types.items(), strict=False):
             sql = '"' + column.replace('"', '""') + '"'
             keeps = kind == "VARCHAR" or (_kind(kind) == "number" and "DECIMAL" not in kind)
-            self.columns[name] = Column(
-                name,
-                _kind(kind),
-                raw=sql,
-                number=self._unless_missing(f"CAST({sql} AS DOUBLE)"),
-                label=sql if keeps else f"CAST({sql} AS VARCHAR)",
-                usual=name not in index and not name.startswith("__index_level_"),
-            )
+            label = sql if keeps else f"CAST({sql} AS VARCHAR)"
+            number = self._unless_missing(f"CAST({sql} AS DOUBLE)")
+            usual = name not in index and not name.startswith("__index_level_")
+            self.columns[name] = Column(name, _kind(kind), sql, number, label, usual)
 
     def _add_path_column(self, key: str) -> None:
         """Add a column that the folders of the files name; whole numbers if all are written so."""
@@ -373,7 +310,7 @@ class Table:
 
     def _unless_missing(self, number: str) -> str:
         """SQL for a number, null where it equals a value that means a missing one."""
-        for value in filter(is_number, self._reading.missing):
+        for value in filter(files.is_number, self._reading.missing):
             number = f"nullif({number}, {float(value)!r})"
         return number
 
@@ -398,11 +335,10 @@ class Table:
             fact = f"the quotes opened in {place} are never closed"
             return TableError("quote", fact, "close them, or restore the file if it was cut off")
         if "not utf-8 encoded" in said or "Invalid unicode" in said:
-            return undecodable(mine, "utf-8", int(line[1]) if line else 1)
+            return files.undecodable(mine, "utf-8", int(line[1]) if line else 1)
         if "requires the extension" in said or "install" in said.lower():
             fact = f"{mine} reads from the network or needs an extension ({said.splitlines()[0]})"
-            advice = "fairpca loads no extensions; download the data first"
-            return TableError("query", fact, advice)
+            return TableError("query", fact, "download the data first; no extensions are loaded")
         if not self.files:
             return TableError("query", said.strip().rstrip("."), "correct the query")
         if found := re.search(r"[cC]onvert string '(.*?)'", said):
@@ -411,7 +347,7 @@ class Table:
         return damaged(mine, said.split("\n")[0])
 
 
-def _connect(database: Path | None, folder: str) -> Any:
+def _connect(database: str, folder: str) -> Any:
     """A connection that neither writes files nor loads extensions."""
     config: dict[str, Any] = {
         "memory_limit": "300MB",
@@ -420,11 +356,10 @@ def _connect(database: Path | None, folder: str) -> Any:
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
-    path = ":memory:" if database is None else str(database)
     try:
-        connection = duckdb.connect(path, read_only=database is not None, config=config)
+        connection = duckdb.connect(database, read_only=database != ":memory:", config=config)
     except duckdb.Error as error:
-        raise damaged(path, str(error).split("\n")[0]) from error
+        raise damaged(database, str(error).split("\n")[0]) from error
     # Names in a query are never Python variables. The statistics of Parquet files leave NaN out,
     # so that DuckDB may not see it if it uses them.
     connection.execute(
@@ -438,7 +373,7 @@ def _define_query(table: Table, query: str | None) -> None:
     """The rows that one SELECT statement gives, from a database or from files."""
     if query is None:
         known = [row[0] for row in table._rows(lambda: "SHOW TABLES")]
-        fact = f"{table.name} is a database with the tables {first_names(known)}"
+        fact = f"{table.name} is a database with the tables {files.first_names(known)}"
         advice = f"pass query='SELECT * FROM {(known or ['people'])[0]}'"
         raise TableError("query", fact, advice)
     try:
@@ -454,47 +389,42 @@ def _define_query(table: Table, query: str | None) -> None:
     table._define(f"({query.strip().rstrip(';')}\n)")
 
 
-def _define_parquet(table: Table) -> None:
-    schemas = schemas_of(table.files)
-    first = schemas[0]
-    # DuckDB would take the types of the first file for all, and round fractions to whole numbers.
-    others = [schema for schema in schemas if schema is not first]
-    differ = any(schema.field(f.name).type != f.type for schema in others for f in first)
-    source = (
-        f"read_parquet({_texts(str(file.path) for file in table.files)}, "
-        f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
-    )
-    table._define(source, first.names, (first.pandas_metadata or {}).get("index_columns", ()))
-    for f in first:  # a column of numbers may be text in another file
-        if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
-            table.columns[f.name] = replace(table.columns[f.name], kind="number")
-
-
 def _define_arrow(table: Table) -> None:
-    schemas = schemas_of(table.files)
-    names = schemas[0].names
+    """Parquet and Arrow files, whose schemas may differ in the types of columns."""
+    schemas = files.schemas_of(table.files)
+    first, names = schemas[0], schemas[0].names
+    index = (first.pandas_metadata or {}).get("index_columns", ())
+    if table.files[0].format == "parquet":
+        # DuckDB would take the types of the first file for all, and round fractions.
+        differ = any(s.field(f.name).type != f.type for s in schemas[1:] for f in first)
+        source = (
+            f"read_parquet({_texts(str(file.path) for file in table.files)}, "
+            f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
+        )
+        table._define(source, names, index)
+        for f in first:  # a column of numbers may be text in another file
+            if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
+                table.columns[f.name] = replace(table.columns[f.name], kind="number")
+        return
     try:
         wanted = [pa.schema([schema.field(name) for name in names]) for schema in schemas]
         whole = pa.unify_schemas(wanted, promote_options="permissive")
     except pa.ArrowException as error:
         fact = f"the columns of {table.name} have types that do not fit together ({error})"
         raise TableError("damaged", fact, "write them alike") from error
-    whole = whole.append(pa.field(_FILE, pa.string()))
-    table._arrow = lambda: pa.RecordBatchReader.from_batches(
-        whole, arrow_batches(table.files, whole)
-    )
-    index = (schemas[0].pandas_metadata or {}).get("index_columns", ())
+    whole, read = whole.append(pa.field(_FILE, pa.string())), files.arrow_batches
+    table._arrow = lambda: pa.RecordBatchReader.from_batches(whole, read(table.files, whole))
     table._define("arrow_rows", names, index)
 
 
 def _define_text(table: Table) -> None:
     reading, folder = table._reading, table._folder
     if table.files[0].format == "excel":
-        table.files = [sheet_as_text(file, reading.sheet, folder) for file in table.files]
+        table.files = [files.sheet_as_text(file, reading.sheet, folder) for file in table.files]
         reading = table._reading = replace(reading, encoding=None, decimal=".")
     table.is_text = True
-    table.files = [as_utf8(file, reading.encoding, folder) for file in table.files]
-    dialects = [dialect_of(file, reading.header) for file in table.files]
+    table.files = [files.as_utf8(file, reading.encoding, folder) for file in table.files]
+    dialects = [files.dialect_of(file, reading.header) for file in table.files]
     names = dialects[0][1]
     alike = groupby(zip(table.files, dialects, strict=True), key=lambda pair: pair[1][:2])
     parts = [_read_csv([*pairs], names, reading.header) for _, pairs in alike]
@@ -508,9 +438,7 @@ def _define_text(table: Table) -> None:
 def _read_csv(pairs: Sequence[Any], names: Sequence[str], header: bool) -> str:
     """SQL that reads text files of one dialect; columns are c0, c1, ... as in ``names``."""
     file, (delimiter, own_names, _) = pairs[0]
-    for name in names:
-        if name not in own_names:
-            raise unknown_column(name, own_names, file.name)
+    refuse_unknown(names, own_names, file.name)
     columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(len(own_names)))
     longest = max(_LINE_BYTES, 8 * max(dialect[2] for _, dialect in pairs))
     order = ", ".join(f"c{own_names.index(name)} AS c{j}" for j, name in enumerate(names))
@@ -525,7 +453,7 @@ def _read_csv(pairs: Sequence[Any], names: Sequence[str], header: bool) -> str:
 
 def _head_of(table: Table, n_columns: int) -> list[Any]:
     """The first rows of each column as text, missing ones null."""
-    rows = min(_HEAD_ROWS, max(1000, _HEAD_ENTRIES // n_columns))
+    rows = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // n_columns))
     batches = list(table.batches([f"c{j}" for j in range(n_columns)], limit=rows))
     if not batches:
         return [pa.array([], pa.string())] * n_columns
@@ -548,8 +476,7 @@ def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
     asked = min(commas)
     value = next(text for text in head[asked].to_pylist() if text and "," in text)
     fact = f"{value!r} in column {asked!r} of {where} may be a fraction or thousands"
-    advice = "say which with decimal=',' or decimal='.'"
-    raise TableError("decimal", fact, advice, column=asked, value=value)
+    raise TableError("decimal", fact, "say which with decimal=',' or decimal='.'")
 
 
 def _define_text_column(table: Table, name: str, j: int, head: Any, decimal: str) -> None:
@@ -580,10 +507,8 @@ def _define_text_column(table: Table, name: str, j: int, head: Any, decimal: str
 
 
 def _matches(raw: str, pattern: str) -> str:
-    """SQL: whether a text, without blanks around it, matches a pattern.
-
-    A list in place of a pattern would become a join, with megabytes for every column.
-    """
+    """SQL: whether a text, without blanks around it, matches a pattern."""
+    # A list in place of a pattern would become a join, with megabytes for every column.
     padded = rf"\s*({pattern})\s*"
     return f"regexp_full_match({raw}, {quoted(padded)})"
 

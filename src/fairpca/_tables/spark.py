@@ -1,11 +1,10 @@
 """Spark data frames: moments by task, merged on the workers in a tree.
 
-The only file that imports pyspark. Rows travel from the JVM to Python as Arrow record batches and
-are decoded as those of files are. Second moments of wide data are larger than the rows they sum up,
-so there must be few of them: the frame is coalesced to as many partitions as tasks run at once, and
-each task sums all its rows into one result. A result is one row per group, with the upper triangle
-of its matrices; ``groupBy(...).applyInArrow`` merges a few of these rows at a time, level by level,
-so that no task ever holds more, and the driver gets one row per group.
+Second moments of wide data are larger than the rows they sum up, so there must be few of them: the
+frame is coalesced to as many partitions as tasks run at once, and each task sums all its rows into
+one result. A result is one row per group, with the upper triangle of its matrices. A few of these
+rows are merged at a time, level by level, so that no task ever holds more, and the driver gets one
+row per group. This is the only file that imports pyspark.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import pickle
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import pairwise
 from types import SimpleNamespace
@@ -27,14 +26,14 @@ from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.sums import Sums
 from fairpca._tables import merge_fan_in
-from fairpca._tables.column_roles import Names, Roles, choose_roles, list_names
+from fairpca._tables.column_roles import Roles, choose_roles, no_group
 from fairpca._tables.files import TableError, pa, refuse_twin_names
 from fairpca._tables.prepare import Block, Summing, decode, not_empty
 from fairpca._tables.read import Column, Table
-from fairpca._tables.write import block_scores, refuse_twin_scores
 from fairpca._typing import Array
 
 try:
+    from pyspark import TaskContext
     from pyspark.errors import PythonException
     from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
@@ -45,6 +44,7 @@ except ImportError as error:
 
 _SOURCE = "the Spark frame"
 _PART = "key string, slot bigint, part binary"
+_TYPES = {"key": pa.string(), "slot": pa.int64(), "part": pa.binary()}
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
 
 
@@ -52,9 +52,6 @@ def moments_of_spark(
     frame: Any, *, drop_missing: bool, folds: FoldRule | None, **columns: Any
 ) -> GroupMoments:
     """What :meth:`GroupMoments.from_spark` returns; ``columns`` are those of choose_roles."""
-    if not list_names(columns["sensitive_features"]):
-        fact = f"no column of {_SOURCE} is named as the one that holds the groups"
-        raise TableError("no_group", fact, "pass its name as sensitive_features")
     roles = replace(_frame_roles(frame, **columns), drop_missing=drop_missing)
     n_slots = _task_slots(frame)
     chosen = _select(frame, roles).withColumn("partition", F.spark_partition_id())
@@ -70,42 +67,44 @@ def moments_of_spark(
 
 
 def map_scores(
-    frame: Any,
-    features: Names,
-    keep: Names,
-    drop_missing: bool,
-    names: Sequence[str],
-    encoder: Array,
-    mean: Array,
+    frame: Any, names: Sequence[str], encoder: Array, mean: Array, drop: bool, **columns: Any
 ) -> Any:
     """The frame of kept columns and scores, not yet computed."""
-    roles = _frame_roles(frame, features=features, keep=keep)
+    roles = replace(_frame_roles(frame, **columns), drop_missing=drop)
     if len(roles.features) != len(mean):
         fact = f"the Spark frame gives {len(roles.features)} features, but {len(mean)} were fitted"
         raise TableError("no_features", fact, "pass their names as features")
-    refuse_twin_scores("the scores", [*roles.keep, *names])
+    refuse_twin_names("the scores", [*roles.keep, *names], "leave one out of keep")
     schema = StructType([frame.schema[name] for name in roles.keep])
     for name in names:
         schema = schema.add(name, "double")
-    work = partial(
-        _score_batches, replace(roles, drop_missing=drop_missing), [*names], encoder, mean
-    )
-    return _select(frame, roles).mapInArrow(work, schema)
+
+    def score(batches: Iterable[Any]) -> Iterator[Any]:
+        partition, first_row = _task_index(), 0
+        for batch in batches:
+            block = _decoded(batch, roles, partition, first_row)
+            first_row += batch.num_rows
+            scores = block.scores(encoder, mean).T.copy()
+            yield pa.RecordBatch.from_arrays([*block.kept.columns, *map(pa.array, scores)], kept)
+
+    kept = [*roles.keep, *names]
+    return _select(frame, roles).mapInArrow(score, schema)
 
 
 def _frame_roles(frame: Any, **names: Any) -> Roles:
     if library_of(frame) != "pyspark":
-        raise TypeError(
-            f"expected a Spark data frame, got {type(frame).__name__}; pass rows in memory to fit "
-            "and transform, or make a frame with spark.createDataFrame(table)."
-        )
+        fact = f"expected a Spark data frame, got {type(frame).__name__}"
+        raise TypeError(f"{fact}; pass rows in memory to fit, or spark.createDataFrame(table).")
     refuse_twin_names(_SOURCE, frame.columns)
     columns = {}
     for name, kind in frame.dtypes:
         number = kind in _NUMBERS or kind.startswith("decimal")
         columns[name] = Column(name, "number" if number else "text", name, name, name)
-    like_a_table = SimpleNamespace(columns=columns, name=_SOURCE, figures=lambda *_: [1])
-    return choose_roles(cast(Table, like_a_table), **names)[0]
+    ones = {"figures": lambda aggregates, *_: [1] * len(aggregates)}
+    table = cast(Table, SimpleNamespace(columns=columns, name=_SOURCE, **ones))
+    if not names.get("sensitive_features", True):
+        raise no_group(table)
+    return choose_roles(table, **names)[0]
 
 
 def _select(frame: Any, roles: Roles) -> Any:
@@ -125,6 +124,12 @@ def _task_slots(frame: Any) -> int:
         return int(session.conf.get("spark.sql.shuffle.partitions"))
 
 
+def _task_index() -> int:
+    task = TaskContext.get()
+    assert task is not None
+    return int(task.partitionId())
+
+
 def _collect(frame: Any) -> list[Any]:
     """The rows of the frame; our own errors on a worker are raised here without its traceback."""
     try:
@@ -137,12 +142,10 @@ def _collect(frame: Any) -> list[Any]:
 
 
 def _sum_up(roles: Roles, folds: FoldRule | None, batches: Iterable[Any]) -> Iterator[Any]:
-    """The moments of all rows of a task, as one row per group.
-
-    A task reads several partitions of the frame, one after the other. Rows are counted in each of
-    them, so that folds do not depend on the number of tasks.
-    """
-    summing, first_row, partition = Summing(roles, by_outcome=True), 0, -1
+    """The moments of all rows of a task, as one row per group."""
+    # A task reads several partitions of the frame, one after the other. Rows are counted in each of
+    # them, so that folds do not depend on the number of tasks.
+    summing, first_row, partition = Summing(roles), 0, -1
     for batch in batches:
         ids = batch.column(batch.num_columns - 1).to_numpy()
         edges = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
@@ -159,19 +162,12 @@ def _sum_up(roles: Roles, folds: FoldRule | None, batches: Iterable[Any]) -> Ite
     yield from _packed(moments, _task_index())
 
 
-def _task_index() -> int:
-    from pyspark import TaskContext
-
-    task = TaskContext.get()
-    return 0 if task is None else int(task.partitionId())
-
-
 def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
     where = f"partition {partition} of {_SOURCE}"
     try:
         block = decode(batch, roles)
     except TableError as error:
-        raise TableError(error.problem, f"{where}: {error.fact}", error.advice) from error
+        raise error.at(where) from error
     if block.missing and not roles.drop_missing:
         name, gap = next(iter(block.missing.items()))
         fact = f"{where} has a missing value in column {name!r}, row {first_row + gap.argmax() + 1}"
@@ -191,10 +187,13 @@ def _merger(fan_in: int) -> Any:
 
 
 def _row(key: str, slot: int, moments: GroupMoments) -> Any:
-    part = pa.array([_pack(moments)], pa.binary())
-    return pa.RecordBatch.from_pydict(
-        {"key": [key], "slot": pa.array([slot], pa.int64()), "part": part}
-    )
+    """Moments as a row; their symmetric matrices are cut down to upper triangles."""
+    state, sums = vars(moments).copy(), moments._sums
+    if isinstance(sums, Sums):
+        above = np.triu_indices(moments.n_features)
+        state["_sums"] = replace(sums, grams=sums.grams[:, *above])
+    columns = {"key": [key], "slot": [slot], "part": [pickle.dumps(state, protocol=5)]}
+    return pa.RecordBatch.from_pydict(columns, pa.schema(_TYPES))
 
 
 def _packed(moments: GroupMoments, slot: int) -> Iterator[Any]:
@@ -210,35 +209,13 @@ def _packed(moments: GroupMoments, slot: int) -> Iterator[Any]:
         yield _row(f"{type(label).__name__} {label}", slot, part)
 
 
-def _pack(moments: GroupMoments) -> bytes:
-    """Moments as bytes, with the upper triangles of their symmetric matrices."""
-    state, sums = vars(moments).copy(), moments._sums
-    if isinstance(sums, Sums):
-        plain = {f.name: getattr(sums, f.name) for f in fields(sums)}
-        above = np.triu_indices(plain["grams"].shape[-1])
-        state["_sums"] = {**plain, "grams": plain["grams"][:, *above]}
-    return pickle.dumps(state, protocol=5)
-
-
 def _unpacked(content: bytes) -> GroupMoments:
     moments, state = GroupMoments(), pickle.loads(content)
-    if isinstance(state["_sums"], dict):
-        halves, d = state["_sums"]["grams"], state["n_features"]
+    if isinstance(state["_sums"], Sums):
+        halves, d = state["_sums"].grams, state["n_features"]
+        rows, columns = np.triu_indices(d)
         grams = np.empty((len(halves), d, d))
-        above = np.triu_indices(d)
-        grams[:, *above] = grams[:, above[1], above[0]] = halves
-        state["_sums"] = Sums(**{**state["_sums"], "grams": grams})
+        grams[:, rows, columns] = grams[:, columns, rows] = halves
+        state["_sums"] = replace(state["_sums"], grams=grams)
     vars(moments).update(state)
     return moments
-
-
-def _score_batches(
-    roles: Roles, names: list[str], encoder: Array, mean: Array, batches: Iterable[Any]
-) -> Iterator[Any]:
-    first_row = 0
-    for batch in batches:
-        block = _decoded(batch, roles, _task_index(), first_row)
-        first_row += batch.num_rows
-        scores = block_scores(block, encoder, mean)
-        kept = dict(zip(roles.keep, block.kept.columns, strict=True))
-        yield pa.RecordBatch.from_pydict({**kept, **dict(zip(names, scores.T.copy(), strict=True))})

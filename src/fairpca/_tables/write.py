@@ -8,12 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fairpca._tables.atomic import FileName, refuse_inputs, replacing
 from fairpca._tables.column_roles import Roles
-from fairpca._tables.files import TableError, pa, pa_csv, pc, pq
-from fairpca._tables.prepare import Block, blocks_of
+from fairpca._tables.files import TableError, pa, pa_csv, pc, pq, refuse_twin_names
+from fairpca._tables.prepare import blocks_of
 from fairpca._tables.read import Table
 from fairpca._typing import Array
 
@@ -31,64 +29,45 @@ def write_scores(
 ) -> tuple[int, int]:
     """Project every row of a table; returns how many rows were written, and how many left out.
 
-    ``roles`` says which columns are features, and which are carried along in front of the scores,
-    whose ``names`` are given; those of a row x are ``encoder @ (x - mean)``. ``output`` is a
-    Parquet, CSV or TSV file, which appears under its name only when it is complete, or ``-`` for
-    CSV on standard output. It may not be one of ``reads``, nor a file of the table.
+    The scores of a row x are ``encoder @ (x - mean)``, in columns of the given ``names`` behind
+    those that ``roles`` keeps. ``output`` is a Parquet, CSV or TSV file, which appears only when it
+    is complete, or ``-`` for CSV on standard output; neither a file of the table nor of ``reads``.
     """
     if roles.keep:
         table.keep_texts()
     kept = table.schema_of(roles.sql(table)[len(roles.numbers) + len(roles.labels) :])
     fields = [*zip(roles.keep, kept.types, strict=True), *((name, pa.float64()) for name in names)]
-    as_text, delimiter = _format_of(output, pa.schema(fields))
-    if as_text:
-        fields = [(f"'{name}" if name[:1] in "=+@\t\r" else name, kind) for name, kind in fields]
-    schema, reads = pa.schema(fields), [*table.inputs, *reads]
-    n_rows = n_dropped = 0
-    with ExitStack() as stack:
-        refuse_inputs(output, reads)
-        sink: Any = sys.stdout.buffer
-        if output != "-":
-            sink = stack.enter_context(replacing(output))
-        if as_text:
-            options = pa_csv.WriteOptions(delimiter=delimiter)
-            writer = stack.enter_context(pa_csv.CSVWriter(sink, schema, write_options=options))
-        else:
-            writer = stack.enter_context(pq.ParquetWriter(sink, schema))
-        for block in blocks_of(table, roles, progress):
-            columns = [_without_formulas(c) if as_text else c for c in block.kept.columns]
-            columns += [pa.array(score) for score in block_scores(block, encoder, mean).T]
-            writer.write_batch(pa.record_batch(columns, schema=schema))
-            n_rows += block.rows.n_rows
-            n_dropped += int((~block.complete).sum())
-    return n_rows, n_dropped
-
-
-def block_scores(block: Block, encoder: Array, mean: Array) -> Array:
-    """The rows of a block, centred and projected."""
-    return np.asarray((block.X - mean) @ encoder.T)
-
-
-def refuse_twin_scores(where: str, names: Sequence[str]) -> None:
-    """Refuse to write two columns of one name."""
-    if len(set(names)) < len(names):
-        fact = f"two columns of {where} would have the same name ({list(names)})"
-        raise TableError("output", fact, "leave the clashing one out of keep")
-
-
-def _format_of(output: FileName, schema: Any) -> tuple[bool, str]:
-    """Whether text is written, and its delimiter; refuses columns that cannot be written."""
-    refuse_twin_scores(str(output), schema.names)
+    refuse_twin_names(str(output), [name for name, _ in fields], "leave one out of keep")
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
     if suffix not in (".csv", ".tsv", ".parquet", ".pq"):
         fact = f"the name of {output} does not say what to write"
         raise TableError("output", fact, "end it in .parquet or .csv")
     as_text = suffix in (".csv", ".tsv")
-    nested = [f"{f.name!r} ({f.type})" for f in schema if pa.types.is_nested(f.type)]
+    nested = [f"{name!r} ({kind})" for name, kind in fields if pa.types.is_nested(kind)]
     if as_text and nested:
         fact = f"columns {', '.join(nested)} cannot be written as text"
         raise TableError("output", fact, "leave them out of keep, or name the output .parquet")
-    return as_text, "\t" if suffix == ".tsv" else ","
+    if as_text:
+        runs = tuple("=+@\t\r")  # what a spreadsheet would take for a formula
+        fields = [(f"'{name}" if name.startswith(runs) else name, kind) for name, kind in fields]
+    schema, reads = pa.schema(fields), [*table.inputs, *reads]
+    n_rows = n_dropped = 0
+    with ExitStack() as stack:
+        refuse_inputs(output, reads)
+        to_file = output != "-"
+        sink = stack.enter_context(replacing(output)) if to_file else sys.stdout.buffer
+        if as_text:
+            options = pa_csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
+            writer = stack.enter_context(pa_csv.CSVWriter(sink, schema, write_options=options))
+        else:
+            writer = stack.enter_context(pq.ParquetWriter(sink, schema))
+        for block in blocks_of(table, roles, progress):
+            columns = [_without_formulas(c) if as_text else c for c in block.kept.columns]
+            columns += [pa.array(score) for score in block.scores(encoder, mean).T]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+            n_rows += block.rows.n_rows
+            n_dropped += int((~block.complete).sum())
+    return n_rows, n_dropped
 
 
 def _without_formulas(column: Any) -> Any:

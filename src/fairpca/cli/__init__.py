@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from fairpca.cli.commands import (
-    audit_command,
-    fit_command,
-    inspect_command,
-    report_command,
-    transform_command,
-)
+from fairpca.cli import commands
 from fairpca.cli.options import CHOICE, COLUMNS, OUTPUT, START, Choice, command
 from fairpca.cli.terminal import discard_output, print_line, put, with_streams
 
@@ -34,28 +28,28 @@ app = typer.Typer(
     "people, and fit one that does not.",
 )
 
-EXAMPLES: dict[Callable[..., None], list[str]] = {
-    report_command: [
+EXAMPLES = {
+    "report": [
         "fairpca report",
         "fairpca report people.csv --group sex -r 3 --out people.html",
         "fairpca report new.csv --group sex --model model.safetensors",
     ],
-    audit_command: [
+    "audit": [
         "fairpca audit people.csv --group sex -r 3",
         "fairpca audit people.csv --group sex -r 3 --fail-above 0.1",
         "fairpca audit new.csv --group sex --loadings weights.csv --json -",
     ],
-    fit_command: [
+    "fit": [
         "fairpca fit people.csv --group sex -r 3 --out model.safetensors",
         "fairpca fit people.csv --group sex -r 3 --max-error-increase 0.03 --out model.safetensors",
         "fairpca fit \"SELECT * FROM 'people.parquet' WHERE age > 20\" -g sex -o model.safetensors",
     ],
-    transform_command: [
+    "transform": [
         "fairpca transform model.safetensors new.csv --out scores.csv",
         "fairpca transform model.safetensors new.parquet --keep id --out scores.parquet",
         "cat new.csv | fairpca transform model.safetensors - --out -",
     ],
-    inspect_command: [
+    "inspect": [
         "fairpca inspect model.safetensors",
         "fairpca inspect model.safetensors --json",
         "fairpca inspect model.safetensors --json | jq .held_out_changes",
@@ -70,25 +64,22 @@ class _Command(TyperCommand):
         """Write the arguments, then the options by their headings."""
         records: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record and parameter.param_type_name == "argument":
-                name, _, _ = record[0].partition(" <")
-                records.setdefault("Arguments", []).append((name, record[1]))
-            elif record:
-                heading = getattr(parameter, "rich_help_panel", None) or OUTPUT
-                records.setdefault(heading, []).append(record)
+            is_argument = parameter.param_type_name == "argument"
+            heading = getattr(parameter, "rich_help_panel", None) or OUTPUT
+            if record := parameter.get_help_record(ctx):
+                name = record[0].partition(" <")[0] if is_argument else record[0]
+                heading = "Arguments" if is_argument else heading
+                records.setdefault(heading, []).append((name, record[1]))
         for heading in ("Arguments", START, COLUMNS, CHOICE, OUTPUT):
             if heading in records:
                 with formatter.section(heading):
                     formatter.write_dl(records[heading])
 
 
-for _function, _examples in EXAMPLES.items():
-    app.command(
-        _function.__name__.removesuffix("_command"),
-        cls=_Command,
-        epilog="\n".join(["\b", "Examples:", *(f"  {line}" for line in _examples)]),
-    )(command(_function))
+for _name, _examples in EXAMPLES.items():
+    _epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in _examples)])
+    _function = command(getattr(commands, f"{_name}_command"))
+    app.command(_name, cls=_Command, epilog=_epilog)(_function)
 
 
 @app.callback(invoke_without_command=True)

@@ -3,78 +3,56 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 import typer
 
 from fairpca.cli import options as opt
-from fairpca.cli import tables, terminal
-from fairpca.cli.judging import estimator_of, judge
+from fairpca.cli import terminal
 from fairpca.cli.terminal import outputs, progress, put
-
-if TYPE_CHECKING:
-    from fairpca._audit.record import Audit, ModelAudit
-    from fairpca.report import Origin
-
-SCHEMA_VERSION = 2  # of audit.schema.json, which says what --json writes
-EXCEEDED, CANNOT_JUDGE = 1, 3
 
 
 def report_command(
-    context: opt.Context,
-    columns: opt.Columns,
-    files: opt.Files,
-    choice: opt.Choice,
-    judging: opt.Judging,
-    output: opt.Output,
-    data: opt.OptionalData = None,
-    out: opt.PageOut = "report.html",
-    model_card: opt.Card = None,
-    quiet: opt.Quiet = False,
+    context: typer.Context, request: opt.AuditRequest, output: opt.PageOutput
 ) -> None:
     """Write a page: is anyone short-changed, how sure is that, what can be done, who pays?"""
-    request = opt.Request(data, files, columns, choice, judging)
-    names = {"out": out, "json": output.json, "model_card": model_card}
-    with outputs(request.reads, **names) as paths, progress(quiet) as show:
-        found, origin = judge(request, context.obj, show)
+    names = {"out": output.out, "json": output.json, "model_card": output.model_card}
+    with outputs(request.reads, **names) as paths, progress(output.quiet) as show:
         from fairpca import report
+        from fairpca.cli import work
 
+        found, origin = work.judge(request, context.obj, show)
         show("writing the page")
         terminal.write_text(paths["out"], report.render(found, origin, with_rows=output.with_rows))
         if "json" in paths:
-            terminal.write_text(paths["json"], _figures(found, origin, output.with_rows))
+            terminal.write_text(
+                paths["json"], work.figures_as_json(found, origin, output.with_rows)
+            )
         if "model_card" in paths:
             terminal.write_text(paths["model_card"], report.model_card(found, origin))
-    if not quiet and "-" not in names.values():
+    if not output.quiet and "-" not in names.values():
         terminal.print_audit(found, origin.notes)
         put(f"written to {' and '.join(name for name in names.values() if name)}")
 
 
 def audit_command(
-    context: opt.Context,
-    columns: opt.Columns,
-    files: opt.Files,
-    choice: opt.Choice,
-    judging: opt.Judging,
-    gate: opt.Gate,
-    output: opt.Output,
-    data: opt.OptionalData = None,
-    quiet: opt.Quiet = False,
+    context: typer.Context, request: opt.AuditRequest, gate: opt.Gate, output: opt.Output
 ) -> None:
     """Say whether PCA, or a model, short-changes a group; with --fail-above, by the exit code.
 
     Exit codes: 0 done, 1 a group is described worse than --fail-above allows, 3 this cannot be
     judged.
     """
-    request = opt.Request(data, files, columns, choice, judging)
-    with outputs(request.reads, json=output.json) as paths, progress(quiet) as show:
-        found, origin = judge(request, context.obj, show)
-        code, line = _compare(found, gate)
+    with outputs(request.reads, json=output.json) as paths, progress(output.quiet) as show:
+        from fairpca.cli import work
+
+        found, origin = work.judge(request, context.obj, show)
+        code, line = work.compare(found, gate)
         if "json" in paths:
             asked = None if gate.fail_above is None else vars(gate) | {"exit_code": code}
-            figures = _figures(found, origin, output.with_rows, gate=asked)
-            terminal.write_text(paths["json"], figures)
-    silent = quiet or output.json == "-"
+            terminal.write_text(
+                paths["json"], work.figures_as_json(found, origin, output.with_rows, gate=asked)
+            )
+    silent = output.quiet or output.json == "-"
     if not silent:
         terminal.print_audit(found, origin.notes)
     if code:
@@ -84,64 +62,26 @@ def audit_command(
         put(line)
 
 
-def _compare(found: Audit | ModelAudit, gate: opt.Gate) -> tuple[int, str]:
-    """The exit code, and one line that says what was compared with what."""
-    from fairpca._audit.verdict import Case, groups_above
-    from fairpca.report import sentences
-    from fairpca.report.text import percent, percent_range
-
-    if gate.fail_above is None:
-        return 0, ""
-    if found.verdict.case is Case.CANNOT_JUDGE:
-        return CANNOT_JUDGE, sentences.say(found).headline
-    by_share, estimate = found.verdict.by_share, gate.fail_on == "estimate"
-    above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
-    row = above[0] if above else found.group(found.verdict.group)
-    gap = sentences.gap_of(found, row.baseline)
-    ends = "" if gap is None else f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
-    which = "the estimate" if estimate else "the lower end"
-    verb = "exceeds" if above else "does not exceed"
-    more = f"; so do {len(above) - 1} more groups" if len(above) > 1 else ""
-    return EXCEEDED if above else 0, (
-        f"{sentences.judged(found)}: error of {sentences.full_name(found, row.label)} "
-        f"({row.n:,} people) against {sentences.against(found, row.label)}: {ends}; {which} {verb} "
-        f"--fail-above {percent(gate.fail_above)}{more}. {sentences.measured(found)}."
-    )
-
-
-def _figures(found: Audit | ModelAudit, origin: Origin, with_rows: bool, **more: Any) -> str:
-    """What ``--json`` writes."""
-    own = {"schema_version": SCHEMA_VERSION, "origin": vars(origin)}
-    return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
-
-
-def fit_command(
-    columns: opt.Columns,
-    files: opt.Files,
-    choice: opt.Choice,
-    out: opt.ModelOut,
-    data: opt.OptionalData = None,
-    quiet: opt.Quiet = False,
-) -> None:
+def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = False) -> None:
     """Fit the fair version that report judges with the same options, and save it."""
-    request = opt.Request(data, files, columns, choice)
     with outputs(request.reads, model=out) as paths, progress(quiet) as show:
         from fairpca._input.folds import FoldRule
+        from fairpca.cli import work
         from fairpca.exceptions import noted
 
-        model = estimator_of(choice)
+        model, choice = work.estimator_of(request.choice), request.choice
         folds = FoldRule(choice.cv, choice.seed) if hasattr(model, "cv") else None
         how = {"rows_up_to": 0, "folds": folds, "whole": False}
-        with tables.prepared_table(request, show, **how) as prepared, noted() as caught:
+        with work.prepared_table(request, show, **how) as prepared, noted() as caught:
             show("fitting")
             model.fit_moments(prepared.moments)
-            tables.save(model, prepared.roles, paths["model"])
+            work.save(model, prepared.roles, paths["model"])
     warned = [f"! {warning.message}" for warning in caught]
     if out == "-":
         for line in warned:
             terminal.print_line(line)
     elif not quiet:
-        for line in (*warned, *tables.notes_on(prepared.record)):
+        for line in (*warned, *work.notes_on(prepared.record)):
             put(line)
         terminal.print_model(model)
         put(f"written to {out}")
@@ -157,7 +97,9 @@ def transform_command(
 ) -> None:
     """Write the scores of rows, in their order, under a model."""
     with progress(quiet) as show:
-        n_rows, n_dropped = tables.write_scores_of(opt.Request(data, files), model, out, keep, show)
+        from fairpca.cli import work
+
+        n_rows, n_dropped = work.write_scores_of(opt.Request(data, files), model, out, keep, show)
     if not quiet and out != "-":
         left = f", {n_dropped:,} left out for missing values" if n_dropped else ""
         put(f"{n_rows:,} rows written to {out}{left}")
@@ -165,8 +107,10 @@ def transform_command(
 
 def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     """Show what is in a model file."""
-    whole, fitted = tables.load(model)
-    projection = tables.saved_projection(whole)
+    from fairpca._audit.record import plain_json
+    from fairpca.cli import work
+
+    _, projection, fitted = work.load(model)
     if not as_json:
         terminal.print_model(projection)
         size = f"{projection.n_components_} components of {projection.n_features_in_} columns"
@@ -174,18 +118,16 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
         how += ", standardised" if projection.standardize else ""
         put(f"{projection!r}: {size}{how}")
         return
-    from fairpca._audit.record import plain_json
-
     errors = ["pca_group_errors", "group_errors"]
     held_out = [f"held_out_{name}" for name in (*errors, "changes", "changes_interval")]
     names = ["n_components", "groups", "group_sizes", *errors, "status", "duality_gap", *held_out]
     figures = {name: getattr(projection, f"{name}_", None) for name in names}
     found = {name: value for name, value in figures.items() if value is not None}
-    known = {"columns": fitted.features, "categories": fitted.categories, "group": fitted.groups}
     own = {
         "model": repr(projection),
         "standardized": projection.standardize,
         "imputed": bool(fitted.fill),
         "feature_names": getattr(projection, "feature_names_in_", None),
     }
+    known = {"columns": fitted.features, "categories": fitted.categories, "group": fitted.groups}
     put(json.dumps(plain_json(own | found | known), indent=1))

@@ -1,15 +1,14 @@
 """The options of the commands, each declared once, in records that a command takes as a whole.
 
-A function with a parameter such as ``columns: Columns`` becomes a command with all options of that
-record, named after its fields; :func:`command` does that. The heading of an option is its group in
-the help.
+A function with a parameter such as ``gate: Gate`` becomes a command with all options of that
+record, named after its fields. The heading of an option is its group in the help.
 """
 # ruff: noqa: RUF009 - the calls make fields
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, cast, get_type_hints
@@ -33,12 +32,6 @@ def _rank(given: object) -> int | float:
     )
 
 
-def _fold_number(value: int) -> int:
-    if value != 0 and value < 2:
-        raise typer.BadParameter(f"{value}; pass a number of folds such as 10, or 0 for none.")
-    return value
-
-
 def _option(
     heading: str, metavar: str, text: str, default: Any = None, short: str = "", **more: Any
 ) -> Any:
@@ -50,7 +43,6 @@ def _option(
 _start, _column = partial(_option, START), partial(_option, COLUMNS)
 _choice, _output = partial(_option, CHOICE), partial(_option, OUTPUT)
 
-Context = typer.Context
 Names = list[str] | None
 Text = str | None
 Number = float | None
@@ -59,22 +51,14 @@ _FILES = (
     "query (\"SELECT ... FROM 'people.parquet'\"); - reads CSV from standard input."
 )
 _DEMONSTRATION = f"{_FILES} Without any: the demonstration data."
-Data = Annotated[list[str], typer.Argument(metavar="DATA", help=_FILES)]
-OptionalData = Annotated[
-    Names, typer.Argument(metavar="DATA", help=_DEMONSTRATION, show_default=False)
-]
-ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file written by fairpca fit.")]
-_out = partial(cast(Any, typer.Option), "--out", "-o", metavar="FILE")
-PageOut = Annotated[str, _out(help="The page to write; - prints it.")]
+_argument, _out = typer.Argument, partial(cast(Any, typer.Option), "--out", "-o", metavar="FILE")
+Data = Annotated[list[str], _argument(metavar="DATA", help=_FILES)]
+OptionalData = Annotated[Names, _argument(metavar="DATA", help=_DEMONSTRATION, show_default=False)]
+ModelFile = Annotated[str, _argument(metavar="MODEL", help="A file written by fairpca fit.")]
 ModelOut = Annotated[str, _out(help="The model file to write; - prints it.")]
 ScoresOut = Annotated[str, _out(help="CSV or Parquet file for the scores; - prints CSV.")]
-Card = Annotated[
-    Text, typer.Option("--model-card", metavar="FILE", help="Also write a card in Markdown.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Keep = Annotated[
-    Names, typer.Option("--keep", metavar="COLUMN", help="Copy columns, such as an id.")
-]
+Keep = Annotated[Names, typer.Option(metavar="COLUMN", help="Copy columns, such as an id.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
@@ -123,9 +107,7 @@ class Choice:
     criterion: Literal["loss", "error", "variance"] | None = _choice(
         "", "Serve the worst-off group best instead (MinMaxPCA)."
     )
-    cv: int = _choice(
-        "N", "Folds of left-out people that tell how far to go; 0: none.", 10, callback=_fold_number
-    )
+    cv: int = _choice("N", "Folds of held-out people that tell how far to go; 0: none.", 10, min=0)
     normalize: bool = _choice("", "Measure errors as shares of each group’s variation.", False)
     min_group_size: int = _choice("N", "Smaller groups are not compared.", 1, min=1)
     small_groups: Literal["error", "merge", "ignore"] = _choice(
@@ -151,10 +133,19 @@ class Judging:
 
 @dataclass(frozen=True)
 class Output:
-    """What an audit writes besides its answer."""
+    """What an audit writes."""
 
     json: Text = _output("FILE", "Write all figures to this file; - prints them instead.")
     with_rows: bool = _output("", "Show single people too, on the page and in --json.", False)
+    quiet: bool = _output("", "Print nothing but errors.", False, "-q")
+
+
+@dataclass(frozen=True)
+class PageOutput(Output):
+    """What a report writes."""
+
+    out: str = _output("FILE", "The page to write; - prints it.", "report.html", "-o")
+    model_card: Text = _output("FILE", "Also write a card in Markdown.")
 
 
 @dataclass(frozen=True)
@@ -171,12 +162,28 @@ class Gate:
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asks to be judged or fitted."""
+    """The rows that are fitted to, and how."""
 
-    data: Sequence[str] | None
-    files: Files
+    data: OptionalData = None
+    files: Files = Files()
     columns: Columns = Columns()
     choice: Choice = Choice()
+
+    @property
+    def reads(self) -> list[str]:
+        """Files that must not be written to."""
+        return [*(self.data or ()), *([self.model_file] if self.model_file else ())]
+
+    @property
+    def model_file(self) -> str | None:
+        """The file of the model to be judged, if there is one."""
+        return None
+
+
+@dataclass(frozen=True)
+class AuditRequest(Request):
+    """What the user asks to be judged."""
+
     judging: Judging = Judging()
 
     @property
@@ -184,54 +191,46 @@ class Request:
         """The file of the model to be judged, of either kind."""
         return self.judging.model or self.judging.loadings
 
-    @property
-    def reads(self) -> list[str]:
-        """Files that must not be written to."""
-        return [*(self.data or ()), *([self.model_file] if self.model_file else ())]
-
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """The function as a command: its records of options become options of their own."""
-    records: dict[str, Any] = {}
-    parameters: list[inspect.Parameter] = []
-    for name, given in inspect.signature(function, eval_str=True).parameters.items():
-        if is_dataclass(given.annotation):
-            records[name] = given.annotation
-            parameters += _parameters(given.annotation)
-        else:
-            parameters.append(given.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    """The function as a command: the fields of its records become options."""
+    hints = get_type_hints(function, include_extras=True)
+    signature = inspect.signature(function)
+    parameters = [
+        option
+        for own in signature.parameters.values()
+        for option in _options(own.name, hints[own.name], own.default)
+    ]
 
-    def run(**given: Any) -> None:
-        made = {
-            name: record(**{own.name: given.pop(own.name) for own in fields(record)})
-            for name, record in records.items()
-        }
-        function(**made, **given)
+    def run(**values: Any) -> None:
+        function(**{name: _value(name, hints[name], values) for name in signature.parameters})
 
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__annotations__ = {own.name: own.annotation for own in parameters}
-    vars(run)["__signature__"] = inspect.Signature(parameters)
+    vars(run)["__signature__"] = signature.replace(parameters=parameters)
     return run
 
 
-def _parameters(record: Any) -> Iterator[inspect.Parameter]:
-    """The options of a record, as parameters that typer understands."""
-    hints, option = get_type_hints(record), cast(Any, typer.Option)
-    for own in fields(record):
-        on, off = _typed(own.name)
-        names = [f"{on}/{off}" if own.default is True else on, *own.metadata["short"]]
-        yield inspect.Parameter(
-            own.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=own.default,
-            annotation=Annotated[hints[own.name], option(*names, **own.metadata["how"])],
-        )
+def _options(name: str, kind: Any, default: Any, how: Any = None) -> Iterator[inspect.Parameter]:
+    """A parameter as typer understands it; for a record those of its fields."""
+    if is_dataclass(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        for own in fields(kind):
+            yield from _options(own.name, hints[own.name], own.default, own.metadata)
+        return
+    if how:
+        on = f"--{name.replace('_', '-')}"
+        names = [f"{on}/--no-{on[2:]}" if default is True else on, *how["short"]]
+        kind = Annotated[kind, cast(Any, typer.Option)(*names, **how["how"])]
+    yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _typed(name: str) -> tuple[str, str]:
-    """How an option is typed, and how its opposite."""
-    dashed = name.replace("_", "-")
-    return f"--{dashed}", f"--no-{dashed}"
+def _value(name: str, kind: Any, values: Mapping[str, Any]) -> Any:
+    """The value of a parameter; a record is made from those of its fields."""
+    if not is_dataclass(kind):
+        return values[name]
+    hints = get_type_hints(kind, include_extras=True)
+    return cast(Any, kind)(**{own: _value(own, hints[own], values) for own in hints})
 
 
 def words(*records: Any) -> list[str]:
@@ -239,11 +238,11 @@ def words(*records: Any) -> list[str]:
     typed: list[str] = []
     for record in records:
         for own in fields(record):
-            value, (on, off) = getattr(record, own.name), _typed(own.name)
+            value, on = getattr(record, own.name), f"--{own.name.replace('_', '-')}"
             if value == own.default or value == []:
                 continue
             if isinstance(value, bool):
-                typed.append(on if value else off)
+                typed.append(on if value else f"--no-{on[2:]}")
             else:
                 values = value if isinstance(value, list) else [value]
                 typed += [word for v in values for word in (on, str(v))]

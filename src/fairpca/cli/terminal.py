@@ -6,27 +6,22 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from io import TextIOWrapper
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from os.path import realpath, splitext
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from fairpca._progress import printable
+from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
     from fairpca._estimators.base import FairProjection
-    from fairpca._progress import Progress
 
 _STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
 
 
 def put(text: str, stream: TextIO | None = None) -> None:
-    """Print lines that may hold anything: the one place that prints, and it strips.
-
-    Control characters of names and labels do not reach the terminal.
-    """
+    """Print lines, the only place that does: without control characters of names and labels."""
     lines = (printable(line) for line in text.split("\n"))
     print("\n".join(lines), file=sys.stdout if stream is None else stream)
 
@@ -41,15 +36,18 @@ def print_line(line: str) -> None:
 def with_streams() -> Iterator[None]:
     """Have a standard output even if it was closed, and print "?" for what its encoding lacks."""
     stream = sys.stdout
-    with ExitStack() as stack:
-        if stream is None:  # started with >&-
-            sys.stdout = stack.enter_context(open(os.devnull, "w"))
-            stack.callback(setattr, sys, "stdout", stream)
-        elif isinstance(stream, TextIOWrapper):
-            stack.enter_context(suppress(BrokenPipeError))  # reconfiguring flushes
-            stack.callback(stream.reconfigure, errors=stream.errors)
-            stream.reconfigure(errors="replace")
+    if stream is None:  # started with >&-
+        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+            yield
+        return
+    errors = stream.errors
+    reconfigure = getattr(stream, "reconfigure", lambda **how: None)
+    reconfigure(errors="replace")
+    try:
         yield
+    finally:
+        with suppress(BrokenPipeError):  # reconfiguring flushes
+            reconfigure(errors=errors)
 
 
 def discard_output() -> None:
@@ -138,51 +136,37 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         put(f"left out: {name or f'{n_rows:,} {what}'}, {reason}")
     for note in notes:
         put(note)
-    heads = [", ".join(own.group_columns) or "group", "people", "against others"]
+    others = "others" if own.reference is None else str(own.reference)
+    heads = [", ".join(own.group_columns) or "group", "people", f"against {others}"]
     heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
-    rows = [
-        [
-            row["name"],
-            row["n"],
-            str(row["gap"]) if row["judged"] else f"too few to judge ({row['gap']})",
-            row["share"],
-            str(row["change"]),
-        ]
-        for row in group_rows(audit)
-    ]
+    rows = []
+    for row in group_rows(audit):
+        gap = str(row["gap"]) if row["judged"] else f"too few to judge ({row['gap']})"
+        rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
     _put_table(heads, rows)
     how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
     if own.fitted_here:
         how[1:1] = [
             "standardised" if own.standardized else "columns as they are",
-            f"judged on people not used to build it ({own.n_folds} folds)",
+            f"judged on held-out people ({own.n_folds} folds)",
         ]
     put("\n".join([", ".join(how), *about_scores(audit)]))
 
 
 def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their cells: names to the left, numbers to the right.
-
-    In a terminal that is too narrow, each cell is printed in a line of its own: no number is cut.
-    """
+    """Columns as wide as their cells: names to the left, numbers to the right."""
     from fairpca.report.text import display_names
 
     names = display_names([row[0] for row in rows], 40)
     cells = [list(heads), *([name, *row[1:]] for name, row in zip(names, rows, strict=True))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if sum(widths) + 2 * len(widths) > shutil.get_terminal_size().columns and sys.stdout.isatty():
-        for name, *others in cells[1:]:
-            put(name)
-            for head, cell in zip(heads[1:], others, strict=True):
-                put(f"  {head} {cell}")
-        return
     for name, *others in cells:
         aligned = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
         put("  ".join([name.ljust(widths[0]), *aligned]).rstrip())
 
 
 def print_model(model: FairProjection) -> None:
-    """Errors by group of a fitted projection, for people who were left out if there were any."""
+    """Errors by group of a fitted projection, for held-out people if there were any."""
     from fairpca.report.text import figure, percent, worse
 
     held_out = hasattr(model, "held_out_changes_")
@@ -195,6 +179,6 @@ def print_model(model: FairProjection) -> None:
         change = worse(new / old - 1 if old > 1e-12 * unit else 0.0)[0]
         rows.append([str(label), f"{n:,}", figure(old, unit), figure(new, unit), change])
     _put_table(["group", "people", "PCA", "fair version", "change"], rows)
-    where = "for people not used to build it" if held_out else "on the rows fitted to"
+    where = "for held-out people" if held_out else "on the rows fitted to"
     cost = model.reconstruction_error_ / model.pca_reconstruction_error_ - 1 if unit > 0 else 0.0
     put(f"average squared errors {where}; overall error {percent(cost)} above PCA; {model.status_}")

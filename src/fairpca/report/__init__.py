@@ -7,15 +7,13 @@ in ``templates/``, one for each section. ``README.md`` says where to change what
 from __future__ import annotations
 
 from fairpca.report.context import Origin
-from fairpca.report.notebook import as_html, as_text, path_as_html, path_as_text
-from fairpca.report.rendering import model_card, render
+from fairpca.report.rendering import (
+    as_html,
+    as_text,
+    model_card,
+    path_as_html,
+    path_as_text,
+    render,
+)
 
-__all__ = [
-    "Origin",
-    "as_html",
-    "as_text",
-    "model_card",
-    "path_as_html",
-    "path_as_text",
-    "render",
-]
+__all__ = ["Origin", "as_html", "as_text", "model_card", "path_as_html", "path_as_text", "render"]

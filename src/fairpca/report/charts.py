@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._audit.record import Audit
+from fairpca._audit.record import Audit, Interval
 from fairpca._audit.verdict import Case
 from fairpca._typing import Array
-from fairpca.report.sentences import AnyAudit, gap_of, group_names
+from fairpca.report.sentences import AnyAudit, group_names
 from fairpca.report.text import display_names
 
 #: How many columns, and components of them, a chart has room for.
@@ -29,17 +29,13 @@ RATES = {
 
 
 def javascript() -> str:
-    """Vega, Vega-Lite and Vega-Embed, bundled by the installed package vl-convert.
-
-    Bundling takes two seconds, so the result is kept in the user's cache folder.
-    """
+    """Vega and its helpers, bundled by vl-convert in two seconds, then kept in the cache folder."""
     import vl_convert
 
     from fairpca._tables.atomic import replacing
 
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
-    name = f"vega-{version('vl-convert-python')}.js"
-    kept = Path(home).expanduser() / "fairpca" / name
+    kept = Path(home).expanduser() / "fairpca" / f"vega-{version('vl-convert-python')}.js"
     with suppress(OSError):
         return kept.read_text("utf-8")
     made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
@@ -60,12 +56,12 @@ def charts(audit: AnyAudit, slider: dict[str, Any] | None, with_rows: bool) -> d
     made: dict[str, Any] = {"gaps": _gaps(audit)}
     if audit.leakage is not None and audit.leakage.baseline_probes:
         probes = audit.leakage.baseline_probes, audit.leakage.alternative_probes
-        made["probes"] = _intervals(audit, "AUC of guessing the group", 0.5)
-        made["probes"]["marks"] = [
-            _mark(probe.name, method, probe)
+        marks = [
+            _mark(probe.name, method, Interval(probe.auc, probe.low, probe.high))
             for method, found in zip(methods(audit), probes, strict=True)
             for probe in found
         ]
+        made["probes"] = _intervals(audit, "AUC of guessing the group", 0.5, marks)
     if audit.outcomes:
         made["rates"] = _rates(audit)
     if not isinstance(audit, Audit):
@@ -75,45 +71,42 @@ def charts(audit: AnyAudit, slider: dict[str, Any] | None, with_rows: bool) -> d
     ranks = zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True)
     own = [{"r": int(r), **_mark("", "", gap, 100)} for r, gap in ranks if gap is not None]
     made["ranks"] = {"kind": "ranks", "r": audit.n_components, "marks": own}
-    fit = audit.fit
-    if fit.pca_column_errors is not None and fit.fair_column_errors is not None:
-        errors = [fit.pca_column_errors, fit.fair_column_errors]
-        made |= _columns(audit, [fit.pca_loadings, fit.fair_loadings], errors)
-    if with_rows and audit.rows is not None:
-        codes, names = audit.rows.group.tolist(), list(group_names(audit).values())
-        for which in ("pca", "fair"):
-            points = zip(codes, getattr(audit.rows, which).tolist(), strict=True)
-            own = [
+    fit, rows = audit.fit, audit.rows
+    errors = [fit.pca_column_errors, fit.fair_column_errors]
+    made |= _columns(audit, [fit.pca_loadings, fit.fair_loadings], errors)
+    if with_rows and rows is not None:
+        names = list(group_names(audit).values())
+        for place, scores in (("scores-pca", rows.pca), ("scores-fair", rows.fair)):
+            points = [
                 {"g": g, "group": names[g], "one": point[0], "two": point[-1]}
-                for g, point in points
+                for g, point in zip(rows.group.tolist(), scores.tolist(), strict=True)
                 if audit.groups[g].judged
             ]
-            made[f"scores-{which}"] = {"kind": "scores", "marks": own}
+            made[place] = {"kind": "scores", "marks": points}
     return made
 
 
-def _intervals(audit: AnyAudit, title: str, line: float) -> dict[str, Any]:
-    """A chart of figures with intervals, without its marks; ``line`` is no difference."""
-    return {"kind": "intervals", "title": title, "at": line, "methods": methods(audit)}
+def _intervals(audit: AnyAudit, title: str, line: float, marks: list[Any]) -> dict[str, Any]:
+    """A chart of figures with intervals; ``line`` is no difference."""
+    how = {"kind": "intervals", "title": title, "at": line}
+    return how | {"methods": methods(audit), "marks": marks}
 
 
 def _mark(what: str, method: str, found: Any, unit: float = 1.0) -> dict[str, Any]:
-    """A figure, with its interval; a probe's figure is its AUC."""
-    value = found.value if hasattr(found, "value") else found.auc
-    numbers = {"value": unit * value, "low": unit * found.low, "high": unit * found.high}
-    return {"what": what, "method": method} | numbers
+    """A figure with its interval."""
+    ends = {end: unit * getattr(found, end) for end in ("value", "low", "high")}
+    return {"what": what, "method": method} | ends
 
 
 def _gaps(audit: AnyAudit) -> dict[str, Any]:
     """How much worse off each judged group is than all others, before and after."""
-    names, can_judge = group_names(audit, 24), audit.verdict.case is not Case.CANNOT_JUDGE
-    marks = [
-        _mark(names[row.label], method, gap, 100)
-        for row in audit.groups
-        for method, figures in zip(methods(audit), (row.baseline, row.alternative), strict=True)
-        if can_judge and row.judged and (gap := gap_of(audit, figures)) is not None
-    ]
-    return _intervals(audit, "error against all others, %", 0.0) | {"marks": marks}
+    names, marks = group_names(audit, 24), []
+    for row in audit.groups if audit.verdict.case is not Case.CANNOT_JUDGE else ():
+        for method, own in zip(methods(audit), (row.baseline, row.alternative), strict=True):
+            gap = own.share_gap if audit.verdict.by_share else own.gap
+            if gap is not None:
+                marks.append(_mark(names[row.label], method, gap, 100))
+    return _intervals(audit, "error against all others, %", 0.0, marks)
 
 
 def _rates(audit: AnyAudit) -> dict[str, Any]:
@@ -126,7 +119,7 @@ def _rates(audit: AnyAudit) -> dict[str, Any]:
         for seen in audit.outcomes or ()
         if seen.name in names
     ]
-    return _intervals(audit, "difference between the groups", 0.0) | {"marks": marks}
+    return _intervals(audit, "difference between the groups", 0.0, marks)
 
 
 def _steps(audit: Audit, slider: dict[str, Any]) -> dict[str, Any]:
@@ -143,10 +136,8 @@ def _steps(audit: Audit, slider: dict[str, Any]) -> dict[str, Any]:
         for g, row in enumerate(audit.groups)
         if row.judged and changes[g] is not None
     ]
-    return {
-        kind: {"kind": kind, "start": slider["start"], "marks": marks}
-        for kind, marks in (("frontier", frontier), ("errors", errors))
-    }
+    both = {"frontier": frontier, "errors": errors}
+    return {kind: {"kind": kind, "start": slider["start"], "marks": both[kind]} for kind in both}
 
 
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:
@@ -167,15 +158,13 @@ def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict
         for method, own in zip(methods(audit), errors, strict=False)
         for j in lossy
     ]
-    found = {"loadings": (heavy, loadings), "columns": (lossy, losses)}
-    used = methods(audit)[: len(weights)]
-    return {
-        kind: {"kind": kind, "methods": used, "columns": [columns[j] for j in js], "marks": marks}
-        for kind, (js, marks) in found.items()
-    }
+    used, found = methods(audit)[: len(weights)], {}
+    for kind, order, marks in (("loadings", heavy, loadings), ("columns", lossy, losses)):
+        own = {"kind": kind, "methods": used, "columns": [columns[j] for j in order]}
+        found[kind] = own | {"marks": marks}
+    return found
 
 
 def _largest(values: Array) -> list[int]:
     """The columns with the largest values, largest first."""
-    order: list[int] = np.argsort(-values, kind="stable")[:_MOST_COLUMNS].tolist()
-    return order
+    return list(map(int, np.argsort(-values, kind="stable")[:_MOST_COLUMNS]))

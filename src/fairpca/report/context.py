@@ -31,41 +31,18 @@ def _versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the data of a report come from, and how to repeat it.
+    """Where the data of a report come from, and how to repeat it."""
 
-    Attributes
-    ----------
-    source : str
-        Name of the file, or what the data are.
-    sha256 : str
-        Checksum of the data.
-    n_read : int or None
-        Rows in the source.
-    streamed : bool
-        Whether the rows were too many to be kept in memory.
-    notes : list of str
-        What became of the data when they were read, a sentence each.
-    model_file : str
-        The file of the model that was judged, if there is one.
-    command, code : str
-        The command, and Python code, that give the same page.
-    fit_command, step_command : str
-        The command that fits the fair version, and one with ``{step}`` in the place of the overall
-        error that a smaller step may cost.
-    versions : dict of str to str
-    date : str
-    """
-
-    source: str = "data passed to fairpca.audit"
-    sha256: str = ""
-    n_read: int | None = None
-    streamed: bool = False
-    notes: list[str] = field(default_factory=list)
-    model_file: str = ""
-    command: str = ""
+    source: str = "data passed to fairpca.audit"  # name of the file, or what the data are
+    sha256: str = ""  # of the data
+    n_read: int | None = None  # rows in the source
+    streamed: bool = False  # whether the rows were too many to be kept in memory
+    notes: list[str] = field(default_factory=list)  # what became of the data, a sentence each
+    model_file: str = ""  # the model that was judged, if there is one
+    command: str = ""  # the command, and Python code, that give the same page
     code: str = ""
-    fit_command: str = ""
-    step_command: str = ""
+    fit_command: str = ""  # the command that fits the fair version
+    step_command: str = ""  # one with {step} where a smaller step's overall error belongs
     versions: dict[str, str] = field(default_factory=_versions)
     date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
@@ -83,18 +60,7 @@ class Cell(NamedTuple):
 
 def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
     """A row of the table of groups for each of them: judged ones first, worst off first."""
-    names = group_names(audit)
-    rows = [
-        {"g": g, "name": names[row.label]} | _group_row(audit, row)
-        for g, row in enumerate(audit.groups)
-    ]
-    return sorted(rows, key=lambda cells: (not cells["judged"], -cells.pop("worse_by")))
-
-
-def _group_row(audit: AnyAudit, row: GroupResult) -> dict[str, Any]:
-    before, verdict = row.baseline, audit.verdict
-    both = [own for own in (before, row.alternative) if own is not None]
-    worse_by = before.share_gap_estimate if verdict.by_share else before.gap_estimate
+    verdict, rows = audit.verdict, []
 
     def cell(interval: Interval | None, estimate: float) -> Cell:
         if verdict.reason in (Reason.NOTHING_COMPRESSED, Reason.ONE_VALUE_DECIDES):
@@ -104,17 +70,23 @@ def _group_row(audit: AnyAudit, row: GroupResult) -> dict[str, Any]:
         tone = {1: "bad", -1: "good", 0: "plain"}[interval.direction]
         return Cell(*worse(*interval), "plain" if verdict.case is Case.CANNOT_JUDGE else tone)
 
-    return {
-        "worse_by": worse_by if isfinite(worse_by) else 0.0,
-        "n": f"{row.n:,}",
-        "judged": row.judged,
-        "gap": cell(before.gap, before.gap_estimate),
-        "error": " → ".join(figure(own.error) for own in both),
-        "share": " → ".join(f"{100 * own.share:.1f} %" for own in both),
-        "share_gap": cell(before.share_gap, before.share_gap_estimate),
-        "change": cell(row.change, row.change_estimate),
-        "better_off": "" if row.better_off is None else percent(row.better_off),
-    }
+    for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
+        before, after = row.baseline, row.alternative
+        worse_by = before.share_gap_estimate if verdict.by_share else before.gap_estimate
+        cells = {
+            "g": g,
+            "name": name,
+            "n": f"{row.n:,}",
+            "judged": row.judged,
+            "gap": cell(before.gap, before.gap_estimate),
+            "error": f"{figure(before.error)} → {figure(after.error)}",
+            "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %",
+            "share_gap": cell(before.share_gap, before.share_gap_estimate),
+            "change": cell(row.change, row.change_estimate),
+            "better_off": "" if row.better_off is None else percent(row.better_off),
+        }
+        rows.append((not row.judged, -worse_by if isfinite(worse_by) else 0.0, g, cells))
+    return [cells for *_, cells in sorted(rows, key=lambda row: row[:3])]
 
 
 def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
@@ -129,23 +101,19 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     if np.ptp(path.disparity) <= 1e-9 * float(path.group_errors.max()):
         return None
     seen = path if path.held_out is None else path.held_out
-    labels = path.groups.tolist()
     n = int(np.flatnonzero(path.efficient).max(initial=0)) + 1
-    changes = dict(zip(labels, _above_first(seen.group_errors[:n]).T.tolist(), strict=True))
+    by_group = _above_first(seen.group_errors[:n]).T.tolist()
+    changes = dict(zip(path.groups.tolist(), by_group, strict=True))
     unknown = [None] * n  # of groups that were set aside in the fit
+    budgets = [f"{more:.4g}" for more in _above_first(path.reconstruction_error[:n]).tolist()]
+    first, last = f"FairPCA({audit.n_components}", f"standardize={audit.provenance.standardized})"
     steps: dict[str, list[Any]] = {
         "disparity": seen.disparity[:n].tolist(),
         "cost": _above_first(seen.reconstruction_error[:n]).tolist(),
-        "changes": list(
-            zip(*(changes.get(row.label, unknown) for row in audit.groups), strict=True)
-        ),
-        "command": [],
-        "python": [],
+        "changes": list(zip(*(changes.get(g.label, unknown) for g in audit.groups), strict=True)),
+        "command": [origin.step_command.replace("{step}", budget) for budget in budgets],
+        "python": [f"{first}, max_error_increase={budget}, {last}" for budget in budgets],
     }
-    call = f"FairPCA({audit.n_components}, max_error_increase={{}}, standardize={{}})"
-    for budget in _above_first(path.reconstruction_error[:n]).tolist():
-        steps["command"].append(origin.step_command.replace("{step}", f"{budget:.4g}"))
-        steps["python"].append(call.format(f"{budget:.4g}", audit.provenance.standardized))
     place = 0
     if audit.verdict.remedy is not Remedy.IS_PCA:
         errors = np.array([audit.overall.error, audit.overall.alternative_error])
@@ -160,26 +128,24 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
         }
         for key, value in own.items():
             steps[key].insert(place, value)
-    last = len(steps["cost"]) - 1
-    beyond = bool(place == last and path.parity_reached and place > 0)
-    return {"start": place, "last": last, "held_out": seen is not path, "beyond": beyond} | steps
+    end = len(steps["cost"]) - 1
+    beyond = bool(place == end and path.parity_reached and place > 0)
+    return {"start": place, "last": end, "held_out": seen is not path, "beyond": beyond} | steps
 
 
 def _above_first(errors: Array) -> Array:
     """How much larger errors are than the first ones; 0 where the first is 0."""
     first = np.broadcast_to(errors[0], errors.shape)
     ratio = np.divide(errors, first, out=np.ones(errors.shape), where=first > 0)
-    above: Array = (ratio - 1).round(9)
-    return above
+    return np.asarray((ratio - 1).round(9))
 
 
 def _difference(groups: Sequence[GroupResult], path: TradeoffPath) -> float:
     """How far the errors of the fair version are apart, as the frontier measures it."""
-    errors = {row.label: row.alternative.error for row in groups if row.alternative}
+    errors = {row.label: row.alternative.error for row in groups}
     if len(path.groups) == 2:
         return errors.get(path.harmed_group, 0.0) - errors.get(path.privileged_group, 0.0)
-    known = [errors[label] for label in path.groups.tolist() if label in errors]
-    return max(known) - min(known)
+    return float(np.ptp([errors[label] for label in path.groups.tolist() if label in errors]))
 
 
 def context(audit: AnyAudit, origin: Origin, with_rows: bool = False) -> dict[str, Any]:
@@ -239,7 +205,7 @@ def named_ends(path: TradeoffPath) -> dict[str, list[list[str]]]:
     """
     marks: dict[str, Mapping[str, MarkedPoint]] = {"on the rows fitted to": path.marks}
     if path.held_out is not None:
-        marks = {"for people not used to build it": path.held_out.marks} | marks
+        marks = {"for held-out people": path.held_out.marks} | marks
     found: dict[str, list[list[str]]] = {}
     for where, points in marks.items():
         start = points["PCA"].reconstruction_error

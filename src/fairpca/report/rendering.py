@@ -1,4 +1,4 @@
-"""Templates filled in: the page and the model card.
+"""An audit shown: as a page, a model card, a table in a notebook, and lines of text.
 
 The page loads nothing: style, script and the charts' JavaScript, which comes from the installed
 package vl-convert, are written into it.
@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from html import escape
 from importlib.resources import files
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairpca._progress import printable
+from fairpca.path import TradeoffPath
 from fairpca.report.charts import RATES, javascript
-from fairpca.report.context import Origin, context
-from fairpca.report.sentences import AnyAudit
-from fairpca.report.text import display_names, figure, in_a_row, percent, worse
+from fairpca.report.context import Origin, context, named_ends
+from fairpca.report.sentences import AnyAudit, about, about_scores, say
+from fairpca.report.text import counted, display_names, figure, in_a_row, percent, worse
 
 if TYPE_CHECKING:
     import jinja2
 
 
 def render(audit: AnyAudit, origin: Origin | None = None, *, with_rows: bool = False) -> str:
-    """The page about an audit; needs ``pip install "fairpca[cli]"``.
+    """The page about an audit, as HTML; needs ``pip install "fairpca[cli]"``.
 
     Parameters
     ----------
@@ -32,11 +34,6 @@ def render(audit: AnyAudit, origin: Origin | None = None, *, with_rows: bool = F
         Where the data come from and how to repeat the analysis.
     with_rows : bool, default=False
         Also draw single people.
-
-    Returns
-    -------
-    str
-        HTML; write it with ``encoding="utf-8"``.
 
     Examples
     --------
@@ -47,7 +44,7 @@ def render(audit: AnyAudit, origin: Origin | None = None, *, with_rows: bool = F
     >>> render(audit(made.data, made.sensitive_features)).splitlines()[0]
     '<!doctype html>'
     """
-    template = environment().get_template("page.html")
+    template = _environment().get_template("page.html")
     from markupsafe import Markup  # comes with jinja2, which the line above asks for
 
     # Our own files and the installed package's JavaScript: the only things not escaped.
@@ -60,23 +57,55 @@ def render(audit: AnyAudit, origin: Origin | None = None, *, with_rows: bool = F
 
 
 def model_card(audit: AnyAudit, origin: Origin | None = None) -> str:
-    """A model card in Markdown, with the front matter that Hugging Face reads.
+    """A model card in Markdown, with the front matter that Hugging Face reads."""
+    return _environment().get_template("card.md").render(**context(audit, origin or Origin()))
 
-    Examples
-    --------
-    >>> from fairpca import audit
-    >>> from fairpca.datasets import make_two_groups
-    >>> from fairpca.report import model_card
-    >>> made = make_two_groups(random_state=0)
-    >>> card = model_card(audit(made.data, made.sensitive_features))
-    >>> [line for line in card.splitlines() if line.startswith("## ")][-1]
-    '## How to repeat it'
-    """
-    return environment().get_template("card.md").render(**context(audit, origin or Origin()))
+
+def as_text(audit: AnyAudit) -> str:
+    """The verdict, what must not be overlooked, and how to see more."""
+    said = say(audit)
+    notices = [f"! {notice}" for notice in said.notices]
+    lines = [said.headline, said.lead, said.to_do, *notices, *about_scores(audit)]
+    lines.append(f"({about(audit)}; to_html(path) writes the page, to_dict() has all figures)")
+    return "\n".join(line for line in lines if line)
+
+
+def as_html(audit: AnyAudit) -> str:
+    """The verdict and the table of groups, for a notebook."""
+    return _notebook_html("notebook.html", as_text(audit), **context(audit, Origin()))
+
+
+def path_as_text(path: TradeoffPath) -> str:
+    """Where the methods with a name end on the frontier."""
+    size = f"{len(path.disparity)} points, {counted(path.n_components, 'component')}"
+    lines = [f"TradeoffPath of {size}, {counted(len(path.groups), 'group')}"]
+    for where, rows in named_ends(path).items():
+        lines.append(where)
+        for name, *cells in (_heads(path), *rows):
+            lines.append(f"{name:10}" + "".join(f"{cell:>14}" for cell in cells))
+    return "\n".join(lines)
+
+
+def path_as_html(path: TradeoffPath) -> str:
+    """The same as tables, for a notebook."""
+    tables = {"heads": _heads(path), "ends": named_ends(path)}
+    return _notebook_html("path.html", path_as_text(path), **tables)
+
+
+def _notebook_html(name: str, text: str, **given: Any) -> str:
+    """A template filled in, or the plain text without jinja2."""
+    try:
+        return _environment().get_template(name).render(**given)
+    except ImportError:
+        return f"<pre>{escape(text)}</pre>"
+
+
+def _heads(path: TradeoffPath) -> list[str]:
+    return ["", "difference", "overall", "above PCA", *display_names(path.groups.tolist(), 12)]
 
 
 @cache
-def environment() -> jinja2.Environment:
+def _environment() -> jinja2.Environment:
     """Where templates come from, and how they are filled in."""
     try:
         import jinja2
@@ -94,7 +123,7 @@ def environment() -> jinja2.Environment:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters |= {"fenced": _fenced, "inline": _inline, "markdown": _markdown}
     own = (display_names, figure, in_a_row, percent, printable)
-    environment.filters |= {filter_.__name__: filter_ for filter_ in own}
+    environment.filters |= {function.__name__: function for function in own}
     environment.filters["worse"] = lambda value: worse(value)[0]
     environment.tests["finite"] = isfinite
     environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES
@@ -106,22 +135,22 @@ def _template_text(name: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Escape a text so that Markdown shows it as it is."""
     return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(text))
 
 
 def _fenced(text: str, language: str) -> str:
     """A block of code, within more backticks than the text has in a row."""
-    fence = "`" * max(3, _longest_run(text) + 1)
+    fence = _fence(text, 3)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _inline(code: str) -> str:
     """Code within a line."""
     text = " ".join(printable(code).split())
-    fence, space = "`" * (_longest_run(text) + 1), " " if "`" in text else ""
+    fence, space = _fence(text, 1), " " if "`" in text else ""
     return f"{fence}{space}{text}{space}{fence}"
 
 
-def _longest_run(text: str) -> int:
-    return max((len(run) for run in re.findall("`+", text)), default=0)
+def _fence(text: str, least: int) -> str:
+    return "`" * max(least, *(len(run) + 1 for run in re.findall("`+", text)), 0)

@@ -8,18 +8,18 @@ from :class:`~fairpca.report.Origin`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from fairpca._audit.record import (
     Audit,
     DecidingColumn,
-    GroupFigures,
     GroupResult,
     Interval,
     ModelAudit,
+    group_name,
 )
-from fairpca._audit.verdict import Case, Reason, Remedy
+from fairpca._audit.verdict import Case, Reason, Remedy, best_off, gaps_of
 from fairpca.report.text import counted, display_names, figure, in_a_row, percent, percent_range
 
 AnyAudit = Audit | ModelAudit
@@ -45,7 +45,7 @@ class Said:
 def say(audit: AnyAudit) -> Said:
     """The verdict on an audit, in words."""
     words = {
-        Case.NO_GAP: _reference_is_worse if _short_changes_reference(audit) else _no_gap,
+        Case.NO_GAP: _no_gap,
         Case.REMEDY: _gap_with_remedy,
         Case.NO_REMEDY: _gap_without_remedy,
         Case.GAP: _gap_of_model,
@@ -58,23 +58,9 @@ def say(audit: AnyAudit) -> Said:
 
 
 def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
-    """Names of the groups by their labels, short and all different.
-
-    Crossed groups have their columns: "sex = 0, ward = north".
-    """
-    crossed = len(audit.provenance.group_columns) > 1
-    names = [_with_columns(audit, row) if crossed else row.name for row in audit.groups]
-    shown = display_names(names, limit)
+    """Names of the groups by their labels, short and all different."""
+    shown = display_names([row.name for row in audit.groups], limit)
     return {row.label: name for row, name in zip(audit.groups, shown, strict=True)}
-
-
-def _with_columns(audit: AnyAudit, row: GroupResult) -> str:
-    columns = audit.provenance.group_columns
-    values = str(row.label).split(" & ", len(columns) - 1) if columns else []
-    if not columns or len(values) != len(columns):
-        return row.name
-    pairs = zip(display_names(columns, 24), columns, values, strict=True)
-    return ", ".join(f"{shown} = {value.removeprefix(f'{own}=')}" for shown, own, value in pairs)
 
 
 def name(audit: AnyAudit, label: Any) -> str:
@@ -84,21 +70,24 @@ def name(audit: AnyAudit, label: Any) -> str:
 
 def full_name(audit: AnyAudit, label: Any) -> str:
     """A group that a sentence names first, with its columns: “sex = men”."""
-    return f"“{display_names([_with_columns(audit, audit.group(label))], 60)[0]}”"
+    own = group_name(label, audit.provenance.group_columns, full=True)
+    return f"“{display_names([own], 60)[0]}”"
 
 
-def against(audit: AnyAudit, label: Any) -> str:
+def against(audit: AnyAudit, label: Any, estimate: bool = False) -> str:
     """Whom a group is compared with, in a sentence."""
     others = [row.label for row in audit.groups if row.label != label]
-    if audit.provenance.reference is not None:
-        others = [audit.provenance.reference]
+    reference = audit.provenance.reference
+    if reference is not None:
+        best = best_off(audit.groups, audit.verdict.by_share, estimate)
+        others = [best if label == reference else reference]
     return name(audit, others[0]) if len(others) == 1 else "everyone else"
 
 
 def measured(audit: AnyAudit) -> str:
     """Which people the figures are about."""
-    left_out = "on people not used to build it"
-    return f"Judged {left_out if audit.provenance.n_folds else 'as it is, on these people'}"
+    held_out = audit.provenance.n_folds
+    return f"Judged {'on people not used to build it' if held_out else 'as it is, on these people'}"
 
 
 def judged(audit: AnyAudit) -> str:
@@ -108,72 +97,50 @@ def judged(audit: AnyAudit) -> str:
 
 def about(audit: AnyAudit) -> str:
     """What was judged, in a line."""
-    own = audit.provenance
-    columns = counted(len(own.feature_names), "column")
-    kept = f"{columns} kept in {counted(own.n_components, 'component')}"
+    own, rank = audit.provenance, counted(audit.n_components, "component")
+    sizes = f"{counted(own.n_rows, 'row')}, {counted(len(own.feature_names), 'column')}"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
-    return f"{counted(own.n_rows, 'row')}, {kept}, {whose}"
+    return f"{sizes} kept in {rank}, {whose}"
 
 
-def gap_of(audit: AnyAudit, figures: GroupFigures | None) -> Interval | None:
-    """The gap by the reading of the audit; None for a group that is not judged."""
-    if figures is None:
-        return None
-    return figures.share_gap if audit.verdict.by_share else figures.gap
+def gap_under_alternative(audit: AnyAudit, row: GroupResult) -> Interval | None:
+    """The gap that is left, by the reading of the audit; None for a group that is not judged."""
+    is_reference = row.label == audit.provenance.reference
+    if is_reference:
+        row = audit.group(best_off(audit.groups, audit.verdict.by_share))
+    gap = row.alternative.share_gap if audit.verdict.by_share else row.alternative.gap
+    return gap.reversed if gap is not None and is_reference else gap
 
 
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
-    gaps = [(row, gap) for row in audit.groups if (gap := gap_of(audit, row.baseline))]
-    row, gap = max(gaps, key=lambda pair: pair[1].value)
-    headline = f"No group is reliably described worse than {against(audit, row.label)}."
+    gaps = gaps_of(audit.groups, audit.verdict.by_share)
+    label = max(gaps, key=lambda label: gaps[label].value)
+    gap = gaps[label]
+    headline = f"No group is reliably described worse than {against(audit, audit.verdict.group)}."
     if len(audit.groups) == 2:
         first, second = audit.groups
         both = f"{full_name(audit, first.label)} and {name(audit, second.label)}"
         headline = f"No gap beyond chance between {both}."
     lead = (
-        f"The largest difference is {percent(abs(gap.value))} ({name(audit, row.label)}, "
+        f"The largest difference is {percent(abs(gap.value))} ({name(audit, label)}, "
         f"{percent_range(gap.low, gap.high)}): not conclusive, a gap this size could be random."
     )
     to_do = "Nothing needs to be done."
-    detectable = audit.verdict.detectable_gap
-    if detectable is not None and isfinite(detectable) and detectable > 0:
+    detectable = audit.verdict.detectable_gap or inf
+    if isfinite(detectable):
         lead += f" With these rows a gap of {percent(detectable)} or more would have been seen."
         if detectable > LARGE_GAP:
-            to_do = (
-                "Nothing is proven, and a gap that matters could have been missed: judge again "
-                "when there are more rows."
-            )
+            to_do = "Nothing is proven, and a gap that matters could have been missed: "
+            to_do += "judge again when there are more rows."
     other = audit.verdict.other_group
     if other is not None:
         to_do = f"Decide which measure applies: by the other, {name(audit, other)} is worse off."
     return headline, lead, to_do
 
 
-def _short_changes_reference(audit: AnyAudit) -> bool:
-    """Whether nobody is worse off than the reference group because that one is worse off."""
-    return audit.provenance.reference is not None and bool(audit.verdict.better)
-
-
-def _reference_is_worse(audit: AnyAudit) -> tuple[str, str, str]:
-    reference, better = audit.provenance.reference, audit.verdict.better
-    groups = in_a_row([name(audit, label) for label in better], _MOST_NAMED, "more groups")
-    gains = []
-    for label in better:
-        gap = gap_of(audit, audit.group(label).baseline)
-        if gap is not None:
-            ends = percent_range(-gap.high, -gap.low)
-            gains.append(f"{name(audit, label)} {percent(-gap.value)} ({ends})")
-    return (
-        f"{judged(audit)} describes {full_name(audit, reference)}, the reference group, worse "
-        f"than {groups}.",
-        f"Reliably described better than the reference group: {in_a_row(gains, _MOST_NAMED)}.",
-        "Compare every group with all others, not with this one, to see what can be done about it.",
-    )
-
-
 def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     row, _ = _of_headline(audit)
-    left, effect = gap_of(audit, row.alternative), "reduces it"
+    left, effect = gap_under_alternative(audit, row), "reduces it"
     if left is not None and left.direction > 0:
         effect = f"reduces it to {percent(left.value)}"
     elif left is not None:
@@ -183,9 +150,9 @@ def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     to_do = "Use the fair version."
     if pay > 0:
         to_do = (
-            f"If {percent(pay)} more error for those who pay is acceptable, use the fair version. "
-            "If not, smaller steps cost less: the page shows them."
+            f"If {percent(pay)} more error for those who pay is acceptable, use the fair version."
         )
+        to_do += " If not, smaller steps cost less: the page shows them."
     if audit.verdict.small:
         small = percent(audit.provenance.thresholds.small_gap)
         to_do = f"The gap is small (below {small}): decide whether it matters. {to_do}"
@@ -196,13 +163,11 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     verdict, (_, gap) = audit.verdict, _of_headline(audit)
     effect, to_do = f": {_gains_and_payments(audit)}.", "Do not use the fair version. "
     if verdict.remedy is Remedy.IS_PCA:
-        tried, to_do = "No strength of the fair version helped people who were left out.", ""
+        tried, to_do = "No strength of the fair version helped held-out people.", ""
     elif verdict.remedy is Remedy.HARMS_ANOTHER:
         harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
-        tried = (
-            f"The fair version makes {harmed} worse off than the worst-off group "
-            f"is under PCA{effect}"
-        )
+        worst = "worse off than the worst-off group is under PCA"
+        tried = f"The fair version makes {harmed} {worst}{effect}"
     elif verdict.payers and not verdict.gainers:
         tried = f"The fair version hurts some groups and reliably helps none{effect}"
     else:
@@ -219,7 +184,7 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
 
 def _gap_of_model(audit: AnyAudit) -> tuple[str, str, str]:
     row, _ = _of_headline(audit)
-    lead, plain = _how_sure(audit), gap_of(audit, row.alternative)
+    lead, plain = _how_sure(audit), gap_under_alternative(audit, row)
     if plain is not None:
         lead += (
             f" Plain PCA of the same size, fitted to these rows, has a gap of "
@@ -276,19 +241,18 @@ def about_column(column: DecidingColumn) -> str:
 
 def _of_headline(audit: AnyAudit) -> tuple[GroupResult, Interval]:
     """The group of the headline and its gap."""
-    gap = audit.verdict.gap
-    if gap is None:
-        raise ValueError(f"a verdict of {audit.verdict.case} needs a group with an interval.")
-    return audit.group(audit.verdict.group), gap
+    label, gaps = audit.verdict.group, gaps_of(audit.groups, audit.verdict.by_share)
+    return audit.group(label), gaps[label]
 
 
 def _who_is_worse(audit: AnyAudit) -> str:
     row, gap = _of_headline(audit)
     small = " (a small gap)" if audit.verdict.small else ""
     relative = ", relative to how much each group varies" if audit.verdict.by_share else ""
+    reference = ", the reference group," if row.label == audit.provenance.reference else ""
     return (
-        f"{judged(audit)} describes {full_name(audit, row.label)} {percent(gap.value)} worse "
-        f"than {against(audit, row.label)}{relative}{small}"
+        f"{judged(audit)} describes {full_name(audit, row.label)}{reference} {percent(gap.value)} "
+        f"worse than {against(audit, row.label)}{relative}{small}"
     )
 
 
@@ -299,12 +263,12 @@ def _how_sure(audit: AnyAudit) -> str:
         f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{audit.provenance.n_rows:,} people)."
     )
-    others = []
-    for label in audit.verdict.worse:
-        other = audit.group(label)
-        own = gap_of(audit, other.baseline)
-        if label != row.label and own is not None:
-            others.append(f"{name(audit, label)} {percent(own.value)} ({other.n:,} people)")
+    gaps = gaps_of(audit.groups, audit.verdict.by_share)
+    others = [
+        f"{name(audit, label)} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
+        for label in audit.verdict.worse
+        if label != row.label
+    ]
     if others:
         sure += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
     return sure
@@ -314,18 +278,12 @@ def _gains_and_payments(audit: AnyAudit) -> str:
     """Who gains and who pays under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.judged and row.change is not None]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
-    reliable, chance = (
-        [
-            f"{name(audit, row.label)} {percent(abs(change.value))} "
-            f"{'better' if change.value < 0 else 'worse'}"
-            for row, change in changes
-            if (change.direction != 0) is wanted
-        ]
-        for wanted in (True, False)
-    )
-    said = in_a_row(reliable, _MOST_NAMED, _IN_TABLE)
-    could_be = in_a_row(chance, _MOST_NAMED, _IN_TABLE)
-    return f"{said}; {could_be} could be chance" if said and chance else said or could_be
+    named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
+    for row, change in changes:
+        size = f"{percent(abs(change.value))} {'better' if change.value < 0 else 'worse'}"
+        named[change.direction != 0].append(f"{name(audit, row.label)} {size}")
+    said, could_be = (in_a_row(texts, _MOST_NAMED, _IN_TABLE) for texts in named.values())
+    return f"{said}; {could_be} could be chance" if said and could_be else said or could_be
 
 
 def _chips(audit: AnyAudit) -> list[tuple[str, str]]:
@@ -334,15 +292,13 @@ def _chips(audit: AnyAudit) -> list[tuple[str, str]]:
     if case is Case.CANNOT_JUDGE:
         return [("Cannot be judged", "warn")]
     chips = [("Gap: reliable, but small" if audit.verdict.small else "Gap: reliable", "bad")]
-    if case is Case.NO_GAP and not _short_changes_reference(audit):
+    if case is Case.NO_GAP:
         chips = [("Gap: not conclusive", "plain")]
     elif case is Case.REMEDY:
         chips.append(("Remedy: reliable", "good"))
     elif case is Case.NO_REMEDY:
         chips.append(("Remedy: none that is reliable", "warn"))
     chips.append((measured(audit), "plain"))
-    if audit.verdict.readings_agree is None:
-        return chips
     agree = ("Both measures agree", "plain"), ("The two measures disagree", "warn")
     return [*chips, agree[0] if audit.verdict.readings_agree else agree[1]]
 
@@ -395,10 +351,9 @@ def _notices(audit: AnyAudit) -> list[str]:
 
 def about_guessing(audit: AnyAudit) -> str:
     """How well the group can be guessed from the output."""
-    leakage = audit.leakage
+    leakage, how = audit.leakage, "By means and covariances alone, the group is guessed"
     if leakage is None:
         return ""
-    how = "By means and covariances alone, the group is guessed"
     sides = leakage.baseline, leakage.alternative
     aucs = [side["discriminant_auc"] for side in sides if "discriminant_auc" in side]
     if leakage.baseline_probes:
@@ -423,9 +378,8 @@ def about_scores(audit: AnyAudit) -> list[str]:
     for seen in audit.outcomes or ():
         gap = seen.difference.get("selection_rate")
         if gap is not None and seen.name != "features":
-            value, low, high = (
-                figure(round(100 * share)) for share in (gap.value, gap.low, gap.high)
-            )
+            ends = gap.value, gap.low, gap.high
+            value, low, high = (figure(round(100 * share)) for share in ends)
             said.append(
                 f"A classifier on the scores of {seen_by.get(seen.name, 'PCA')} selects the groups "
                 f"at rates that differ by {value} percentage points ({low} to {high})."
@@ -435,13 +389,12 @@ def about_scores(audit: AnyAudit) -> list[str]:
 
 def what_it_cannot_show(audit: AnyAudit) -> list[str]:
     """The limits of an audit: what was left out, and what it says nothing about."""
-    said = []
+    said = [] if audit.left_out else ["No column and no row was left out."]
     for what, label, n_rows, reason in audit.left_out:
         subject = counted(n_rows, "row") if what == "rows" else f"{what.capitalize()} “{label}”"
         said.append(f"{subject}: left out, {reason}.")
-    said = said or ["No column and no row was left out."]
-    detectable = audit.verdict.detectable_gap
-    if detectable is not None and isfinite(detectable) and detectable > 0:
+    detectable = audit.verdict.detectable_gap or inf
+    if isfinite(detectable):
         said.append(f"Gaps below about {percent(detectable)} could have been missed.")
     return [
         *said,

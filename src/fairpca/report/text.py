@@ -51,13 +51,7 @@ def _in_percent(share: float) -> str:
 
 
 def percent_range(low: float, high: float) -> str:
-    """An interval of shares; in a sentence, the unit follows each end.
-
-    Examples
-    --------
-    >>> percent_range(0.211, 0.44), percent_range(-0.02, 0.08)
-    ('21 % to 44 %', '−2 % to 8 %')
-    """
+    """An interval of shares in a sentence, where the unit follows each end: "21 % to 44 %"."""
     return f"{_in_percent(low)} % to {_in_percent(high)} %"
 
 
@@ -97,9 +91,7 @@ def figure(value: float, unit: float = 1.0) -> str:
 
 
 def in_a_row(items: Sequence[str], most: int = 12, more: str = "more") -> str:
-    """The first items, with "and" before the last, and how many more there are.
-
-    One item more is named rather than counted.
+    """The first items and how many more there are; a single one more is named too.
 
     Examples
     --------
@@ -112,11 +104,5 @@ def in_a_row(items: Sequence[str], most: int = 12, more: str = "more") -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "component"), counted(4491, "row")
-    ('1 component', '4,491 rows')
-    """
+    """A number with its noun: "1 component", "4,491 rows"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"

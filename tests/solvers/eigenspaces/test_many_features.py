@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.data import make_groups
-from helpers.two_groups import (
-    PROBLEMS,
-    check,
-)
+from helpers.two_groups import PROBLEMS, check
 
 from fairpca import GroupMoments
 from fairpca._moments.operand import Operand

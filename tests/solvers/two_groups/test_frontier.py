@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.two_groups import (
-    diagonal_family,
-    grid,
-    random_family,
-)
+from helpers.two_groups import diagonal_family, grid, random_family
 
 from fairpca._solvers.two_groups.frontier import Frontier, solve_fixed
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from helpers.two_groups import (
-    random_family,
-)
+from helpers.two_groups import random_family
 
 from fairpca._solvers.two_groups.root import SubspacePath
 

@@ -1,0 +1,385 @@
+"""From options to results: what the commands do, once numerical libraries are loaded.
+
+First the estimator and the audit, then tables and model files, which are read and written here.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from os.path import basename
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairpca import FairPCA, FairPCACV, MinMaxPCA, audit, audit_model
+from fairpca._audit.judge import model_from_loadings
+from fairpca._audit.record import Audit, LeftOut, ModelAudit, with_group_columns
+from fairpca._audit.verdict import Case, gaps_of, groups_above
+from fairpca._estimators.base import FairProjection
+from fairpca._estimators.projection import encoder_of
+from fairpca._input.folds import FoldRule
+from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
+from fairpca._progress import Progress
+from fairpca._tables.column_roles import Roles
+from fairpca._tables.prepare import Prepared, Record, model_roles, prepare
+from fairpca._tables.read import Table, is_query, open_table
+from fairpca._tables.write import write_scores
+from fairpca.cli.options import AuditRequest, Choice, Columns, Files, Gate, Judging, Request, words
+from fairpca.datasets import load_checkup
+from fairpca.report import Origin, sentences
+from fairpca.report.text import counted, display_names, in_a_row, percent, percent_range
+
+SCHEMA_VERSION = 2  # of audit.schema.json, which says what --json writes
+EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
+
+#: Why columns have no role, as the reader of tables calls it and as people do.
+_NOT_USED = {
+    "text": "no numbers (--encode uses text)",
+    "date": "dates are no numbers",
+    "empty": "empty",
+    "identifier": "looks like an id (--features uses it)",
+    "row numbers": "looks like row numbers (--features uses it)",
+    "index": "a column without a name, as pandas writes its index",
+    "other": "no numbers",
+}
+
+
+def estimator_of(choice: Choice) -> FairProjection:
+    """The estimator that ``fit`` saves and ``report`` judges, by the same options."""
+    names = ("standardize", "normalize", "min_group_size", "small_groups")
+    shared: dict[str, Any] = {name: getattr(choice, name) for name in names}
+    own = ("constraint", "alpha", "max_disparity", "max_error_increase")
+    given: dict[str, Any] = {name: v for name in own if (v := getattr(choice, name)) is not None}
+    if choice.criterion is not None:
+        if given:
+            other = next(iter(given)).replace("_", "-")
+            raise ValueError(
+                f"--criterion {choice.criterion} is for MinMaxPCA, which knows no --{other}; pass "
+                "one of them."
+            )
+        return MinMaxPCA(choice.components, criterion=choice.criterion, **shared)
+    if given.get("constraint") == "none":
+        given["constraint"] = None
+    if choice.alpha is not None or choice.cv == 0:
+        return FairPCA(choice.components, **given, **shared)
+    salt = choice.seed or None
+    return FairPCACV(choice.components, cv=choice.cv, random_state=salt, **given, **shared)
+
+
+def judge(
+    request: AuditRequest, argv: Sequence[str], show: Progress
+) -> tuple[Audit | ModelAudit, Origin]:
+    """The audit of PCA or of a model, and where it comes from."""
+    choice, judging = request.choice, request.judging
+    model: Any = None
+    how: dict[str, Any] = {"folds": FoldRule(choice.cv or 10, choice.seed)}
+    if request.model_file is not None:
+        model, how, request = _model_of(request)
+    with prepared_table(request, show, **how) as prepared:
+        groups, names = prepared.sensitive_features, list(prepared.roles.groups)
+        same = ("probes", "reference", "judge_from", "small_gap")
+        options: dict[str, Any] = {name: getattr(judging, name) for name in same}
+        options |= {"sample_weight": prepared.sample_weight, "random_state": choice.seed}
+        options |= {"y": prepared.target, "pos_label": judging.target_positive}
+        found: Audit | ModelAudit
+        if model is None:
+            X = prepared.moments if prepared.streamed else prepared.data
+            own = audit(X, groups, estimator_of(choice), **options, progress=show)
+            found = with_group_columns(own, names)
+        elif prepared.streamed:
+            raise ValueError(
+                f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
+                "needs; take a sample of the rows with a query."
+            )
+        else:
+            found = with_group_columns(audit_model(model, prepared.data, groups, **options), names)
+        found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
+        return found, _origin(request, prepared, found, argv)
+
+
+def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:
+    """The exit code, and one line that says what was compared with what."""
+    if gate.fail_above is None:
+        return 0, ""
+    if found.verdict.case is Case.CANNOT_JUDGE:
+        return CANNOT_JUDGE, sentences.say(found).headline
+    by_share, estimate = found.verdict.by_share, gate.fail_on == "estimate"
+    above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
+    row = above[0] if above else found.group(found.verdict.group)
+    gap = gaps_of(found.groups, by_share, estimate)[row.label]
+    ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
+    others = sentences.against(found, row.label, estimate)
+    which = (
+        f"the {'estimate' if estimate else 'lower end'} {'exceeds' if above else 'does not exceed'}"
+    )
+    more = f"; so do {len(above) - 1} more groups" if len(above) > 1 else ""
+    return EXCEEDED if above else 0, (
+        f"{sentences.judged(found)}: error of {sentences.full_name(found, row.label)} "
+        f"({row.n:,} people) against {others}: {ends}; {which} "
+        f"--fail-above {percent(gate.fail_above)}{more}. {sentences.measured(found)}."
+    )
+
+
+def figures_as_json(found: Audit | ModelAudit, origin: Origin, with_rows: bool, **more: Any) -> str:
+    """What ``--json`` writes."""
+    own = {"schema_version": SCHEMA_VERSION, "origin": vars(origin)}
+    return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
+
+
+def _model_of(request: AuditRequest) -> tuple[Any, dict[str, Any], AuditRequest]:
+    """A model, how its rows are read, and the request for its columns."""
+    own, judging = "--model" if request.judging.model else "--loadings", request.judging
+    if judging.model is not None and judging.loadings is not None:
+        raise ValueError("--model and --loadings both name what is judged; pass one of them.")
+    rest = replace(request.columns, group=None, target=None, weight=None)
+    if given := words(rest, replace(request.choice, seed=0)):
+        raise ValueError(
+            f"{own} is judged as it is, with its own columns and components; leave out {given[0]}."
+        )
+    if not request.data:
+        raise ValueError(f"{own} needs rows to be judged by: name a file too.")
+    if judging.loadings is not None:
+        model, names = _read_loadings(judging.loadings)
+        return model, {}, replace(request, columns=replace(request.columns, features=names))
+    model, _, fitted = load(str(judging.model))
+    group = request.columns.group or list(fitted.groups)
+    request = replace(request, columns=replace(request.columns, group=group))
+    return model, {"fitted": fitted}, request
+
+
+def _read_loadings(path: str) -> tuple[Any, list[str]]:
+    """The PCA that a table of weights describes, and the names of its columns.
+
+    A row for each column of the data: ``name``, ``mean`` and ``scale`` (0 and 1 if they are left
+    out), and a weight in each further column, one for each component.
+    """
+    with open(path, newline="", encoding="utf-8-sig") as stream:
+        rows = list(csv.DictReader(stream))
+    heads = list(rows[0]) if rows else []
+    components = [head for head in heads if head not in ("name", "mean", "scale")]
+    if "name" not in heads or not components:
+        raise ValueError(
+            f"{path} does not hold weights: it needs a column 'name' and one for each component, "
+            "beside 'mean' and 'scale', and a row for each column of the data."
+        )
+    try:
+        mean = [float(row.get("mean") or 0) for row in rows]
+        scale = [float(row.get("scale") or 1) for row in rows]
+        weights = [[float(row[head]) for head in components] for row in rows]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: a mean, scale or weight is no number ({error}).") from None
+    names = [row["name"] for row in rows]
+    return model_from_loadings(names, mean, scale, weights), names
+
+
+def _origin(
+    request: AuditRequest, prepared: Prepared, found: Audit | ModelAudit, argv: Sequence[str]
+) -> Origin:
+    """Where an audit comes from, and how to repeat it."""
+    fit = step = ""
+    if request.model_file is None:
+        start = ["fairpca", "fit", *(request.data or ()), *words(request.columns, request.files)]
+        end = "--out model.safetensors"
+        fit = f"{shlex.join([*start, *words(request.choice)])} {end}"
+        plain = replace(request.choice, cv=0, constraint=None, criterion=None, alpha=None)
+        plain = replace(plain, max_disparity=None, max_error_increase=None)
+        step = f"{shlex.join([*start, *words(plain)])} --max-error-increase {{step}} {end}"
+    source = prepared.table.name
+    if not request.data:
+        source = "check-up data (NHANES 2017–2018)"
+    elif not is_query(request.data[0]):  # a page may be passed on: it names no folders
+        source = basename(source.rstrip("/")) or source
+    sha256, inputs = "", prepared.table.inputs
+    if len(inputs) == 1 and Path(inputs[0]).is_file():
+        with open(inputs[0], "rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Origin(
+        source=source,
+        sha256=sha256,
+        n_read=prepared.record.n_rows,
+        streamed=prepared.streamed,
+        notes=notes_on(prepared.record),
+        model_file=basename(request.model_file or ""),
+        command=shlex.join(["fairpca", *argv]),
+        code=_code(request, prepared, found.provenance.alternative),
+        fit_command=fit,
+        step_command=step,
+    )
+
+
+def _code(request: AuditRequest, prepared: Prepared, estimator: str) -> str:
+    """Lines of Python that make the audit again; none for a table of weights."""
+    columns, files, judging = request.columns, request.files, request.judging
+    if judging.loadings is not None:
+        return ""
+    groups = list(prepared.roles.groups)
+    if request.data:
+        source = request.data[0] if len(request.data) == 1 else list(request.data)
+        given = arguments(columns, files) | {"sensitive_features": None}
+        for name in ("features", "drop"):
+            given[name] = split_names(given.get(name), prepared.table.columns)
+        call = _call(repr(source), repr(groups), **given)
+        labels, lines = "table.sensitive_features", [f"table = read_table({call})"]
+    else:
+        labels = f"table.{'sensitive_features' if groups == ['age_group'] else groups[0]}"
+        lines = ["from fairpca.datasets import load_checkup", "", "table = load_checkup()"]
+    names, given_to = ["audit", estimator.partition("(")[0]], ["table.data", labels, estimator]
+    if judging.model is not None:
+        names = ["audit_model", "load_model"]
+        given_to = [f"load_model({judging.model!r})", "table.data", labels]
+    given_to += ["sample_weight=table.sample_weight"] if columns.weight else []
+    given_to += ["y=table.target"] if columns.target else []
+    asked = {k: v for k, v in vars(judging).items() if v != getattr(Judging(), k) and k != "model"}
+    asked["pos_label"] = asked.pop("target_positive", None)
+    asked["random_state"] = request.choice.seed or None
+    lines.append(f"result = {names[0]}({_call(*given_to, **asked)})")
+    names += ["read_table"] if request.data else []
+    return "\n".join([f"from fairpca import {', '.join(sorted(names))}", *lines])
+
+
+def _call(*given: str, **named: Any) -> str:
+    """Arguments of a call as code, without those that are not set."""
+    return ", ".join([*given, *(f"{k}={v!r}" for k, v in named.items() if v not in (None, []))])
+
+
+# -- tables and model files ------------------------------------------------------------------------
+
+
+@contextmanager
+def prepared_table(request: Request, show: Progress, **how: Any) -> Iterator[Prepared]:
+    """The rows and moments of a table, which is closed in the end."""
+    table, columns = _opened(request)
+    how |= {"drop_missing": request.files.drop_missing, "progress": show}
+    with closing(table):
+        yield prepare(table, **arguments(columns), **how)
+
+
+def arguments(*records: Columns | Files) -> dict[str, Any]:
+    """The options that are set, under the names that :func:`fairpca.read_table` has for them."""
+    renamed = {"group": "sensitive_features", "weight": "sample_weight"}
+    renamed |= {"missing_value": "missing_values"}
+    options = {name: value for own in records for name, value in vars(own).items()}
+    given = {renamed.get(k, k): v for k, v in options.items() if v not in (None, [], False)}
+    return given | ({"header": False} if given.pop("no_header", False) else {})
+
+
+def _opened(request: Request) -> tuple[Table, Columns]:
+    """The table, and the columns asked for by name; without a file, the demonstration data."""
+    columns, files = request.columns, request.files
+    if not request.data:
+        if files != Files():
+            raise ValueError(f"{words(files)[0]} says how to read a file; name the file too.")
+        people = load_checkup()
+        groups = {"age_group": people.sensitive_features, "sex": people.sex}
+        groups["ethnicity"] = people.ethnicity
+        group = columns.group or ["age_group"]
+        unused = [name for name in groups if name not in group]
+        columns = replace(columns, group=group, drop=[*(columns.drop or ()), *unused])
+        features = dict(zip(people.feature_names, people.data.T, strict=True))
+        return open_table(features | groups), columns
+    reading = arguments(files)
+    reading.pop("drop_missing", None)
+    table = open_table(request.data[0] if len(request.data) == 1 else request.data, **reading)
+    named = ("group", "features", "drop")
+    names: Any = {name: split_names(getattr(columns, name), table.columns) for name in named}
+    return table, replace(columns, **names)
+
+
+def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> list[str]:
+    """Split names at their commas, unless the whole is the name of a column.
+
+    Examples
+    --------
+    >>> split_names(["age, bmi", "income, yearly"], dict.fromkeys(["bmi", "income, yearly"]))
+    ['age', 'bmi', 'income, yearly']
+    """
+    parts = [part for v in values or () for part in ([v] if v in known else v.split(","))]
+    names = [part if part in known else part.strip() for part in parts]
+    return [name for name in names if name]
+
+
+def write_scores_of(
+    request: Request, model: str, out: str, keep: Sequence[str] | None, show: Progress
+) -> tuple[int, int]:
+    """Write the scores of a table; how many rows were written, and how many left out."""
+    _, projection, fitted = load(model)
+    scores = projection.get_feature_names_out().tolist(), encoder_of(projection), projection.mean_
+    table, _ = _opened(request)
+    with closing(table):
+        roles = model_roles(table, fitted, keep=split_names(keep, table.columns))
+        roles = replace(roles, drop_missing=request.files.drop_missing)
+        how: dict[str, Any] = {"progress": partial(show, "writing scores"), "reads": [model]}
+        return write_scores(table, roles, out, *scores, **how)
+
+
+def save(model: FairProjection, roles: Roles, path: Path) -> None:
+    """Write a model with the columns it was fitted to."""
+    fill = None
+    if roles.fill:  # text columns, which become zeros and ones, have none
+        fill = np.array([roles.fill.get(name, 0.0) for name in roles.feature_names])
+    extra = {"columns": roles.features, "categories": roles.categories, "group": roles.groups}
+    write_model(ModelPipeline.of(model, fill=fill), path, extra)
+
+
+def load(path: str) -> tuple[Any, FairProjection, Roles]:
+    """A model, its projection, and what it knows of its columns."""
+    model, extra = load_model(path), read_extra(path)
+    names = extra.get("columns", getattr(model, "feature_names_in_", None))
+    columns = () if names is None else tuple(map(str, names))
+    categories = extra.get("categories", {})
+    projection, fill = model, {}
+    if isinstance(model, ModelPipeline):
+        projection = model[-1]
+        features = Roles(columns, categories=categories).feature_names
+        medians = dict(zip(features, model[0].statistics_.tolist(), strict=False))
+        fill = {name: medians[name] for name in columns if name in medians}
+    groups = tuple(extra.get("group") or ())
+    return model, projection, Roles(columns, groups, categories=categories, fill=fill)
+
+
+def left_out(record: Record) -> list[LeftOut]:
+    """What the reader left out, for the audit's record."""
+    columns = [
+        LeftOut("column", name, 0, _NOT_USED[reason])
+        for name, reason in record.left_out.items()
+        if reason in _NOT_USED
+    ]
+    rows = [LeftOut("rows", "", record.n_dropped, "missing values")] if record.n_dropped else []
+    return [*columns, *rows]
+
+
+def notes_on(record: Record) -> list[str]:
+    """What became of the data when they were read, a sentence each."""
+
+    def listed(names: Sequence[str]) -> str:
+        return in_a_row(display_names(names, 40))
+
+    notes = []
+    if record.constant:
+        notes.append(f"Columns that do not vary: {listed(record.constant)}.")
+    if record.filled:
+        filled = [f"{name} ({n:,})" for name, n in record.filled.items()]
+        shares = [f"{label} {percent(share)}" for label, share in record.filled_shares.items()]
+        notes.append(
+            f"Missing numbers filled in with the median: {listed(filled)}; share of each "
+            f"group’s numbers: {listed(shares)}. A number that was filled in is easy to "
+            "describe, so a group with many looks better off than it is."
+        )
+    for odd in record.sentinels:
+        notes.append(
+            f"Column {odd.column} holds {odd.value:g} in {counted(odd.n_rows, 'row')}, far from "
+            f"all others ({odd.next_value:g}); it may stand for a missing value (--missing-value)."
+        )
+    for twins in record.twin_labels:
+        notes.append(f"Groups that may be the same: {listed([repr(twin) for twin in twins])}.")
+    if record.unordered:
+        notes.append("The query has no ORDER BY, so folds may differ when it is run again.")
+    return notes
