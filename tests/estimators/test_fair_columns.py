@@ -204,6 +204,26 @@ def test_in_a_pipeline():
     assert kept.shape == (len(X), 2)
 
 
+@pytest.mark.parametrize("standardize", [False, True])
+def test_held_out_errors_are_those_of_rows_left_out(standardize):
+    X, groups = people()
+    folds = np.arange(len(X)) % 4
+    model = FairColumns(3, standardize=standardize)
+    fair, usual = model.held_out_errors(GroupMoments.from_data(X, groups, folds=folds))
+    lost = np.zeros((2, len(X)))
+    for fold in range(4):
+        out = folds == fold
+        model.fit(X[~out], sensitive_features=groups[~out])
+        centre = X[~out].mean(axis=0)
+        scale = X[~out].std(axis=0) if standardize else np.ones(X.shape[1])
+        Z, new = (X[~out] - centre) / scale, (X[out] - centre) / scale
+        for i, kept in enumerate((model.columns_, model.baseline_columns_)):
+            rebuilt = new[:, kept] @ np.linalg.lstsq(Z[:, kept], Z, rcond=None)[0]
+            lost[i, out] = ((new - rebuilt) ** 2).sum(axis=1)
+    for found, own in zip((fair, usual), lost, strict=True):
+        np.testing.assert_allclose(found, [own[groups == g].mean() for g in np.unique(groups)])
+
+
 def test_saved_and_loaded(tmp_path):
     pytest.importorskip("safetensors")
     X, groups = people()

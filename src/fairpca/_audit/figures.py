@@ -271,6 +271,10 @@ def fit_figures(
     reached = {
         "max_disparity": abs(fair.disparity_),
         "max_error_increase": after / before - 1 if before > 0 else 0.0,
+        "max_group_increase": max(
+            new / old - 1 if old > 0 else 0.0
+            for new, old in zip(fair.group_errors_, fair.pca_group_errors_, strict=True)
+        ),
     }
     columns = [column_errors(projection, moments) for projection in both]
     return record.Fit(

@@ -10,7 +10,10 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
+from fairpca._cv.leave_out import LeaveOut
 from fairpca._estimators.base import GroupEstimator
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.problems import WorstOffProblem
 from fairpca._problems.status import Status
@@ -141,10 +144,9 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
             )
         columns, errors, proven = ColumnSearch(operand).best(r)
         usual, usual_errors, _ = ColumnSearch(operand, overall=True).best(r)
-        C, kept = np.tensordot(operand.shares, operand.matrices, axes=1), np.sort(columns)
-        B = C[:, kept] @ np.linalg.pinv(C[np.ix_(kept, kept)], rcond=1e-12, hermitian=True)
         bound = max(solve(WorstOffProblem("error"), operand, r).bound, 0.0)
-        return _Choice(columns, errors, proven, usual, usual_errors, B.T, bound)
+        rebuild = _rebuild_map(operand, columns)
+        return _Choice(columns, errors, proven, usual, usual_errors, rebuild, bound)
 
     def _set_result(self, settled: SettledGroups, result: _Choice) -> None:
         shares, compared = settled.measured(self.normalize).shares, settled.compared
@@ -162,6 +164,28 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
         largest = float(self.group_errors_[compared].max())
         self.duality_gap_ = 0.0 if result.proven else max(largest - result.bound, 0.0)
         self.status_ = str(Status.ALL_TRIED if result.proven else Status.BEST_FOUND)
+
+    def held_out_errors(self, moments: GroupMoments) -> tuple[Array, Array]:
+        """Errors of people who were not used to choose: under the fair and the usual choice.
+
+        Both have shape (k,). The moments are kept by fold, for example
+        ``GroupMoments.from_data(X, groups, folds=10)``; columns are chosen without each fold.
+        """
+        self._check_params()
+        lost, total = [], []
+        for fold in LeaveOut(self._settle(moments)):
+            own = fold.operand.relative() if self.normalize else fold.operand
+            residuals = []
+            for overall in (False, True):
+                columns = ColumnSearch(own, overall=overall).best(self.n_columns)[0]
+                A = np.eye(own.n_features)
+                A[np.sort(columns)] -= _rebuild_map(own, columns)
+                residuals.append(A)
+            kept, weights, variation = fold.errors(residuals)  # variation minus what A leaves
+            lost.append(variation - kept)
+            total.append(variation if self.normalize else weights)
+        fair, usual = np.sum(lost, axis=0) / np.sum(total, axis=0)
+        return fair, usual
 
     def _get_support_mask(self) -> Mask:
         self._ready()
@@ -204,3 +228,10 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
             )
         rebuilt: Array = (kept - self.mean_[support]) @ self.rebuild_map_ + self.mean_
         return rebuilt.astype(kept.dtype, copy=False)
+
+
+def _rebuild_map(operand: Operand, columns: Codes) -> Array:
+    """``B'``, of shape (r, d): all columns from those kept, which are in their usual order."""
+    C, kept = np.tensordot(operand.shares, operand.dense_matrices, axes=1), np.sort(columns)
+    inside = np.linalg.pinv(C[np.ix_(kept, kept)], rcond=1e-12, hermitian=True)
+    return np.asarray(inside @ C[kept])

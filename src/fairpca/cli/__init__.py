@@ -44,6 +44,11 @@ EXAMPLES = {
         "fairpca fit people.csv --group sex -r 3 --max-error-increase 0.03 --out model.safetensors",
         "fairpca fit \"SELECT * FROM 'people.parquet' WHERE age > 20\" -g sex -o model.safetensors",
     ],
+    "columns": [
+        "fairpca columns -r 3",
+        "fairpca columns people.csv --group sex -r 5",
+        "fairpca columns survey.parquet --group sex --weight w -r 8 --json",
+    ],
     "transform": [
         "fairpca transform model.safetensors new.csv --out scores.csv",
         "fairpca transform model.safetensors new.parquet --keep id --out scores.parquet",

@@ -87,6 +87,27 @@ def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = Fals
         put(f"written to {out}")
 
 
+def columns_command(request: opt.Request, as_json: opt.AsJson = False) -> None:
+    """Say which -r columns to keep so that every group can be rebuilt from them, and who pays."""
+    with progress(as_json) as show:
+        from fairpca._audit.record import plain_json
+        from fairpca.cli import work
+
+        model, names, fair, usual = work.columns_of(request, show)
+    kept = {
+        "usual": [names[j] for j in model.baseline_columns_],
+        "fair": [names[j] for j in model.columns_],
+    }
+    if as_json:
+        figures = {"columns": kept, "groups": model.groups_, "group_sizes": model.group_sizes_}
+        figures |= {"held_out_errors": {"usual": usual, "fair": fair}, "status": model.status_}
+        put(json.dumps(plain_json(figures | {"lower_bound": model.lower_bound_}), indent=1))
+        return
+    for kind, columns in kept.items():
+        put(f"{kind} choice: {', '.join(columns)}")
+    terminal.print_columns(model, usual, fair)
+
+
 def transform_command(
     model: opt.ModelFile,
     data: opt.Data,

@@ -103,6 +103,7 @@ class Choice:
     )
     max_disparity: Number = _choice("N", "Stop where errors differ by no more than this.", min=0)
     max_error_increase: Number = _choice("N", "Stop so far above PCA’s overall error.", min=0)
+    max_group_increase: Number = _choice("N", "Stop so far above a group’s PCA error.", min=0)
     alpha: Number = _choice("N", "Stop at this weighting; 1 is plain PCA.", min=0, max=1)
     criterion: Literal["loss", "error", "variance"] | None = _choice(
         "", "Serve the worst-off group best instead (MinMaxPCA)."

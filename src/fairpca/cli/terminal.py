@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, TextIO
 from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
+    from fairpca import FairColumns
     from fairpca._audit.record import Audit, ModelAudit
     from fairpca._estimators.base import FairProjection
+    from fairpca._typing import Array
 
 _STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
 
@@ -163,6 +165,19 @@ def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for name, *others in cells:
         aligned = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
         put("  ".join([name.ljust(widths[0]), *aligned]).rstrip())
+
+
+def print_columns(model: FairColumns, usual: Array, fair: Array) -> None:
+    """Held-out errors by group under two choices of columns."""
+    from fairpca.report.text import figure, worse
+
+    unit = float(max(usual.max(), fair.max()))
+    rows = [
+        [str(label), f"{n:,}", figure(old, unit), figure(new, unit), worse(new / old - 1)[0]]
+        for label, n, old, new in zip(model.groups_, model.group_sizes_, usual, fair, strict=True)
+    ]
+    _put_table(["group", "people", "usual choice", "fair choice", "change"], rows)
+    put(f"average squared errors of the rebuilt columns for held-out people; {model.status_}")
 
 
 def print_model(model: FairProjection) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca import FairPCA, FairPCACV, MinMaxPCA, audit, audit_model
+from fairpca import FairColumns, FairPCA, FairPCACV, MinMaxPCA, audit, audit_model
 from fairpca._audit.judge import model_from_loadings
 from fairpca._audit.record import Audit, LeftOut, ModelAudit, with_group_columns
 from fairpca._audit.verdict import Case, gaps_of, groups_above
@@ -32,6 +32,7 @@ from fairpca._tables.column_roles import Roles
 from fairpca._tables.prepare import Prepared, Record, model_roles, prepare
 from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
+from fairpca._typing import Array
 from fairpca.cli.options import AuditRequest, Choice, Columns, Files, Gate, Judging, Request, words
 from fairpca.datasets import load_checkup
 from fairpca.report import Origin, sentences
@@ -56,7 +57,7 @@ def estimator_of(choice: Choice) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, by the same options."""
     names = ("standardize", "normalize", "min_group_size", "small_groups")
     shared: dict[str, Any] = {name: getattr(choice, name) for name in names}
-    own = ("constraint", "alpha", "max_disparity", "max_error_increase")
+    own = ("constraint", "alpha", "max_disparity", "max_error_increase", "max_group_increase")
     given: dict[str, Any] = {name: v for name in own if (v := getattr(choice, name)) is not None}
     if choice.criterion is not None:
         if given:
@@ -103,6 +104,20 @@ def judge(
             found = with_group_columns(audit_model(model, prepared.data, groups, **options), names)
         found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
         return found, _origin(request, prepared, found, argv)
+
+
+def columns_of(request: Request, show: Progress) -> tuple[FairColumns, list[str], Array, Array]:
+    """The columns to keep, the names of all, and held-out errors of the fair and usual choice."""
+    choice, r = request.choice, request.choice.components
+    if r != int(r) or r < 1:
+        raise ValueError(f"-r {r:g}: say how many columns to keep, for example -r 5.")
+    names = ("standardize", "normalize", "min_group_size", "small_groups")
+    model = FairColumns(int(r), **{name: getattr(choice, name) for name in names})
+    how = {"rows_up_to": 0, "folds": FoldRule(choice.cv or 10, choice.seed), "whole": False}
+    with prepared_table(request, show, **how) as prepared:
+        show("choosing columns")
+        model.fit_moments(prepared.moments)
+        return model, prepared.roles.feature_names, *model.held_out_errors(prepared.moments)
 
 
 def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:
@@ -190,7 +205,7 @@ def _origin(
         end = "--out model.safetensors"
         fit = f"{shlex.join([*start, *words(request.choice)])} {end}"
         plain = replace(request.choice, cv=0, constraint=None, criterion=None, alpha=None)
-        plain = replace(plain, max_disparity=None, max_error_increase=None)
+        plain = replace(plain, max_disparity=None, max_error_increase=None, max_group_increase=None)
         step = f"{shlex.join([*start, *words(plain)])} --max-error-increase {{step}} {end}"
     source = prepared.table.name
     if not request.data:
