@@ -40,6 +40,8 @@ from fairpca._solvers.worst_off import solve_minmax, solve_multiplicative_weight
 
 # A growing basis is faster from this many features on, and from this many for each component.
 _GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
+# Columns per component without matrices: about ten suffice, unless eigenvalues are close together.
+_BASIS_PER_RANK = 80
 _BASIS_BYTES = 1 << 29  # largest size of a growing basis without matrices
 
 
@@ -138,13 +140,9 @@ def _is_thin(operand: Operand, rank: int) -> bool:
 
 
 def _growing_basis(operand: Operand, rank: int) -> GrowingBasis:
-    """A basis that gives up early where matrices are there to fall back on.
-
-    Without matrices it may have 80 columns per component. About ten suffice, but many more are
-    needed where eigenvalues are close to each other.
-    """
+    """A basis that gives up early where matrices are there to fall back on."""
     d, k = operand.n_features, len(operand.shares)
     if operand.matrices is not None:
         return GrowingBasis(operand, rank, d // 2)
     capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
-    return GrowingBasis(operand, rank, 80 * max(rank, 8), capacity)
+    return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity)
