@@ -55,6 +55,25 @@ def test_fit_writes_the_model_that_report_judged(people, tmp_path):
         assert model.alpha_ == pytest.approx(found["fit"]["alpha"], nan_ok=True) or options
 
 
+def test_columns_are_judged_on_held_out_people(tmp_path):
+    done = run("columns", "-r", "3", cwd=tmp_path)
+    assert "fair choice: weight, systolic, diastolic" in done.stdout
+    assert "held-out people" in done.stdout
+    found = json.loads(run("columns", "-r", "3", "--json", cwd=tmp_path).stdout)
+    usual, fair = (found["held_out_errors"][kind] for kind in ("usual", "fair"))
+    assert max(fair) < max(usual)
+    assert found["lower_bound"] < max(fair)
+    refused = run("columns", cwd=tmp_path, code=2)
+    assert "-r 5" in refused.stderr
+
+
+def test_a_limit_for_each_group_is_kept(people, tmp_path):
+    limit = ["--max-group-increase", "0.01", "--cv", "0"]
+    run("fit", people / "gap.csv", *USUAL, *limit, "-o", "m.safetensors", cwd=tmp_path)
+    model = fairpca.load_model(tmp_path / "m.safetensors")
+    assert (model.group_errors_ <= 1.01 * model.pca_group_errors_ * (1 + 1e-9)).all()
+
+
 def test_the_fit_command_of_a_page_can_be_typed(people, tmp_path):
     import shlex
 

@@ -16,7 +16,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments, RobustFairPCA, WelfarePCA
+from fairpca import (
+    BlindPCA,
+    FairColumns,
+    FairPCA,
+    FairPLS,
+    GroupEraser,
+    GroupMoments,
+    RobustFairPCA,
+    WelfarePCA,
+)
 from fairpca.exceptions import quietly
 
 
@@ -51,7 +60,17 @@ class SuppliedRobust(GroupsFromRows, RobustFairPCA):
     """The same for RobustFairPCA."""
 
 
-@parametrize_with_checks([Supplied(1), SuppliedBlind(1), SuppliedPLS(1)])
+class SuppliedColumns(GroupsFromRows, FairColumns):
+    """The same for FairColumns."""
+
+
+class SuppliedEraser(GroupsFromRows, GroupEraser):
+    """The same for GroupEraser."""
+
+
+@parametrize_with_checks(
+    [Supplied(1), SuppliedBlind(1), SuppliedPLS(1), SuppliedColumns(1), SuppliedEraser()]
+)
 def test_common_checks(estimator, check):
     pass_check(estimator, check)
 

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
@@ -140,18 +141,15 @@ class GroupEraser(
 
         Parameters
         ----------
-        X : {array, data frame} of shape (n_samples, n_features)
+        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
 
         Returns
         -------
-        ndarray of the same shape, or a data frame after ``set_output``
+        ndarray of the same shape, dense, or a data frame after ``set_output``
         """
         self._ready()
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        kinds = [np.float64, np.float32]
+        X = validate_data(self, X, reset=False, dtype=kinds, accept_sparse=("csr", "csc"))
+        X = X.toarray() if issparse(X) else X
         told = (X - self.mean_) @ self.detectors_.T
         return np.asarray(X - self.strength * told @ self.corrections_, dtype=X.dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False  # the result is dense
-        return tags
