@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
@@ -149,7 +148,7 @@ class GroupEraser(
         """
         self._ready()
         kinds = [np.float64, np.float32]
-        X = validate_data(self, X, reset=False, dtype=kinds, accept_sparse=("csr", "csc"))
-        X = X.toarray() if issparse(X) else X
-        told = (X - self.mean_) @ self.detectors_.T
-        return np.asarray(X - self.strength * told @ self.corrections_, dtype=X.dtype)
+        given: Any = validate_data(self, X, reset=False, dtype=kinds, accept_sparse=("csr", "csc"))
+        rows: Array = given.toarray() if hasattr(given, "toarray") else given
+        told = (rows - self.mean_) @ self.detectors_.T
+        return np.asarray(rows - self.strength * told @ self.corrections_, dtype=rows.dtype)
