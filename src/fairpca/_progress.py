@@ -1,4 +1,4 @@
-"""What may be shown to people: the progress of long work, and text that is safe to print."""
+"""Progress of long work, and text that is safe to print."""
 
 from __future__ import annotations
 

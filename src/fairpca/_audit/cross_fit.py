@@ -30,7 +30,7 @@ from fairpca._progress import Progress
 from fairpca._typing import Array, Codes, Labels
 from fairpca.exceptions import quietly
 
-_ROUNDING = 1e-12  # of the variation: such errors are those of losing nothing
+_ROUNDING = 1e-12  # share of the variation; smaller errors count as zero
 _PARTS = 5  # of each fold
 
 # Moments to fit to and to judge by, the rows left out, and these as they enter the projection.

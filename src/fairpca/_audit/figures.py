@@ -30,9 +30,9 @@ from fairpca.metrics import Outcomes, classifier_outcomes, group_separation, pro
 from fairpca.path import TradeoffPath, tradeoff_path
 
 JUDGED, ALTERNATIVE = 0, 1  # places of the two projections
-_ROUNDING = 1e-9  # of the variation: smaller errors are those of losing nothing
+_ROUNDING = 1e-9  # share of the variation; smaller errors count as zero
 _TINY = 1e-300
-_NO_GAIN = 1e-12  # of the squared distance from the mean: smaller gains are rounding
+_NO_GAIN = 1e-12  # share of the squared distance from the mean; smaller gains are rounding
 _TRIMMED = (0.01, 0.05)  # shares of every group that are left out
 _MOST_RANKS = 30
 _MANY_FEATURES = 300  # from here on a rank more is worth waiting for

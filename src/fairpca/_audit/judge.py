@@ -33,7 +33,7 @@ from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_pro
 # rows), and .91 for 39 rows of lognormal features.
 _REFIT = 0.25
 _FOLDS = 10  # of plain PCA, beside a fitted model
-_SAME = 1e-8  # of the variance of the scores: other rows differ by more
+_SAME = 1e-8  # share of the scores' variance, by which rows not fitted to differ at least
 _FAR = 10.0  # standard deviations: no row like those fitted to lies further out
 
 

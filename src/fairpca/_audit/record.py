@@ -56,7 +56,7 @@ class Interval(NamedTuple):
 class Robust:
     """Figures of a group that a few unusual people cannot move."""
 
-    median: float  # of the squared errors in the group
+    median: float  # the median squared error of the group
     median_gap: float  # over the median of all others, minus 1
     trimmed_gaps: Mapping[float, float]  # without the largest 1 % and 5 % of errors in EACH group
     pairs: float  # how often a person of the group has a larger error than one of all others
@@ -131,7 +131,7 @@ class RankCurve:
 
     n_components: NDArray[np.int64]  # of shape (m,)
     pca: Array  # group errors, of shape (m, k)
-    pca_gap: Sequence[Interval | None]  # of the verdict's group, or of the one with the largest gap
+    pca_gap: Sequence[Interval | None]  # the gap of the verdict's group, or the largest gap
 
 
 class Budget(NamedTuple):
@@ -211,7 +211,7 @@ class _Result:
     left_out: Sequence[LeftOut]
     provenance: Provenance
     leakage: Leakage | None  # None unless two groups are judged by rows in memory
-    outcomes: Sequence[Outcomes] | None  # of the scores, PCA's and all features; None without y
+    outcomes: Sequence[Outcomes] | None  # for the scores, PCA's and all features; None without y
 
     @property
     def n_components(self) -> int:

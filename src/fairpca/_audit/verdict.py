@@ -17,7 +17,7 @@ class Case(Enum):
     NO_GAP = "no gap beyond chance"
     REMEDY = "a gap, and a remedy that reliably helps"
     NO_REMEDY = "a gap, and no reliable remedy"
-    GAP = "a gap"  # of a fitted model, for which no remedy is tried
+    GAP = "a gap"  # for a fitted model no remedy is tried
     CANNOT_JUDGE = "cannot be judged"
 
 
@@ -47,7 +47,7 @@ class Thresholds:
     # A gap below is called small, however reliable: with a million rows everything is reliable.
     # Aequitas and the four-fifths rule of US employment law draw the line at 20 %.
     small_gap: float = 0.05
-    level: float = 0.95  # of the intervals of all judged groups together
+    level: float = 0.95  # all intervals of judged groups hold together with this probability
     power: float = 0.8  # a gap is detectable if these rows show it with this probability
     few_rows: float = 0.005  # share of the rows that is few when a column hangs on them
     decides: float = 0.5  # a column decides if few rows make up this share of a group's error

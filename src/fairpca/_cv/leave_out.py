@@ -23,7 +23,7 @@ from fairpca._moments.sums import Sums, scale_of
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
 
-_KEPT_BYTES = 1 << 28  # of the matrices of all folds; more are computed again when needed
+_KEPT_BYTES = 1 << 28  # the matrices of all folds may take; above, they are computed again
 _WORK_WORTH_A_THREAD = 10_000_000  # folds times cubes of features
 
 
@@ -32,7 +32,7 @@ class Fold:
     """The second moments of the rows fitted to, for a search, and the sums of the rows left out."""
 
     operand: Operand  # second moments of the rows fitted to, standardised if that was asked for
-    mean: Array  # of the rows fitted to, divided by the scale
+    mean: Array  # the mean of the rows fitted to, divided by the scale
     left_out: Sums | FewRows  # by group, divided by the scale
 
     def errors(self, bases: Sequence[Array]) -> tuple[Array, Array, Array]:

@@ -88,7 +88,7 @@ class GroupMoments:
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
         self.n_targets: int = 0
-        self._sums: Sums | FewRows = Sums.combined(0, 0, [])  # of the cells
+        self._sums: Sums | FewRows = Sums.combined(0, 0, [])  # one entry per cell
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each
         self._rule: FoldRule | None = None
         self._seen: dict[Any, int] = {}  # rows of each group, those of weight zero too, by the rule

@@ -29,7 +29,7 @@ from fairpca._moments.operand import Operand
 from fairpca._typing import Array, Codes
 
 MOST_SUBSETS = 1_000_000  # about ten seconds
-_BATCH_ENTRIES = 1 << 20  # of the matrices of subsets that are looked at together
+_BATCH_ENTRIES = 1 << 20  # numbers in the matrices that are worked on together
 _STARTS = 3  # first columns from which the search goes forward
 _REDUNDANT = 1e-12  # share of a column's variance: smaller residuals are rounding
 _TIEBREAK = 1e-9  # weight of the overall error beside the largest one
@@ -55,7 +55,7 @@ class ColumnSearch:
         return order, np.maximum(_errors(self._residuals(order)), 0.0), proven
 
     def _value(self, errors: Array) -> Array:
-        """What is made small, given errors of shape (..., k)."""
+        """Value of errors of shape (..., k): the smaller the better."""
         average = errors @ self._shares
         if self._overall:
             return np.asarray(average)

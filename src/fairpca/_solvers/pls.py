@@ -62,7 +62,7 @@ class _Place(NamedTuple):
     step: float
     basis: Array
     explained: float
-    left: float  # of the budget
+    left: float  # what is left of the budget
 
 
 def _best_place(problem: PLSProblem, operand: Operand, rank: int) -> _Place:

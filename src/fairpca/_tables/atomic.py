@@ -94,7 +94,7 @@ def refuse_inputs(output: FileName, reads: Iterable[FileName]) -> None:
 
 
 def _number(path: FileName, stream: IO[str] | None = None) -> tuple[int, int] | None:
-    """What tells a file or folder from others; ``-`` is the stream; None for devices and pipes."""
+    """The identity of a file or folder; ``-`` is the stream; None for devices and pipes."""
     try:
         status = os.stat(stream.fileno() if path == "-" and stream is not None else path)
     except (OSError, ValueError):

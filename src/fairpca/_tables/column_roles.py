@@ -39,7 +39,7 @@ def is_identifier(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Roles:
-    """What each column of a table is used for."""
+    """The use of each column of a table."""
 
     features: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()  # several columns are crossed

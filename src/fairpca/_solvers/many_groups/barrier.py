@@ -57,7 +57,7 @@ class Centre:
 
     prices: Array  # y
     mu: float
-    value: float  # of the dual without the barrier, in the span
+    value: float  # the dual without the barrier, in the span
     vectors: Array  # eigenvectors of W, as columns
     occupations: Array  # eigenvalues of S, ascending
     slack: Array  # what the rows leave unused at S, negative where they are violated
