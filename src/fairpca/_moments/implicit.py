@@ -64,9 +64,7 @@ class ImplicitMoments:
         self.counts = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
         self.weights = np.bincount(codes, weights, minlength=k).astype(np.float64)
         check_group_weights(self.groups, self.weights)
-        self._divisors = np.ones(
-            rows.n_features
-        )  # what columns are divided by
+        self._divisors = np.ones(rows.n_features)  # what columns are divided by
         shift: Any = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             if isinstance(rows, SparseRows):
