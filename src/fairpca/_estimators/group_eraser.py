@@ -45,8 +45,7 @@ class GroupEraser(
     ----------
     strength : float in [0, 1], default=1.0
         How much to erase: the share ``1 - strength`` of every difference of means stays.
-    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}, \
-            default="demographic_parity"
+    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
         Among whom means are made equal: all rows; the rows of the positive class; the rows of each
         class of y. The latter two need ``y`` at fit.
     pos_label : label, optional
