@@ -271,7 +271,7 @@ def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
     if not places:
         names = ", ".join(type(step).__name__ for _, step in steps)
         raise TypeError(
-            "audit takes an unfitted estimator of fairpca, scikit-learn's PCA, or a pipeline with "
+            "audit takes an unfitted projection of fairpca, scikit-learn's PCA, or a pipeline with "
             f"one of them, got {names}; pass FairPCACV(3), for example. To judge a fitted model as "
             "it is, call fairpca.audit_model(model, X, groups)."
         )

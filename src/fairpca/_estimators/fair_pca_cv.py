@@ -46,8 +46,8 @@ class FairPCACV(FairPCA):
         and in files. On clusters rows are counted in each partition.
     random_state : int, RandomState or None, default=None
         An int gives other folds than None does. Splitters have a ``random_state`` of their own.
-    n_components, constraint, max_disparity, max_error_increase, standardize, normalize, whiten
-    min_group_size, small_groups, max_groups, tol
+    n_components, constraint, max_disparity, max_error_increase, max_group_increase
+    standardize, normalize, whiten, min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`. With ``standardize`` each fold is judged in units of the deviations
         of the rows fitted to.
 

@@ -39,8 +39,8 @@ def audit_command(
 ) -> None:
     """Say whether PCA, or a model, short-changes a group; with --fail-above, by the exit code.
 
-    Exit codes: 0 done, 1 a group is described worse than --fail-above allows, 3 this cannot be
-    judged.
+    Exit codes: 0 done; with --fail-above 1, a group is described worse than it allows, or 3, this
+    cannot be judged.
     """
     with outputs(request.reads, json=output.json) as paths, progress(output.quiet) as show:
         from fairpca.cli import work
@@ -105,6 +105,9 @@ def columns_command(request: opt.Request, as_json: opt.AsJson = False) -> None:
         return
     for kind, columns in kept.items():
         put(f"{kind} choice: {', '.join(columns)}")
+    if set(kept["usual"]) == set(kept["fair"]):
+        put("The fair choice is the usual one: nobody gains, and nobody pays.")
+        return
     terminal.print_columns(model, usual, fair)
 
 

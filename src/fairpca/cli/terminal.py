@@ -194,6 +194,6 @@ def print_model(model: FairProjection) -> None:
         change = worse(new / old - 1 if old > 1e-12 * unit else 0.0)[0]
         rows.append([str(label), f"{n:,}", figure(old, unit), figure(new, unit), change])
     _put_table(["group", "people", "PCA", "fair version", "change"], rows)
-    where = "for held-out people" if held_out else "on the rows fitted to"
+    put(f"average squared errors{' of held-out people' if held_out else ''}; {model.status_}")
     cost = model.reconstruction_error_ / model.pca_reconstruction_error_ - 1 if unit > 0 else 0.0
-    put(f"average squared errors {where}; overall error {percent(cost)} above PCA; {model.status_}")
+    put(f"overall error on the rows fitted to: {percent(cost)} above PCA")

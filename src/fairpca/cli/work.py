@@ -110,8 +110,11 @@ def columns_of(request: Request, show: Progress) -> tuple[FairColumns, list[str]
     """The columns to keep, the names of all, and held-out errors of the fair and usual choice."""
     choice, r = request.choice, request.choice.components
     if r != int(r) or r < 1:
-        raise ValueError(f"-r {r:g}: say how many columns to keep, for example -r 5.")
+        raise ValueError("say how many columns to keep, a whole number, for example -r 5.")
     names = ("standardize", "normalize", "min_group_size", "small_groups")
+    known = {name: getattr(Choice(), name) for name in (*names, "components", "cv", "seed")}
+    if unknown := words(replace(choice, **known)):
+        raise ValueError(f"columns are chosen for the worst-off group; leave out {unknown[0]}.")
     model = FairColumns(int(r), **{name: getattr(choice, name) for name in names})
     how = {"rows_up_to": 0, "folds": FoldRule(choice.cv or 10, choice.seed), "whole": False}
     with prepared_table(request, show, **how) as prepared:
@@ -123,6 +126,8 @@ def columns_of(request: Request, show: Progress) -> tuple[FairColumns, list[str]
 def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:
     """The exit code, and one line that says what was compared with what."""
     if gate.fail_above is None:
+        if gate.fail_on == "estimate":
+            raise ValueError("--fail-on says what --fail-above compares with; pass both.")
         return 0, ""
     if found.verdict.case is Case.CANNOT_JUDGE:
         return CANNOT_JUDGE, sentences.say(found).headline

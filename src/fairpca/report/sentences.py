@@ -219,8 +219,8 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
     sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in audit.groups]
     return (
         "This cannot be judged yet: too few people.",
-        f"A group is judged if it and all others together have at least "
-        f"{origin.thresholds.judge_from} rows: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
+        f"A group is judged if it has {origin.thresholds.judge_from} rows or more, and all others "
+        f"together have as many: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
         "Collect more rows, or join small groups.",
     )
 
