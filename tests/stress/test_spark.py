@@ -25,7 +25,7 @@ def session():
 def test_moments(session, rng):
     X, groups = any_kind(rng)
     columns = [f"c{j}" for j in range(X.shape[1])]
-    table = pd.DataFrame(X, columns=columns).assign(sensitive_features=groups)
+    table = pd.DataFrame(X, columns=columns).assign(group=groups)
     frame = session.createDataFrame(table).repartition(int(rng.integers(1, 5)))
     moments = GroupMoments.from_spark(frame, sensitive_features="group", features=columns)
     assert_same(moments, GroupMoments.from_data(X, np.asarray(groups)), rtol=1e-10)
