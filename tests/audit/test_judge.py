@@ -162,6 +162,15 @@ def test_two_rows_have_no_interval():
     assert not (wages().rows.group == [r.label for r in wages().groups].index("unknown")).any()
 
 
+def test_a_group_of_one_row_gives_no_warning_of_numpy():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6)) * [3, 2, 1, 1, 1, 0.5]
+    groups = np.where(rng.random(300) < 0.3, "f", "m").astype(object)
+    groups[0] = "alone"
+    found = audit(X, groups, PCA(2))  # warnings are errors in tests
+    assert not found.group("alone").judged
+
+
 def test_intervals_of_two_groups_are_one_comparison():
     few, many = (gap_and_remedy().group(label).baseline.gap for label in ("few", "many"))
     assert 1 + few.low == pytest.approx(1 / (1 + many.high))

@@ -107,7 +107,8 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     read = shares if setup.by_share else parts
     se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], _TINY)))
     quantile = float(stdtrit(read.n_folds - 1, 1 - (1 - level) / (2 * n_gaps)))
-    detectable = np.expm1((quantile + float(ndtri(thresholds.power))) * se)
+    with np.errstate(over="ignore"):  # a group of one row: no gap can be shown
+        detectable = np.expm1((quantile + float(ndtri(thresholds.power))) * se)
 
     paired = paired.relative() if setup.by_share else paired
     worst = int(np.where(setup.judged, paired.totals.group_errors[JUDGED], -1.0).argmax())
