@@ -63,6 +63,7 @@ def test_every_way_to_fit_gives_the_same(fitted, tmp_path):
 
 
 def test_it_is_saved_with_its_own_shapes(fitted, tmp_path, monkeypatch):
+    pytest.importorskip("safetensors", reason="model files need safetensors")
     monkeypatch.setattr(fairpca, "MeanDifferences", MeanDifferences, raising=False)
     monkeypatch.setattr(fairpca, "__all__", [*fairpca.__all__, "MeanDifferences"])
     fitted.save(tmp_path / "m")
