@@ -6,7 +6,6 @@ each thread with a single-threaded BLAS.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -27,10 +26,11 @@ _MANY_COLUMNS = 2000  # above this, free memory is checked first
 _ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT = 64, 1 << 14  # shifts are means of the first rows
 SAFE_TO_SQUARE = 1e150  # squares of larger numbers, summed up, may overflow
 _WORK_WORTH_A_THREAD = 1e7  # multiplications; fewer take no longer than waking a thread
+_PARTS_A_THREAD = 4  # so that no thread waits long for one that is late
 
 
 def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -> Sums:
-    """Sums of k groups of rows; each thread adds up a range of rows, so that results repeat."""
+    """Sums of k groups of rows, from parts that do not depend on chance, so that results repeat."""
     n, d = rows.n_rows, rows.n_features
     if d > _MANY_COLUMNS:
         refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
@@ -49,9 +49,13 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
 
     n_threads = min(blas_threads(), n, int(n * d * d // _WORK_WORTH_A_THREAD))
     n_threads = 1 if isinstance(rows, DeviceRows) else max(n_threads, 1)
-    edges = [n * i // n_threads for i in range(n_threads + 1)]
-    (sums, grams), *others = parallel_map(part, pairwise(edges), n_threads)
-    for more_sums, more_grams in others:
+    parts = n_threads
+    if n_threads > 1:
+        parts *= min(max(n // (n_threads * _BLOCK_ROWS), 1), _PARTS_A_THREAD)
+    edges = [n * i // parts for i in range(parts + 1)]
+    found = parallel_map(part, pairwise(edges), n_threads)
+    sums, grams = next(found)
+    for more_sums, more_grams in found:
         sums += more_sums
         grams += more_grams
     squares = np.diagonal(grams, axis1=1, axis2=2)  # no entry overflows where these do not
@@ -107,17 +111,19 @@ def _dense_sums(
     sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
     most = _BLOCK_ROWS * max(k // _GROUPS_A_BLOCK, 1)
     size = min(most, max(64, _BLOCK_ENTRIES // d), stop - start)
-    buffer, w = np.empty((size, d)), np.ones(size)
+    buffer, ones = np.empty((size, d)), np.ones(size)
+    shifted = shifts.any(axis=1).tolist()
     for low in range(start, stop, size):
         high = min(low + size, stop)
+        order, groups = by_group(codes[low:high], k)
         block = np.asarray(rows.block(low, high), np.float64)
-        for g, members in by_group(codes[low:high], k):
-            Z_g, w_g = buffer[: len(members)], w[: len(members)]
-            block.take(members, axis=0, out=Z_g, mode="clip")
-            if shifts[g].any():
+        Z = block.take(order, axis=0, out=buffer[: high - low], mode="clip")
+        w = ones if weights is None else np.sqrt(weights[low:high][order])
+        for g, members in groups:
+            Z_g, w_g = Z[members], w[members]
+            if shifted[g]:
                 Z_g -= shifts[g]
             if weights is not None:
-                w_g = np.sqrt(weights[low:high][members])
                 Z_g *= w_g[:, None]
             sums[g] += w_g @ Z_g
             grams[g] += Z_g.T @ Z_g
@@ -131,19 +137,19 @@ def _sparse_sums(
     sums, grams = np.zeros((k, rows.n_features)), np.zeros((k, rows.n_features, rows.n_features))
     for low in range(start, stop, 4 * _BLOCK_ROWS):
         high = min(low + 4 * _BLOCK_ROWS, stop)
-        block = rows.block(low, high)
-        w = np.ones(high - low) if weights is None else weights[low:high]
-        for g, members in by_group(codes[low:high], k):
+        order, groups = by_group(codes[low:high], k)
+        block, w = rows.block(low, high)[order], np.ones(high - low)
+        if weights is not None:
+            w = weights[low:high][order]
+        for g, members in groups:
             Z_g, w_g = block[members], w[members]
             sums[g] += Z_g.T @ w_g
             grams[g] += (Z_g.T @ sp.diags_array(w_g) @ Z_g).toarray()
     return sums, grams
 
 
-def by_group(codes: Codes, k: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """The groups in a block, and the rows of each."""
+def by_group(codes: Codes, k: int) -> tuple[NDArray[np.intp], list[tuple[int, slice]]]:
+    """The order that puts a block group by group, and where each of its groups then stands."""
     order = np.argsort(codes.astype(np.uint8) if k <= 256 else codes, kind="stable")  # radix sort
     edges = [0, *np.cumsum(np.bincount(codes, minlength=k)).tolist()]
-    for g, (a, b) in enumerate(pairwise(edges)):
-        if a < b:
-            yield g, order[a:b]
+    return order, [(g, slice(a, b)) for g, (a, b) in enumerate(pairwise(edges)) if a < b]

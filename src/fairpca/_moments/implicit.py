@@ -200,8 +200,10 @@ class DenseProducts:
             total = np.zeros((self._k, m, d))
             for low in range(*edges, size):
                 high = min(low + size, edges[1])
+                order, groups = by_group(self._codes[low:high], self._k)
                 block, w = self._source.block(low, high), self._weights[low:high]
-                for g, members in by_group(self._codes[low:high], self._k):
+                for g, place in groups:
+                    members = order[place]
                     total[g] += function(block[members] - centers[g], w[members])
             return total
 

@@ -172,7 +172,8 @@ def is_top(M: Array, basis: Array, values: Array, within: float = _PROVEN) -> bo
     size = float(np.linalg.norm(M))
     lowest, error = values.min(), np.trace(M) - values.sum()
     margin = max(within * abs(lowest), within * error, 4 * EPS * len(M) * size)
-    shifted = 2 * size * basis @ basis.T - M
+    shifted = 2 * size * basis @ basis.T
+    shifted -= M
     shifted.flat[:: len(M) + 1] += lowest + margin
     failed_at = dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)[1]  # half of numpy's time
     return bool(failed_at == 0)
