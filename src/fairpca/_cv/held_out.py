@@ -40,10 +40,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Codes, Mask
 
 PCA = 0  # the place of plain PCA among the projections
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Intervals(NamedTuple):
@@ -73,12 +73,12 @@ class Totals:
     @property
     def group_errors(self) -> Array:
         """``R_pg``, of shape (n_projections, k)."""
-        return np.asarray(self.errors / np.maximum(self.weights, _TINY))
+        return np.asarray(self.errors / np.maximum(self.weights, TINY))
 
     @property
     def overall(self) -> Array:
         """The error of all rows together, of shape (n_projections,)."""
-        return np.asarray(self.errors.sum(axis=1) / max(float(self.weights.sum()), _TINY))
+        return np.asarray(self.errors.sum(axis=1) / max(float(self.weights.sum()), TINY))
 
     @property
     def changes(self) -> Array:
@@ -165,7 +165,7 @@ class HeldOut:
         """
         if log:
             ends = self.interval(
-                lambda totals: np.log(np.maximum(figure(totals), _TINY)),
+                lambda totals: np.log(np.maximum(figure(totals), TINY)),
                 level=level,
                 comparisons=comparisons,
             )

@@ -38,13 +38,27 @@ class DenseRows:
 class ArrayRows(DenseRows):
     """A numpy array or memory map of any real type."""
 
-    def __init__(self, X: NDArray[Any]) -> None:
-        _check_type(X.dtype)
-        self._X = X
-        self.n_rows, self.n_features = X.shape
+    def __init__(self, X: Any) -> None:
+        if isinstance(X, str | PathLike):
+            read = f"table = fairpca.read_table({str(X)!r}, sensitive_features='sex')"
+            problem = f"X={str(X)!r} is a text, not a table of numbers"
+            raise TypeError(f"{problem}; write {read} and pass table.data, or call fit_files.")
+        if hasattr(X, "collect"):
+            kind = type(X).__name__
+            raise TypeError(f"X is a {kind}, which holds no rows yet; pass X.collect().")
+        if np.ma.is_masked(X):
+            problem = "X has masked entries"
+            raise ValueError(f"{problem}; fill them, as in X.filled(0), or drop their rows.")
+        self._X: NDArray[Any] = np.asarray(X)
+        if self._X.ndim != 2:
+            remedy = "X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it is one row"
+            problem = f"Expected 2D array, got {self._X.ndim}D array instead"
+            raise ValueError(f"{problem}. Reshape your data with {remedy}.")
+        _check_type(self._X.dtype)
+        self.n_rows, self.n_features = self._X.shape
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
-        block = np.asarray(self._X[start:stop])
+        block = self._X[start:stop]
         if block.dtype in (np.float64, np.float32):
             return block
         try:
@@ -143,30 +157,12 @@ def as_rows(X: Any) -> Rows:
         rows = DeviceRows(X)
     else:
         table = nw.from_native(X, eager_only=True, pass_through=True)
-        rows = FrameRows(table) if isinstance(table, nw.DataFrame) else ArrayRows(_array_of(X))
+        rows = FrameRows(table) if isinstance(table, nw.DataFrame) else ArrayRows(X)
     for what, n in (("sample", rows.n_rows), ("feature", rows.n_features)):
         if n == 0:
             shape = f"0 {what}(s) (shape=({rows.n_rows}, {rows.n_features}))"
             raise ValueError(f"Found array with {shape} while a minimum of 1 is required.")
     return rows
-
-
-def _array_of(X: Any) -> NDArray[Any]:
-    """X as a two-dimensional array."""
-    if isinstance(X, str | PathLike):
-        read = f"table = fairpca.read_table({str(X)!r}, sensitive_features='sex')"
-        problem = f"X={str(X)!r} is a text, not a table of numbers"
-        raise TypeError(f"{problem}; write {read} and pass table.data, or call fit_files.")
-    if hasattr(X, "collect"):
-        raise TypeError(f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect().")
-    if np.ma.is_masked(X):
-        raise ValueError("X has masked entries; fill them, as in X.filled(0), or drop their rows.")
-    array = np.asarray(X)
-    if array.ndim != 2:
-        remedy = "X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it is one row"
-        problem = f"Expected 2D array, got {array.ndim}D array instead"
-        raise ValueError(f"{problem}. Reshape your data with {remedy}.")
-    return array
 
 
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:

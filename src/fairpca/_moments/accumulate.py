@@ -6,6 +6,7 @@ each thread with a single-threaded BLAS.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -39,25 +40,23 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
     else:
         shifts = _provisional_shifts(rows, codes, k, weights)
 
-    def part(bounds: tuple[int, int]) -> tuple[Array, Array]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(rows, DeviceRows):
-                return rows.sums_and_grams(codes, weights, shifts)
-            if isinstance(rows, SparseRows):
-                return _sparse_sums(rows, codes, weights, k, *bounds)
-            return _dense_sums(rows, codes, weights, shifts, *bounds)
-
-    n_threads = min(blas_threads(), n, int(n * d * d // _WORK_WORTH_A_THREAD))
-    n_threads = 1 if isinstance(rows, DeviceRows) else max(n_threads, 1)
-    parts = n_threads
-    if n_threads > 1:
-        parts *= min(max(n // (n_threads * _BLOCK_ROWS), 1), _PARTS_A_THREAD)
-    edges = [n * i // parts for i in range(parts + 1)]
-    found = parallel_map(part, pairwise(edges), n_threads)
-    sums, grams = next(found)
-    for more_sums, more_grams in found:
-        sums += more_sums
-        grams += more_grams
+    if isinstance(rows, DeviceRows):
+        sums, grams = rows.sums_and_grams(codes, weights, shifts)
+    else:
+        n_threads = max(min(blas_threads(), n, int(n * d * d // _WORK_WORTH_A_THREAD)), 1)
+        n_parts = n_threads
+        if n_threads > 1:
+            n_parts *= min(max(n // (n_threads * _BLOCK_ROWS), 1), _PARTS_A_THREAD)
+        edges = pairwise([n * i // n_parts for i in range(n_parts + 1)])
+        if isinstance(rows, SparseRows):
+            sum_up = partial(_sparse_sums, rows, codes, weights, shifts)
+        else:
+            sum_up = partial(_dense_sums, rows, codes, weights, shifts)
+        parts = parallel_map(sum_up, edges, n_threads)
+        sums, grams = next(parts)
+        for more_sums, more_grams in parts:
+            sums += more_sums
+            grams += more_grams
     squares = np.diagonal(grams, axis1=1, axis2=2)  # no entry overflows where these do not
     finite = np.isfinite(sums).all() and np.isfinite(squares).all()
     if not finite or np.abs(shifts).max() > SAFE_TO_SQUARE:
@@ -103,16 +102,17 @@ def _provisional_shifts(
     return np.where(needed, shifts, 0.0)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _dense_sums(
-    rows: DenseRows, codes: Codes, weights: Array | None, shifts: Array, start: int, stop: int
+    rows: DenseRows, codes: Codes, weights: Array | None, shifts: Array, part: tuple[int, int]
 ) -> tuple[Array, Array]:
-    """Sums and Gram matrices of each group about its shift, over a range of rows."""
-    k, d = shifts.shape
+    """Sums and Gram matrices of each group about its shift, over a part of the rows."""
+    (start, stop), (k, d) = part, shifts.shape
     sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
     most = _BLOCK_ROWS * max(k // _GROUPS_A_BLOCK, 1)
     size = min(most, max(64, _BLOCK_ENTRIES // d), stop - start)
     buffer, ones = np.empty((size, d)), np.ones(size)
-    shifted = shifts.any(axis=1).tolist()
+    shifted = [bool(shift.any()) for shift in shifts]
     for low in range(start, stop, size):
         high = min(low + size, stop)
         order, groups = by_group(codes[low:high], k)
@@ -130,11 +130,13 @@ def _dense_sums(
     return sums, grams
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _sparse_sums(
-    rows: SparseRows, codes: Codes, weights: Array | None, k: int, start: int, stop: int
+    rows: SparseRows, codes: Codes, weights: Array | None, shifts: Array, part: tuple[int, int]
 ) -> tuple[Array, Array]:
-    """Like :func:`_dense_sums`, about zero."""
-    sums, grams = np.zeros((k, rows.n_features)), np.zeros((k, rows.n_features, rows.n_features))
+    """Like :func:`_dense_sums`, with all shifts zero."""
+    (start, stop), (k, d) = part, shifts.shape
+    sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
     for low in range(start, stop, 4 * _BLOCK_ROWS):
         high = min(low + 4 * _BLOCK_ROWS, stop)
         order, groups = by_group(codes[low:high], k)

@@ -42,6 +42,7 @@ from fairpca._typing import Array, Center, Codes, Labels, Mask
 if TYPE_CHECKING:
     from fairpca._tables.files import FileFormat
 
+_NOTHING = Sums.combined(0, 0, [])
 NEVER = -1  # the fold of rows that are never left out
 _FOLD, _OUTCOME, _GROUP = range(3)  # the rows of a table of cells
 
@@ -88,7 +89,7 @@ class GroupMoments:
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
         self.n_targets: int = 0
-        self._sums: Sums | FewRows = Sums.combined(0, 0, [])  # one entry per cell
+        self._sums: Sums | FewRows = _NOTHING  # one entry per cell
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each
         self._rule: FoldRule | None = None
         self._seen: dict[Any, int] = {}  # rows of each group, those of weight zero too, by the rule
@@ -468,12 +469,12 @@ class GroupMoments:
         center : {"overall", "group", "balanced"}
             About the overall mean, each group's own mean, or the mean of the group means.
         """
-        return self._comparable(center).second_moments(center)
+        return self._weighted(center).second_moments(center)
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
         """The second moments as a solver wants them, and which groups it is to compare."""
         # Groups of one row do not vary about their own mean, which matters if they are compared.
-        total = self._weighted() if compared is None else self._comparable(center)
+        total = self._weighted("overall" if compared is None else center)
         return total.operand(center, compared)
 
     def variances(self) -> tuple[Array, Array]:
@@ -484,23 +485,18 @@ class GroupMoments:
         sums = np.bincount(self._cells[_GROUP], of_cells, minlength=len(self.groups))
         return np.asarray(sums, np.float64)
 
-    def _comparable(self, center: Center) -> Sums | FewRows:
-        """The sums of the groups; refuses groups that do not vary about this centre."""
+    def _weighted(self, center: Center = "overall") -> Sums | FewRows:
+        """The sums of the groups; refuses groups that weigh nothing or cannot vary about this."""
+        if not self.n_features:
+            raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
         if center not in get_args(Center):
             raise ValueError(f"center={center!r}: pass 'overall', 'group' or 'balanced'.")
-        total = self._weighted()
+        total = self._group_sums()
+        check_group_weights(self.groups, total.weights)
         alone = total.rows == 1
         if center == "group" and alone.any():
             problem = f"groups {self.groups[alone].tolist()} have a single row, so no variance here"
             raise ValueError(f"{problem}; use center='overall', or merge them with other groups.")
-        return total
-
-    def _weighted(self) -> Sums | FewRows:
-        """The sums of the groups, once every group is known to weigh something."""
-        if not self.n_features:
-            raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
-        total = self._group_sums()
-        check_group_weights(self.groups, total.weights)
         return total
 
     def __copy__(self) -> GroupMoments:

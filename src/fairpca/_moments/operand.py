@@ -77,8 +77,9 @@ class Operand:
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
-        if self.matrices is not None:
-            return group_errors(self.traces, self.matrices, basis)
+        if self.matrices is not None:  # the entries of C_g and U U': faster than C_g U
+            of_groups = self.matrices.reshape(len(self.traces), -1)
+            return np.asarray(self.traces - of_groups @ (basis @ basis.T).ravel())
         return np.asarray(self.traces - np.einsum("kij,ij->k", self.products(basis), basis))
 
 
@@ -188,11 +189,6 @@ def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
     """
     total = max(float(shares @ traces), TINY)
     return np.where(varying_groups(traces), traces, np.inf), shares * traces / total
-
-
-def group_errors(traces: Array, matrices: Array, basis: Array) -> Array:
-    """``R_g(U)`` of every group, by the entries of ``C_g`` and ``U U'``: faster than ``C_g U``."""
-    return np.asarray(traces - matrices.reshape(len(traces), -1) @ (basis @ basis.T).ravel())
 
 
 # -- memory: matrices that cannot fit are refused before they are begun ---------------------------

@@ -134,7 +134,7 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
     # This near to an end one group decides, and the other one only among ties.
     line = Line(spaces, at, difference, np.array([1.0, -1.0]) * (scale / traces))
     only_0, only_1 = (spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
-    below, above = line.sample_of(_EDGE, only_1), line.sample_of(1.0 - _EDGE, only_0)
+    below, above = line.sample(_EDGE, only_1), line.sample(1.0 - _EDGE, only_0)
     if below.value >= 0.0 or above.value <= 0.0:
         found = (below if below.value >= 0.0 else above).point
         return welfare.certified(found, found)

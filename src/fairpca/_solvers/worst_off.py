@@ -83,7 +83,7 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
         return float(first - second)
 
     line = Line(spaces, spaces.top_of_two, difference, np.array([1.0, -1.0]))
-    below, above = line.sample_of(1.0, own[0]), line.sample_of(0.0, own[1])
+    below, above = line.sample(1.0, own[0]), line.sample(0.0, own[1])
     for point, excess in ((own[0], below.value), (own[1], -above.value)):
         if excess >= -spaces.rounding:
             equal = excess <= spaces.rounding

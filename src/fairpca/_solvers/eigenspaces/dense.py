@@ -120,15 +120,19 @@ class Eigenspaces(Spaces):
     def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
         """``U(w)``; among equally good subspaces the best for the weights ``tiebreak``."""
         self.n_eigensolves += 1
-        M, r = self.matrix(weights), self.rank
+        M, r, tied_bound, everything = self.matrix(weights), self.rank, nan, None
         if tiebreak is not None:
             values, basis, kept = _top_with_tiebreak(M, self.matrix(tiebreak), r)
-            return self._point(weights, values, basis, float(tiebreak @ self.traces) - kept)
-        if len(weights) > 2:
-            return self._point(weights, *top_eigenvectors(M, r))
-        values, vectors = descending(M)
-        point = self._point(weights, values[:r], vectors[:, :r])
-        self.kept = [*self.kept[:1], Decomposition(point, values, vectors)]
+            tied_bound = float(tiebreak @ self.traces) - kept
+        elif len(weights) > 2:
+            values, basis = top_eigenvectors(M, r)
+        else:
+            everything = descending(M)
+            values, basis = everything[0][:r], everything[1][:, :r]
+        bound = float(weights @ self.traces - values.sum())
+        point = Point(weights, basis, self.errors(basis), bound, tied_bound)
+        if everything is not None:
+            self.kept = [*self.kept[:1], Decomposition(point, *everything)]
         return point
 
     def top_of_two(self, t: float) -> Point:
@@ -142,10 +146,6 @@ class Eigenspaces(Spaces):
     def matrix(self, weights: Array) -> Array:
         """``M(w)``."""
         return np.asarray(np.tensordot(weights, self.matrices, axes=1))
-
-    def _point(self, weights: Array, values: Array, basis: Array, tied_bound: float = nan) -> Point:
-        bound = float(weights @ self.traces - values.sum())
-        return Point(weights, basis, self.errors(basis), bound, tied_bound)
 
 
 def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float]:

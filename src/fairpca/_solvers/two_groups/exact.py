@@ -70,7 +70,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         # Below alpha_B the cap is one more shrinking slack.
         without = ()
         line = frontier.line(lambda _, errors: limits.tightest(errors)[0], 0.0)
-        above, below = line.approach(line.sample_of(alpha_B, below.point))
+        above, below = line.approach(line.sample(alpha_B, below.point))
     if below.value > spaces.rounding:
         bound = below.point.bound
         return frontier.solution(below.point, 0.0, Status.INFEASIBLE, "disparity", bound)
@@ -122,7 +122,7 @@ class Limits:
         def slack(errors: Array) -> float:
             return self.tightest(errors, *without)[0]
 
-        fairest = frontier.fairest_at(alpha)
+        fairest = frontier.at(alpha, fairest=True)
         below = Sample(alpha, slack(fairest.errors), fairest)
         if below.value >= 0:
             return frontier.solution(fairest, alpha, used_up, "disparity", fairest.tied_bound)

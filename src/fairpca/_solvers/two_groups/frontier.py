@@ -35,20 +35,17 @@ class Frontier:
         self._towards_parity = np.zeros(2)
         self._towards_parity[[self.privileged, self.harmed]] = -1.0, 1.0
 
-    def at(self, alpha: float) -> Point:
-        """``U(alpha)``; of several where ``D`` or ``R_B`` is least the one of least R."""
-        if alpha == 1.0:
+    def at(self, alpha: float, *, fairest: bool = False) -> Point:
+        """``U(alpha)``; of several where ``D`` or ``R_B`` is least the one of least R.
+
+        With ``fairest`` it is the one of least D, which is its ``tied_bound``.
+        """
+        shares, towards_parity = self.spaces.shares, self._towards_parity
+        if alpha == 1.0 and not fairest:
             return self.pca
-        ends = alpha in (0.0, self.alpha_B)
-        return self.spaces.top(self._weights(alpha), self.spaces.shares if ends else None)
-
-    def fairest_at(self, alpha: float) -> Point:
-        """``U(alpha)``; of several the one of least D, which is its ``tied_bound``."""
-        return self.spaces.top(self._weights(alpha), self._towards_parity)
-
-    def _weights(self, alpha: float) -> Array:
-        """Weights of the groups: ``M(w) = M(alpha)``."""
-        return np.asarray(alpha * self.spaces.shares + (1 - alpha) * self._towards_parity)
+        tiebreak = shares if alpha in (0.0, self.alpha_B) else None
+        weights = alpha * shares + (1 - alpha) * towards_parity
+        return self.spaces.top(weights, towards_parity if fairest else tiebreak)
 
     def line(self, slack: Callable[[float, Array], float], end: float) -> Line:
         """A slack along the frontier, as a function of alpha from 1 down to the end."""

@@ -63,7 +63,7 @@ def _divide_where_equal(
         return float(worst[0] - worst[1])
 
     line = Line(spaces, spaces.top_of_two, difference, np.array([1.0, -1.0]))
-    below, above = line.sample_of(1.0, best_for_0), line.sample_of(0.0, best_for_1)
+    below, above = line.sample(1.0, best_for_0), line.sample(0.0, best_for_1)
     if below.value >= 0.0 or above.value <= 0.0:
         return [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
     equal, _ = line.cross(below, above)

@@ -159,12 +159,9 @@ class Line:
         self.ends = ends
         self._predicts = _MANY_FEATURES <= spaces.n_features > spaces.rank
 
-    def sample(self, x: float) -> Sample:
-        """The slack at x."""
-        return self.sample_of(x, self.at(x))
-
-    def sample_of(self, x: float, point: Point) -> Sample:
-        """The slack of a projection at x, and what its decomposition tells of the line."""
+    def sample(self, x: float, point: Point | None = None) -> Sample:
+        """The slack of ``U(x)``, if not given, and what its decomposition tells of the line."""
+        point = self.at(x) if point is None else point
         value = self.slack(x, point.errors)
         decomposition = self.spaces.decomposition_of(point) if self._predicts else None
         if decomposition is None:
@@ -183,7 +180,7 @@ class Line:
         t = float(change @ d / (d @ d))
         if not np.allclose(change, t * d, rtol=0.0, atol=64 * EPS * float(np.abs(d).max())):
             return None
-        return self._corrected(self.sample_of(above.x + t, latest), (self.ends[0], above.x))
+        return self._corrected(self.sample(above.x + t, latest), (self.ends[0], above.x))
 
     def _corrected(self, sample: Sample, ends: tuple[float, float]) -> Sample:
         """The root between the ends if corrections to a sample lead to it, else the sample."""
@@ -227,11 +224,14 @@ class Line:
         on the ends of the crossing.
         """
         spaces, ends = self.spaces, (below.x, above.x)
-
-        def evaluate(x: float) -> Sample:
-            return self._corrected(self.sample(x), ends)
-
-        crossing = find_crossing(evaluate, below, above, spaces.rounding, self._jump, spaces.guess)
+        crossing = find_crossing(
+            lambda x: self._corrected(self.sample(x), ends),
+            below,
+            above,
+            spaces.rounding,
+            self._jump,
+            spaces.guess,
+        )
         if crossing.below is crossing.above:
             return crossing.at.point, crossing
         return between(spaces, crossing, partial(self.slack, crossing.at.x)), crossing
