@@ -255,12 +255,14 @@ def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) 
     n_folds = moments.n_folds
     large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
     same = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
+    limit = getattr(fair, "max_group_increase", None)
     with quietly():
         return tradeoff_path(
             moments,
             n_components=fair.n_components_,
             n_points=n_points or (41 if len(moments.groups) == 2 else 9),
             cv=n_folds if large else None,
+            max_group_increase=limit,
             **{name: getattr(fair, name) for name in same},
         )
 
