@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import nan
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,7 @@ def tradeoff_path(
     *,
     n_components: int,
     n_points: int = 30,
+    max_group_increase: float | None = None,
     sample_weight: Any = None,
     standardize: bool = False,
     normalize: bool = False,
@@ -143,6 +144,9 @@ def tradeoff_path(
         Rank of the projections.
     n_points : int, default=30
         Number of points, at evenly spaced disparities; at least 2.
+    max_group_increase : float, optional
+        End where a group's error would exceed its error under PCA by more than this share. Each
+        point, and each mark, is then the best one within this limit.
     sample_weight : array-like of shape (n_samples,), optional
     standardize, normalize, min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`.
@@ -164,6 +168,9 @@ def tradeoff_path(
     check_integer("n_points", n_points, 2)
     if not tol >= 0:
         raise ValueError(f"tol={tol}: pass a number that is not negative.")
+    limit = inf if max_group_increase is None else float(max_group_increase)
+    if not limit >= 0:
+        raise ValueError(f"max_group_increase={limit}: pass 0 or more, such as 0.03 for 3 %.")
     fair = FairPCA() if cv is None else FairPCACV(cv=cv, random_state=random_state)
     fair.set_params(standardize=standardize, normalize=normalize, tol=tol, max_groups=max_groups)
     fair.set_params(min_group_size=min_group_size, small_groups=small_groups)
@@ -184,7 +191,8 @@ def tradeoff_path(
             f"n_components={n_components}: pass an integer from 1 to {moments.n_features}."
         )
     operand = settled.measured(normalize)
-    solutions = _walk(operand, int(n_components), int(n_points), tol)
+    way = FairProblem(max_group_increase=limit)
+    solutions = _walk(way, operand, int(n_components), int(n_points), tol)
     fairest, labels = solutions[-1], moments.groups.tolist()
     errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])
     gaps = np.maximum([0.0, *(s.gap for s in solutions)], 0.0)
@@ -194,9 +202,9 @@ def tradeoff_path(
             f"duality_gap; this is more than tol = {tol:g} allows, and a larger tol accepts it.",
             DualityGapWarning,
         )
-    marks, held_out = _marks(operand, solutions, tol), None
+    marks, held_out = _marks(way, operand, solutions, tol), None
     if cv is not None:
-        held_out = _held_out_path(fair, settled, solutions, marks)
+        held_out = _held_out_path(way, fair, settled, solutions, marks)
     least_weights = [float(s.weights.min() / np.abs(s.weights).max()) for s in solutions]
     return TradeoffPath(
         alpha=np.array([1.0, *(s.alpha for s in solutions)]),
@@ -218,22 +226,26 @@ def tradeoff_path(
 
 
 def _held_out_path(
-    fair: FairPCA, settled: SettledGroups, solutions: list[Solution], marks: dict[str, MarkedPoint]
+    way: FairProblem,
+    fair: FairPCA,
+    settled: SettledGroups,
+    solutions: list[Solution],
+    marks: dict[str, MarkedPoint],
 ) -> HeldOutPath:
     """PCA, the points after it and the marks, for rows that were not fitted to.
 
-    Two groups are fitted at the weighting of each point, more at the same part of the way; their
-    efficient end is on a way of its own.
+    Two groups are fitted at the weighting of each point, more at the same part of the way; without
+    a limit, their efficient end is on a way of its own.
     """
     fairest, n, folds = solutions[-1], len(solutions), LeaveOut(settled)
     operand = settled.measured(fair.normalize)
     two = len(operand.shares) == 2
 
-    def along(way: FairProblem) -> CrossFit:
-        walk = Walk(way, fairest, operand.shares, operand.compared, fair.tol)
+    def along(problem: FairProblem) -> CrossFit:
+        walk = Walk(problem, fairest, operand.shares, operand.compared, fair.tol)
         return CrossFit(folds, walk, fairest.basis.shape[1], fair.normalize)
 
-    cross_fit = along(FairProblem())
+    cross_fit = along(way)
     stops = [0.0, *(1 - s.alpha if two else (i + 1) / n for i, s in enumerate(solutions))]
     curve = cross_fit.at(stops)
     at = np.searchsorted(curve.stops, stops).tolist()
@@ -246,7 +258,7 @@ def _held_out_path(
     held_out_marks = {}
     for name, mark in marks.items():
         fitted, stop = cross_fit, 1 - mark.alpha
-        if name == "efficient" and not two:
+        if name == "efficient" and not two and way.max_group_increase == inf:
             fitted, stop = along(FairProblem(constraint="pareto")), 1.0
         elif not two:
             stop = (first - mark.disparity) / (first - last) if first > last else 0.0
@@ -267,13 +279,15 @@ def _held_out_path(
     )
 
 
-def _marks(operand: Operand, solutions: list[Solution], tol: float) -> dict[str, MarkedPoint]:
+def _marks(
+    way: FairProblem, operand: Operand, solutions: list[Solution], tol: float
+) -> dict[str, MarkedPoint]:
     """The methods between PCA and the fairest projection, which is u-FPCA."""
     fairest, rank = solutions[-1], solutions[-1].basis.shape[1]
     start = replace(solutions[max(len(solutions) - 2, 0)], alpha=fairest.alpha)
     ends = {
-        "efficient": solve(FairProblem(constraint="pareto"), operand, rank, tol, start),
-        "c-FPCA": solve(FairProblem(constraint="no_worse"), operand, rank, tol, start),
+        "efficient": solve(replace(way, constraint="pareto"), operand, rank, tol, start),
+        "c-FPCA": solve(replace(way, constraint="no_worse"), operand, rank, tol, start),
         "u-FPCA": fairest,
     }
     points = {"PCA": (1.0, fairest.pca.errors)} | {n: (s.alpha, s.errors) for n, s in ends.items()}
@@ -284,14 +298,16 @@ def _marks(operand: Operand, solutions: list[Solution], tol: float) -> dict[str,
     }
 
 
-def _walk(operand: Operand, rank: int, n_points: int, tol: float) -> list[Solution]:
+def _walk(
+    way: FairProblem, operand: Operand, rank: int, n_points: int, tol: float
+) -> list[Solution]:
     """The solutions after PCA at evenly spaced disparities, the fairest one last."""
-    fairest = solve(FairProblem(), operand, rank, tol)
+    fairest = solve(way, operand, rank, tol)
     ends = np.array([fairest.pca.errors, fairest.errors])
     first, last = disparity(ends, operand.compared, fairest.harmed, fairest.privileged)
     solutions, start, guess, before = [], fairest, nan, 1.0
     for target in np.linspace(first, last, n_points)[1:-1].tolist():
-        problem = FairProblem(max_disparity=max(target, 0.0))
+        problem = replace(way, max_disparity=max(target, 0.0))
         start = solve(problem, operand, rank, tol, replace(start, alpha=guess))
         solutions.append(start)
         # Evenly spaced disparities are nearly so in 1 / alpha.

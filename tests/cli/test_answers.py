@@ -60,9 +60,11 @@ def test_columns_are_judged_on_held_out_people(tmp_path):
     assert "fair choice: weight, systolic, diastolic" in done.stdout
     assert "held-out people" in done.stdout
     found = json.loads(run("columns", "-r", "3", "--json", cwd=tmp_path).stdout)
-    usual, fair = (found["held_out_errors"][kind] for kind in ("usual", "fair"))
+    usual, fair = (
+        [row[kind]["error"] for row in found["groups"]] for kind in ("baseline", "alternative")
+    )
     assert max(fair) < max(usual)
-    assert found["lower_bound"] < max(fair)
+    assert found["kept"]["lower_bound"] < max(fair)
     refused = run("columns", cwd=tmp_path, code=2)
     assert "-r 5" in refused.stderr
 

@@ -41,3 +41,11 @@ def test_every_case_of_the_verdict(case):
         "origin": {"source": "", "command": "", "versions": {}, "date": ""},
     }
     jsonschema.validate(head | audit.to_dict(), SCHEMA, jsonschema.Draft202012Validator)
+
+
+def test_the_figures_of_columns(people, tmp_path):
+    data = ["-g", "sex", "--features", "x0,x1,x2", "-r", "1", "--json"]
+    found = json.loads(run("columns", people / "gap.csv", *data, cwd=tmp_path).stdout)
+    jsonschema.validate(found, SCHEMA, jsonschema.Draft202012Validator)
+    assert len(found["kept"]["fair"]) == len(found["kept"]["usual"]) == 1
+    assert found["path"] is None

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.data import make_groups
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fairpca
-from fairpca import FairColumns, FairPCA, GroupMoments
-from fairpca._solvers import columns as search
+from fairpca import FairColumns, FairPCA, GroupMoments, audit
 from fairpca.datasets import load_checkup, load_rand_health
 
 
@@ -60,11 +61,10 @@ def test_no_subset_is_better(seed, r):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_search_is_no_worse_than_its_gap_says(monkeypatch, seed):
+def test_the_search_is_no_worse_than_its_gap_says(seed):
     X, groups = people(seed, d=9)
     best = FairColumns(4).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(search, "MOST_SUBSETS", 10)
-    found = FairColumns(4).fit(X, sensitive_features=groups)
+    found = FairColumns(4, max_subsets=10).fit(X, sensitive_features=groups)
     assert found.status_ == "best subset found, not proven"
     excess = found.group_errors_.max() - best.group_errors_.max()
     assert -1e-9 <= excess <= found.duality_gap_
@@ -205,11 +205,13 @@ def test_in_a_pipeline():
 
 
 @pytest.mark.parametrize("standardize", [False, True])
-def test_held_out_errors_are_those_of_rows_left_out(standardize):
+def test_an_audit_judges_rows_left_out(standardize):
     X, groups = people()
     folds = np.arange(len(X)) % 4
     model = FairColumns(3, standardize=standardize)
-    fair, usual = model.held_out_errors(GroupMoments.from_data(X, groups, folds=folds))
+    result = audit(GroupMoments.from_data(X, groups, folds=folds), estimator=model)
+    usual = [row.baseline.error for row in result.groups]
+    fair = [row.alternative.error for row in result.groups]
     lost = np.zeros((2, len(X)))
     for fold in range(4):
         out = folds == fold
@@ -222,6 +224,55 @@ def test_held_out_errors_are_those_of_rows_left_out(standardize):
             lost[i, out] = ((new - rebuilt) ** 2).sum(axis=1)
     for found, own in zip((fair, usual), lost, strict=True):
         np.testing.assert_allclose(found, [own[groups == g].mean() for g in np.unique(groups)])
+
+
+@pytest.mark.parametrize("options", [{}, {"standardize": True}, {"normalize": True}])
+def test_rows_and_moments_are_audited_alike(options):
+    X, groups = people()
+    weights = np.random.default_rng(1).uniform(0.5, 2, len(X))
+    model = FairColumns(3, **options)
+    by_rows = audit(X, groups, model, sample_weight=weights, n_folds=5)
+    moments = GroupMoments.from_data(X, groups, weights, folds=5)
+    by_moments = audit(moments, estimator=model)
+    assert by_rows.kept == by_moments.kept
+    for one, other in zip(by_rows.groups, by_moments.groups, strict=True):
+        for kind in ("baseline", "alternative"):
+            own, same = getattr(one, kind), getattr(other, kind)
+            assert (own.error, own.share) == pytest.approx((same.error, same.share))
+    fitted = clone(model).fit(X, sensitive_features=groups, sample_weight=weights)
+    if not options:
+        np.testing.assert_allclose(by_rows.fit.fair_errors, fitted.group_errors_)
+        np.testing.assert_allclose(by_rows.fit.pca_errors, fitted.baseline_group_errors_)
+
+
+def test_an_audit_says_who_gains_and_who_pays():
+    bunch = load_checkup()
+    frame = pd.DataFrame(bunch.data, columns=bunch.feature_names)
+    result = audit(frame, bunch.sensitive_features, FairColumns(3, standardize=True))
+    assert result.verdict.case.value == "a gap, and a remedy that reliably helps"
+    assert (result.verdict.group, result.verdict.payers) == ("75 and older", ["younger"])
+    assert set(result.kept.fair) == {"weight", "systolic", "diastolic"}
+    assert "PCA" not in repr(result)
+
+
+def test_audited_as_the_last_step_of_a_pipeline():
+    X, groups = people()
+    X[::7, 2] = np.nan
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), FairColumns(3))
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(7)])
+    result = audit(frame, groups, pipeline, probes=True)
+    assert set(result.kept.fair) <= set(frame)
+    assert len(result.leakage.alternative_probes) > 0
+
+
+def test_columns_that_cannot_be_judged():
+    X, groups = people(k=2)
+    lossless = audit(X, groups, FairColumns(7))
+    assert lossless.verdict.reason.value == "nothing compressed"
+    assert "columns" in repr(lossless)
+    groups = np.where(np.arange(len(X)) == 0, "b", "a")
+    with pytest.raises(ValueError, match="only one group is left"):
+        audit(X, groups, FairColumns(2))
 
 
 def test_saved_and_loaded(tmp_path):

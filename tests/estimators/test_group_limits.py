@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairpca import BlindPCA, FairPCA, FairPCACV
+from fairpca import BlindPCA, FairPCA, FairPCACV, audit, tradeoff_path
 from fairpca.exceptions import quietly
 
 
@@ -115,7 +115,7 @@ def test_held_out_errors_keep_the_limit():
     assert fair.stop_ > 0
 
 
-@pytest.mark.parametrize("value", [-0.1, "3 %", True])
+@pytest.mark.parametrize("value", [-0.1, "3 %", True, float("nan")])
 def test_bad_limits(value):
     X, groups = people()
     with pytest.raises(ValueError, match="max_group_increase"):
@@ -126,3 +126,70 @@ def test_one_limit_at_a_time():
     X, groups = people()
     with pytest.raises(ValueError, match="contradict"):
         fit(X, groups, max_group_increase=0.1, max_disparity=0.1)
+
+
+def path_of(X, groups, **options):
+    with quietly():
+        return tradeoff_path(X, groups, n_components=2, n_points=6, **options)
+
+
+@pytest.mark.parametrize("b", [0.001, 0.02, 50.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_frontier_of_two_groups_is_the_same_up_to_the_limit(seed, b):
+    X, groups = people(seed)
+    path, free = path_of(X, groups, max_group_increase=b), path_of(X, groups)
+    assert (path.group_errors <= (1 + b) * path.group_errors[0] * (1 + 1e-9)).all()
+    assert path.duality_gap.max() <= 1e-9 * X.var()
+    end = fit(X, groups, constraint=None, max_group_increase=b)
+    np.testing.assert_allclose(path.group_errors[-1], end.group_errors_)
+    for D, R in zip(path.disparity, path.reconstruction_error, strict=True):
+        same = fit(X, groups, constraint=None, max_disparity=max(D, 0.0))
+        assert pytest.approx(same.reconstruction_error_) == R
+    assert path.disparity[-1] >= free.disparity[-1] - 1e-9
+    if b > 1:
+        np.testing.assert_allclose(path.group_errors, free.group_errors)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_frontier_of_more_groups_keeps_the_limit(seed):
+    X, groups = people(seed, k=3)
+    path = path_of(X, groups, max_group_increase=0.03, cv=5)
+    assert (path.group_errors <= 1.03 * path.group_errors[0] * (1 + 1e-6)).all()
+    assert (np.diff(path.disparity) <= 1e-9).all()
+    free = path_of(X, groups)
+    assert path.disparity[-1] >= free.disparity[-1] - path.duality_gap[-1]
+    new = path.held_out
+    assert (new.group_errors <= 1.1 * new.group_errors[0]).all()  # nearly kept for others too
+    for mark in path.marks.values():
+        assert (mark.group_errors <= 1.03 * path.group_errors[0] * (1 + 1e-6)).all()
+
+
+def test_the_frontier_of_an_audit_keeps_the_limit():
+    X, groups = people(1)
+    with quietly():
+        result = audit(X, groups, FairPCA(2, max_group_increase=0.01), n_points=5)
+    errors = result.path.group_errors
+    assert (errors <= 1.01 * errors[0] * (1 + 1e-9)).all()
+    assert np.ptp(result.path.disparity) > 0
+    (budget,) = result.fit.budgets
+    assert (budget.name, budget.met) == ("max_group_increase", True)
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan")])
+def test_bad_limits_of_a_frontier(value):
+    X, groups = people()
+    with pytest.raises(ValueError, match="max_group_increase"):
+        tradeoff_path(X, groups, n_components=2, max_group_increase=value)
+
+
+def test_men_at_most_three_percent_worse():
+    """A limit for each group says what a limit of the overall error does not."""
+    X, groups = people(1)
+    by_group = fit(X, groups, max_group_increase=0.03)
+    overall = fit(X, groups, max_error_increase=0.03)
+    paid = by_group.group_errors_ / by_group.pca_group_errors_ - 1
+    assert by_group.status_ == "group limit reached"
+    assert paid.max() == pytest.approx(0.03)
+    assert paid.min() < 0
+    assert (overall.group_errors_ / overall.pca_group_errors_ - 1).max() > 0.03
+    assert by_group.duality_gap_ <= 1e-9 * X.var()  # nothing fairer keeps the limit

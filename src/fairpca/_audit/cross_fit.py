@@ -1,4 +1,4 @@
-"""Projections fitted without each fold in turn, and the errors of the rows left out.
+"""Fits without each fold in turn, of projections or columns, and the errors of the rows left out.
 
 Rows in memory and files give the moments of a fold, and of all rows outside it, by subtraction. A
 pipeline fits its first steps without the fold, so every fold has a space of its own.
@@ -19,6 +19,7 @@ from fairpca._audit.record import LeftOut
 from fairpca._cv.held_out import HeldOut
 from fairpca._cv.split import fold_numbers
 from fairpca._estimators.base import FairProjection
+from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_sample_weight, check_several_groups
 from fairpca._input.folds import FoldRule
@@ -32,6 +33,9 @@ from fairpca.exceptions import quietly
 
 _ROUNDING = 1e-12  # share of the variation; smaller errors count as zero
 _PARTS = 5  # of each fold
+
+#: What can be judged beside what is done without a thought of groups.
+Judged = FairProjection | FairColumns
 
 # Moments to fit to and to judge by, the rows left out, and these as they enter the projection.
 Fold = tuple[tuple[GroupMoments, GroupMoments], Codes, Any]
@@ -154,16 +158,41 @@ def _outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
 
 
 class Subspace(NamedTuple):
-    """The orthogonal projection onto a subspace through a mean, of columns divided by a scale."""
+    """How rows about a mean, divided by a scale, are encoded and rebuilt.
+
+    A projection rebuilds rows by its components. Where columns are kept, the components are rows of
+    the identity, and another matrix of shape (r, d) rebuilds.
+    """
 
     components: Array
     mean: Array
     scale: Array | float = 1.0
+    map: Array | None = None
 
     @classmethod
-    def of(cls, model: FairProjection) -> Subspace:
-        """The projection of a fitted estimator."""
+    def of(cls, model: Judged) -> Subspace:
+        """The projection of a fitted estimator, or its choice of columns."""
+        if isinstance(model, FairColumns):
+            return cls._keeping(model, model.columns_, model.rebuild_map_)
         return cls(model.components_, model.mean_, model.scale_)
+
+    @classmethod
+    def usual(cls, model: Judged, moments: GroupMoments) -> Subspace:
+        """What is done without a thought of groups: PCA, or the columns of least overall error."""
+        if isinstance(model, FairColumns):
+            return cls._keeping(model, model.baseline_columns_, model.baseline_rebuild_map_)
+        return fit_pca(moments, model.n_components_, model.standardize)
+
+    @classmethod
+    def _keeping(cls, model: FairColumns, columns: Codes, rebuild: Array) -> Subspace:
+        kept, scale = np.sort(columns), model.scale_
+        rebuild = rebuild * scale[kept, None] / scale
+        return cls(np.eye(len(scale))[kept], model.mean_, scale, rebuild)
+
+    @property
+    def rebuild(self) -> Array:
+        """From scores to columns, of shape (r, d)."""
+        return self.components if self.map is None else self.map
 
     def scores(self, X: Any) -> Array:
         """Scores of rows as they enter the projection, not whitened."""
@@ -203,10 +232,16 @@ def cross_fit(
             squares[:, rows] = errors[[0, 1, -1]]
             found.append(_sums_of_parts(errors, folds, rows))
         else:
-            first, bases = projections[0], [projection.components.T for projection in projections]
+            first = projections[0]
             scale = np.broadcast_to(first.scale, first.mean.shape)
             own = judge._group_sums().divided(scale)
-            errors, variation = own.errors(bases, first.mean / scale)
+            if first.map is None:
+                bases = [projection.components.T for projection in projections]
+                errors, variation = own.errors(bases, first.mean / scale)
+            else:  # squared lengths along the residual maps are what is lost
+                bases = [np.eye(len(scale)) - p.components.T @ p.rebuild for p in projections]
+                kept, variation = own.errors(bases, first.mean / scale)
+                errors = variation - kept
             found.append(np.array([[*errors, variation, own.weights]]))
     sums = np.array(found)  # (n_folds, n_parts, n_projections + 2, k), variation and weights last
     by_fold = by_part = _held_out(sums.sum(axis=1), float(np.mean(odds)))
@@ -221,11 +256,11 @@ def row_errors(projections: list[Subspace], X: Any) -> Array:
     """Squared errors of rows under each projection, and squared distances to the first's mean."""
     rows, first = as_rows(X), projections[0]
     squares = np.empty((len(projections) + 1, rows.n_rows))
-    nothing = first._replace(components=first.components[:0])
+    nothing = first._replace(components=first.components[:0], map=None)
     for place, block in dense_blocks(rows):
-        for i, (components, mean, scale) in enumerate([*projections, nothing]):
-            Z = (block - mean) / scale
-            rest = Z - (Z @ components.T) @ components
+        for i, own in enumerate([*projections, nothing]):
+            Z = (block - own.mean) / own.scale
+            rest = Z - (Z @ own.components.T) @ own.rebuild
             squares[i, place] = np.einsum("ij,ij->i", rest, rest)
     return squares
 
@@ -256,12 +291,12 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subs
     return Subspace.of(fit_quietly(pca, moments))
 
 
-def fit_quietly(estimator: FairProjection, moments: GroupMoments, **options: Any) -> FairProjection:
+def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any:
     """Fit a clone without warnings: the audit says how the fit ended, and who pays for it.
 
     A group of which no row is left becomes a part of the largest one.
     """
-    model: FairProjection = clone(estimator).set_params(**options)
+    model: Judged = clone(estimator).set_params(**options)
     labels, counts = moments.groups.tolist(), moments.counts
     largest = labels[int(counts.argmax())]
     moments = moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})

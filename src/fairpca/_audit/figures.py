@@ -15,11 +15,12 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from fairpca._audit import record
-from fairpca._audit.cross_fit import CrossFitted, Folds, People, Subspace, fit_pca, fit_quietly
+from fairpca._audit.cross_fit import CrossFitted, Folds, Judged, People, Subspace, fit_quietly
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
 from fairpca._audit.verdict import decide
 from fairpca._cv.held_out import Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
+from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
@@ -254,40 +255,34 @@ def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) 
     n_folds = moments.n_folds
     large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
     same = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
+    limit = getattr(fair, "max_group_increase", None)
     with quietly():
         return tradeoff_path(
             moments,
             n_components=fair.n_components_,
             n_points=n_points or (41 if len(moments.groups) == 2 else 9),
             cv=n_folds if large else None,
+            max_group_increase=limit,
             **{name: getattr(fair, name) for name in same},
         )
 
 
-def fit_figures(
-    both: Sequence[Subspace], fair: FairProjection, moments: GroupMoments
-) -> record.Fit:
-    """PCA and the fair version, fitted to all rows."""
-    before, after = fair.pca_reconstruction_error_, fair.reconstruction_error_
-    reached = {
-        "max_disparity": abs(fair.disparity_),
-        "max_error_increase": after / before - 1 if before > 0 else 0.0,
-        "max_group_increase": max(
-            new / old - 1 if old > 0 else 0.0
-            for new, old in zip(fair.group_errors_, fair.pca_group_errors_, strict=True)
-        ),
-    }
+def kept_columns(fair: FairColumns, names: Sequence[str]) -> record.KeptColumns:
+    """The names of the columns that the usual and the fair choice keep, and the bound."""
+    usual, own = ([names[j] for j in kept] for kept in (fair.baseline_columns_, fair.columns_))
+    return record.KeptColumns(usual, own, fair.lower_bound_)
+
+
+def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -> record.Fit:
+    """What is judged and the fair version, fitted to all rows."""
     columns = [column_errors(projection, moments) for projection in both]
+    exact = isinstance(fair, FairPCA) and fair.solver == "exact"
     return record.Fit(
         status=str(fair.status_),
-        alpha=float(fair.alpha_),
+        alpha=float(getattr(fair, "alpha_", np.nan)),
         duality_gap=float(fair.duality_gap_),
-        certified=isinstance(fair, FairPCA) and fair.solver == "exact",
-        budgets=[
-            record.Budget(name, float(most), float(value), bool(value <= most + 1e-6 * (1 + most)))
-            for name, value in reached.items()
-            if (most := getattr(fair, name, None)) is not None
-        ],
+        certified=exact or (isinstance(fair, FairColumns) and fair.duality_gap_ == 0),
+        budgets=_budgets(fair) if isinstance(fair, FairPCA) else [],
         pca_loadings=both[0].components,
         fair_loadings=both[1].components,
         pca_errors=columns[0].sum(axis=1),
@@ -297,14 +292,32 @@ def fit_figures(
     )
 
 
+def _budgets(fair: FairPCA) -> list[record.Budget]:
+    """The limits that were asked for, and what was reached."""
+    before, after = fair.pca_reconstruction_error_, fair.reconstruction_error_
+    reached = {
+        "max_disparity": abs(fair.disparity_),
+        "max_error_increase": after / before - 1 if before > 0 else 0.0,
+        "max_group_increase": max(
+            new / old - 1 if old > 0 else 0.0
+            for new, old in zip(fair.group_errors_, fair.pca_group_errors_, strict=True)
+        ),
+    }
+    return [
+        record.Budget(name, float(most), float(value), bool(value <= most + 1e-6 * (1 + most)))
+        for name, value in reached.items()
+        if (most := getattr(fair, name)) is not None
+    ]
+
+
 def column_errors(projection: Subspace, moments: GroupMoments) -> Array:
-    """The error of each group on each column, ``diag((I - P) C_g (I - P))``, of shape (k, d)."""
-    U, mean, scale = projection
+    """The error of each group on each column, ``diag((I - P) C_g (I - P)')``, of shape (k, d)."""
+    U, mean, scale, V = *projection[:3], projection.rebuild
     scale, operand = np.broadcast_to(scale, mean.shape), moments.operand("group")
     d = (moments.means - mean) / scale
     C_U = operand.products((U / scale).T) / scale[:, None] + np.einsum("kj,kr->kjr", d, d @ U.T)
-    once = np.einsum("kjr,rj->kj", C_U, U)
-    twice = np.einsum("rj,krs,sj->kj", U, U @ C_U, U)
+    once = np.einsum("kjr,rj->kj", C_U, V)
+    twice = np.einsum("rj,krs,sj->kj", V, U @ C_U, V)
     errors: Array = np.maximum(operand.diagonals / scale**2 + d**2 - 2 * once + twice, 0.0)
     return errors
 
@@ -368,7 +381,7 @@ def _few_rows(x: Array, few: int) -> Codes:
 
 
 def leakage(
-    setup: Setup, both: Sequence[Subspace], probes: bool, smaller: FairProjection | None = None
+    setup: Setup, both: Sequence[Subspace], probes: bool, smaller: Judged | None = None
 ) -> record.Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 
@@ -392,8 +405,8 @@ def leakage(
         halves = train_test_split(rows, test_size=0.5, stratify=groups[rows], random_state=seed)
         fitted_to, rows = map(np.sort, halves)
         half = people.moments_of(people.values, FoldRule(_FEWEST_FOLDS), fitted_to)
-        pca = fit_pca(half, len(both[0].components), smaller.standardize)
-        both = [pca, Subspace.of(fit_quietly(smaller, half))]
+        fitted = fit_quietly(smaller, half)
+        both = [Subspace.usual(fitted, half), Subspace.of(fitted)]
     scores = [projection.scores(_safe_indexing(people.values, rows)) for projection in both]
     found = [probe_groups(own, groups[rows], cv=_FOLDS, **setup.chance) for own in scores]
     return record.Leakage(apart[0], apart[1], found[0], found[1], len(rows))
@@ -439,8 +452,11 @@ def sampled_scores(setup: Setup, both: Sequence[Subspace]) -> record.SampledRows
     return record.SampledRows(people.positions[rows], people.codes[rows], pca, fair)
 
 
-def for_fewer_rows(estimator: FairProjection, fair: FairProjection, setup: Setup) -> FairProjection:
+def for_fewer_rows(estimator: Judged, fair: Judged, setup: Setup) -> Judged:
     """The same estimator and rank for a part of the rows, with judged groups only."""
+    if isinstance(fair, FairColumns):
+        fewer: Judged = clone(estimator).set_params(min_group_size=1)
+        return fewer
     rank = fair.n_components_
     if isinstance(fair, FairPCACV):
         how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}

@@ -14,11 +14,20 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, get_tags
 
 from fairpca._audit import figures
-from fairpca._audit.cross_fit import Folds, People, Subspace, cross_fit, fit_pca, fit_quietly
+from fairpca._audit.cross_fit import (
+    Folds,
+    Judged,
+    People,
+    Subspace,
+    cross_fit,
+    fit_pca,
+    fit_quietly,
+)
 from fairpca._audit.record import Audit, ModelAudit
 from fairpca._audit.verdict import Thresholds
 from fairpca._cv.split import fold_rule
 from fairpca._estimators.base import FairProjection
+from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.checks import check_integer
@@ -73,6 +82,7 @@ def audit(
         * An estimator of this library is the fair version, and PCA has as many components and the
           same ``standardize``. With ``normalize=True`` the verdict is about shares of each group's
           own variation.
+        * ``FairColumns`` is judged beside the usual choice, the columns of least overall error.
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
         * Of a pipeline, the last step of these kinds is meant. The steps before it are fitted
           without each fold; X may be a raw data frame.
@@ -127,30 +137,37 @@ def audit(
     progress("fitting")
     moments = folds.moments
     model = _alternative(step, folds)
-    fair = fit_quietly(model, moments)
-    rank, standardize = fair.n_components_, fair.standardize
-    is_own = step is None or isinstance(step, FairProjection)
+    fair: Any = fit_quietly(model, moments)
+    usual, own = Subspace.usual(fair, moments), Subspace.of(fair)
+    opposite = (usual.components * own.components).sum(axis=1, keepdims=True) < 0
+    signed = np.where(opposite, -usual.components, usual.components)
+    both = usual._replace(components=signed), own
+    rank, columns = len(own.components), isinstance(fair, FairColumns)
+    judged = f"PCA(n_components={rank})"
+    if columns:
+        judged = f"the {rank} columns of least overall error"
+    elif step is not None and not isinstance(step, FairProjection):
+        judged = " ".join(repr(estimator).split())
     setup = figures.Setup(
         folds,
         fair.normalize,
         fair.small_groups_,
-        judged=f"PCA(n_components={rank})" if is_own else " ".join(repr(estimator).split()),
+        judged=judged,
         fitted_here=True,
         alternative=" ".join(repr(model).split()),
         n_components=rank,
-        standardized=standardize,
+        standardized=fair.standardize,
         weighted=sample_weight is not None,
         n_folds=moments.n_folds,
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
     )
-    is_pca = np.allclose(fair.group_errors_, fair.pca_group_errors_, rtol=1e-9, atol=0)
-    chosen = figures.ranks_of_curve(ranks, rank, moments)
-    crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
-    pca, own = fit_pca(moments, rank, standardize), Subspace.of(fair)
-    opposite = (pca.components * own.components).sum(axis=1, keepdims=True) < 0
-    both = pca._replace(components=np.where(opposite, -pca.components, pca.components)), own
+    errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
+    is_pca = np.allclose(fair.group_errors_, errors, rtol=1e-9, atol=0)
+    chosen = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
+    refits = _refits_of_columns if columns else _refits
+    crossed = cross_fit(folds, refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
     progress("looking at the scores")
     smaller = figures.for_fewer_rows(model, fair, setup)
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
@@ -159,11 +176,12 @@ def audit(
     return Audit(
         **results,
         leakage=figures.leakage(setup, both, probes, smaller),
-        outcomes=figures.outcomes(setup, whole, getattr(folds, "X", None)),
+        outcomes=None if columns else figures.outcomes(setup, whole, getattr(folds, "X", None)),
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
-        path=figures.frontier(fair, moments, n_points),
+        path=None if columns else figures.frontier(fair, moments, n_points),
         rows=figures.sampled_scores(setup, both),
+        kept=figures.kept_columns(fair, folds.feature_names) if columns else None,
     )
 
 
@@ -266,7 +284,7 @@ def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
         name = estimator.__name__
         raise TypeError(f"{name} is a class; pass an object, for example {name}(3).")
     steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
-    kinds = FairProjection | PCA | IncrementalPCA
+    kinds = Judged | PCA | IncrementalPCA
     places = [i for i, (_, step) in enumerate(steps) if isinstance(step, kinds)]
     if not places:
         names = ", ".join(type(step).__name__ for _, step in steps)
@@ -284,7 +302,7 @@ def _folds(
 ) -> Folds:
     """The folds of moments, or of rows: by the ``cv`` of the estimator if it has one."""
     if not isinstance(X, GroupMoments):
-        needs_y = isinstance(step, FairProjection) and get_tags(step).target_tags.required
+        needs_y = isinstance(step, Judged) and get_tags(step).target_tags.required
         if needs_y and given[2] is None:
             raise ValueError(f"{step!r} needs y; pass fairpca.audit(X, groups, estimator, y=y).")
         cv = step.cv if isinstance(step, FairPCACV) else rule
@@ -303,11 +321,11 @@ def _folds(
     return Folds(X, X.feature_names)
 
 
-def _alternative(step: Any, folds: Folds) -> FairProjection:
+def _alternative(step: Any, folds: Folds) -> Judged:
     """The fair version: the one that was passed, or the one that is recommended."""
     n_folds, sizes = folds.moments.n_folds, folds.moments.counts
-    if isinstance(step, FairProjection):
-        chosen: FairProjection = clone(step)
+    if isinstance(step, Judged):
+        chosen: Judged = clone(step)
         return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
     rank: Any = 0.7 if step is None else step.n_components
     if step is not None and isinstance(folds, People):
@@ -320,6 +338,27 @@ def _alternative(step: Any, folds: Folds) -> FairProjection:
     if (sizes < n_folds).any():
         how |= {"min_group_size": n_folds, "small_groups": "ignore"}
     return FairPCACV(rank, cv=n_folds, **how)
+
+
+def _refits_of_columns(
+    estimator: FairColumns, fair: FairColumns, folds: Folds, ranks: list[int], is_usual: bool
+) -> Callable[[GroupMoments], list[Subspace]]:
+    """A function that chooses columns without a fold: the usual ones, and the fair ones."""
+
+    def fit(moments: GroupMoments) -> list[Subspace]:
+        compared = np.isin(moments.groups, fair.small_groups_, invert=True)
+        if np.count_nonzero(moments.counts[compared]) < 2:
+            raise ValueError(
+                "without a fold only one group is left to choose columns for; pass fewer folds, or "
+                "min_group_size with small_groups='ignore'."
+            )
+        least = max(int(moments.counts[compared].min()), 1)  # fewer rows, without the fold
+        model = fit_quietly(estimator, moments, min_group_size=least)
+        usual = Subspace.usual(model, moments)
+        own = usual if is_usual else Subspace.of(model)
+        return [usual, own, own, *(usual for _ in ranks)]
+
+    return fit
 
 
 def _refits(

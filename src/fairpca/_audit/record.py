@@ -161,6 +161,15 @@ class Fit:
 
 
 @dataclass(frozen=True)
+class KeptColumns:
+    """Which columns are kept, in the order in which they help, chosen by all rows."""
+
+    usual: Sequence[str]  # those of least overall error
+    fair: Sequence[str]
+    lower_bound: float  # no choice has a smaller largest error of a group, on the rows fitted to
+
+
+@dataclass(frozen=True)
 class Leakage:
     """How much the scores tell about the group."""
 
@@ -262,8 +271,9 @@ class Audit(_Result):
 
     fit: Fit
     ranks: RankCurve
-    path: TradeoffPath  # at this rank, with held-out figures where there are folds
+    path: TradeoffPath | None  # at this rank, with held-out figures; None where columns are kept
     rows: SampledRows | None  # None without rows in memory
+    kept: KeptColumns | None = None  # for FairColumns, judged beside the usual choice of columns
 
 
 @dataclass(frozen=True, repr=False)

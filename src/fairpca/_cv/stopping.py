@@ -149,7 +149,7 @@ def solve_by_folds(
     It is optimal for its stop, and that is what the bound says.
     """
     pca = solve(PLAIN_PCA, operand, rank, tol)
-    walk = Walk(problem, pca, operand.shares, operand.compared, tol)
+    walk = Walk.without_limits(problem, pca, operand, tol)
     cross_fit = CrossFit(folds, walk, rank, normalize)
     curve = search_stop(cross_fit, problem)
     chosen, of_folds = choose(curve, problem), np.full(curve.held_out.n_folds, PCA)

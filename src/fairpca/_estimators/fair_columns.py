@@ -10,9 +10,7 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
-from fairpca._cv.leave_out import LeaveOut
 from fairpca._estimators.base import GroupEstimator
-from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.problems import WorstOffProblem
@@ -25,14 +23,14 @@ from fairpca._typing import Array, Codes, Mask
 
 @dataclass(frozen=True)
 class _Choice:
-    """The fair and the usual choice, the map that rebuilds the other columns, and the bound."""
+    """The fair and the usual choice, the maps that rebuild all columns, and the bound."""
 
     columns: Codes
     errors: Array
     proven: bool
     usual: Codes
     usual_errors: Array
-    rebuild: Array
+    maps: tuple[Array, Array]
     bound: float
 
 
@@ -54,6 +52,9 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
     ----------
     n_columns : int
         How many columns to keep.
+    max_subsets : int, default=1_000_000
+        Up to so many subsets are all tried, in some ten seconds; of more, a search from both ends
+        with swaps and restarts finds a good one.
     standardize : bool, default=False
         Measure errors in standard deviations of the columns, as in :class:`FairPCA`.
     normalize : bool, default=False
@@ -73,8 +74,8 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
         Average squared error of the rebuilt rows of each group.
     reconstruction_error_, disparity_ : float
         The error over all rows; the largest error of a group minus the smallest.
-    baseline_columns_, baseline_group_errors_ : ndarray
-        The usual choice: the columns of least overall error, and the errors they leave.
+    baseline_columns_, baseline_rebuild_map_, baseline_group_errors_ : ndarray
+        The usual choice: the columns of least overall error, their map, and the errors they leave.
     harmed_group_, privileged_group_ : label
         The groups that the usual choice treats worst and best.
     lower_bound_ : float
@@ -83,7 +84,7 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
         How far the largest error can be from the least possible one of any choice of columns: 0 if
         all subsets were tried, otherwise the distance to ``lower_bound_``.
     status_ : str
-        "all subsets tried" (up to a million), or "best subset found, not proven".
+        "all subsets tried", or "best subset found, not proven".
     mean_, scale_, groups_, group_sizes_, small_groups_, n_features_in_, feature_names_in_
         As in :class:`FairPCA`.
 
@@ -114,6 +115,7 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
 
     n_columns: int
     _: KW_ONLY
+    max_subsets: int = 1_000_000
     standardize: bool = False
     normalize: bool = False
     min_group_size: int = 1
@@ -123,12 +125,13 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GroupEstimator._parameter_constraints,
         "n_columns": [Interval(Integral, 1, None, closed="left")],
+        "max_subsets": [Interval(Integral, 0, None, closed="left")],
         "normalize": ["boolean"],
     }
     _saved_shapes: ClassVar[dict[str, str]] = {
         **GroupEstimator._saved_shapes,
         **dict.fromkeys(("columns_", "baseline_columns_"), "r"),
-        "rebuild_map_": "rd",
+        **dict.fromkeys(("rebuild_map_", "baseline_rebuild_map_"), "rd"),
         **dict.fromkeys(("group_errors_", "baseline_group_errors_"), "k"),
         **dict.fromkeys(("reconstruction_error_", "disparity_", "lower_bound_"), ""),
     }
@@ -142,17 +145,20 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
             raise ValueError(
                 f"FairColumns needs a matrix of {d} x {d} for each group; pass fewer columns."
             )
-        columns, errors, proven = ColumnSearch(operand).best(r)
-        usual, usual_errors, _ = ColumnSearch(operand, overall=True).best(r)
+        columns, errors, proven = ColumnSearch(operand).best(r, self.max_subsets)
+        usual, usual_errors, _ = ColumnSearch(operand, overall=True).best(r, self.max_subsets)
         bound = max(solve(WorstOffProblem("error"), operand, r).bound, 0.0)
-        rebuild = _rebuild_map(operand, columns)
-        return _Choice(columns, errors, proven, usual, usual_errors, rebuild, bound)
+        maps = _rebuild_map(operand, columns), _rebuild_map(operand, usual)
+        return _Choice(columns, errors, proven, usual, usual_errors, maps, bound)
 
     def _set_result(self, settled: SettledGroups, result: _Choice) -> None:
         shares, compared = settled.measured(self.normalize).shares, settled.compared
-        labels, kept = settled.moments.groups.tolist(), np.sort(result.columns)
+        labels = settled.moments.groups.tolist()
         self.columns_, self.baseline_columns_ = result.columns, result.usual
-        self.rebuild_map_ = result.rebuild * self.scale_ / self.scale_[kept, None]
+        self.rebuild_map_, self.baseline_rebuild_map_ = (
+            rebuild * self.scale_ / self.scale_[np.sort(kept), None]
+            for kept, rebuild in zip((result.columns, result.usual), result.maps, strict=True)
+        )
         self.group_errors_ = result.errors
         self.baseline_group_errors_ = result.usual_errors
         self.reconstruction_error_ = float(shares @ self.group_errors_)
@@ -164,28 +170,6 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
         largest = float(self.group_errors_[compared].max())
         self.duality_gap_ = 0.0 if result.proven else max(largest - result.bound, 0.0)
         self.status_ = str(Status.ALL_TRIED if result.proven else Status.BEST_FOUND)
-
-    def held_out_errors(self, moments: GroupMoments) -> tuple[Array, Array]:
-        """Errors of people who were not used to choose: under the fair and the usual choice.
-
-        Both have shape (k,). The moments are kept by fold, for example
-        ``GroupMoments.from_data(X, groups, folds=10)``; columns are chosen without each fold.
-        """
-        self._check_params()
-        lost, total = [], []
-        for fold in LeaveOut(self._settle(moments)):
-            own = fold.operand.relative() if self.normalize else fold.operand
-            residuals = []
-            for overall in (False, True):
-                columns = ColumnSearch(own, overall=overall).best(self.n_columns)[0]
-                A = np.eye(own.n_features)
-                A[np.sort(columns)] -= _rebuild_map(own, columns)
-                residuals.append(A)
-            kept, weights, variation = fold.errors(residuals)  # variation minus what A leaves
-            lost.append(variation - kept)
-            total.append(variation if self.normalize else weights)
-        fair, usual = np.sum(lost, axis=0) / np.sum(total, axis=0)
-        return fair, usual
 
     def _get_support_mask(self) -> Mask:
         self._ready()

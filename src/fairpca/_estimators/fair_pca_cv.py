@@ -169,7 +169,7 @@ class FairPCACV(FairPCA):
             for fit_to, judge in zip(parts, parts, strict=True)
         ]
         pca = solve(PLAIN_PCA, operand, rank, self.tol)
-        walk = Walk(self._problem(), pca, operand.shares, operand.compared, self.tol)
+        walk = Walk.without_limits(self._problem(), pca, operand, self.tol)
         folds = own_spaces or LeaveOut(settled)
         for fold, chosen in zip(folds, self._stop.of_folds.tolist(), strict=True):
             own = fold.operand.relative() if self.normalize else fold.operand

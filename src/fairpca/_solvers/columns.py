@@ -28,7 +28,6 @@ import numpy as np
 from fairpca._moments.operand import Operand
 from fairpca._typing import Array, Codes
 
-MOST_SUBSETS = 1_000_000  # about ten seconds
 _BATCH_ENTRIES = 1 << 20  # numbers in the matrices that are worked on together
 _STARTS = 3  # first columns from which the search goes forward
 _REDUNDANT = 1e-12  # share of a column's variance: smaller residuals are rounding
@@ -44,12 +43,12 @@ class ColumnSearch:
         self._pooled = np.tensordot(self._shares, self._C, axes=1)
         self._noise = _REDUNDANT * np.diagonal(self._pooled)
 
-    def best(self, r: int) -> tuple[Codes, Array, bool]:
+    def best(self, r: int, max_subsets: int) -> tuple[Codes, Array, bool]:
         """The best r columns in the order in which they help, their errors, and if that is proven.
 
         The first column is the best one alone, the next the best beside it, among those kept.
         """
-        proven = comb(len(self._noise), r) <= MOST_SUBSETS
+        proven = comb(len(self._noise), r) <= max_subsets
         kept = self._try_all(r) if proven else self._climb(r)
         order = self._forward(np.empty(0, dtype=int), r, among=np.sort(kept))
         return order, np.maximum(_errors(self._residuals(order)), 0.0), proven

@@ -8,7 +8,8 @@ cross-validation too. With more groups the largest error or the spread falls eve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from fairpca._typing import Array, Mask
 class Walk:
     """The way that a problem prescribes from the PCA of all rows.
 
-    The limits of the problem do not apply: stops take their place.
+    Budgets of the problem do not apply: stops take their place. A limit for each group ends the way
+    of the spread sooner.
     """
 
     problem: FairProblem
@@ -34,6 +36,14 @@ class Walk:
     shares: Array
     compared: Mask
     tol: float
+
+    @classmethod
+    def without_limits(
+        cls, problem: FairProblem, pca: Solution, operand: Operand, tol: float
+    ) -> Walk:
+        """The way without a limit for each group, which is kept by the choice of a stop."""
+        problem = replace(problem, max_group_increase=inf)
+        return cls(problem, pca, operand.shares, operand.compared, tol)
 
     def at(self, stop: float) -> FairProblem:
         """The problem whose solution is the projection at this stop."""
@@ -63,7 +73,8 @@ class Walk:
                 efficient = EfficientFrontier(spaces, tol)
                 bases = [efficient.part(stop).basis for stop in stops]
             else:
-                frontier = SpreadFrontier(spaces, FairProblem(), tol)
+                way = FairProblem(max_group_increase=self.problem.max_group_increase)
+                frontier = SpreadFrontier(spaces, way, tol)
                 bases = [frontier.part(stop).basis for stop in stops]
         frame = operand.frame
         return (bases if frame is None else [frame @ U for U in bases]), spaces.n_eigensolves

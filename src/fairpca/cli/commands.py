@@ -20,9 +20,10 @@ def report_command(
         from fairpca import report
         from fairpca.cli import work
 
-        found, origin = work.judge(request, context.obj, show)
+        found, origin, columns = work.judge(request, context.obj, show, with_columns=True)
         show("writing the page")
-        terminal.write_text(paths["out"], report.render(found, origin, with_rows=output.with_rows))
+        page = report.render(found, origin, with_rows=output.with_rows, columns=columns)
+        terminal.write_text(paths["out"], page)
         if "json" in paths:
             terminal.write_text(
                 paths["json"], work.figures_as_json(found, origin, output.with_rows)
@@ -45,7 +46,7 @@ def audit_command(
     with outputs(request.reads, json=output.json) as paths, progress(output.quiet) as show:
         from fairpca.cli import work
 
-        found, origin = work.judge(request, context.obj, show)
+        found, origin, _ = work.judge(request, context.obj, show)
         code, line = work.compare(found, gate)
         if "json" in paths:
             asked = None if gate.fail_above is None else vars(gate) | {"exit_code": code}
@@ -87,28 +88,21 @@ def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = Fals
         put(f"written to {out}")
 
 
-def columns_command(request: opt.Request, as_json: opt.AsJson = False) -> None:
+def columns_command(
+    context: typer.Context, request: opt.Request, as_json: opt.AsJson = False
+) -> None:
     """Say which -r columns to keep so that every group can be rebuilt from them, and who pays."""
     with progress(as_json) as show:
-        from fairpca._audit.record import plain_json
         from fairpca.cli import work
 
-        model, names, fair, usual = work.columns_of(request, show)
-    kept = {
-        "usual": [names[j] for j in model.baseline_columns_],
-        "fair": [names[j] for j in model.columns_],
-    }
+        model = work.columns_of(request.choice)
+        request = opt.AuditRequest(**vars(request))
+        found, origin, _ = work.judge(request, context.obj, show, model)
     if as_json:
-        figures = {"columns": kept, "groups": model.groups_, "group_sizes": model.group_sizes_}
-        figures |= {"held_out_errors": {"usual": usual, "fair": fair}, "status": model.status_}
-        put(json.dumps(plain_json(figures | {"lower_bound": model.lower_bound_}), indent=1))
+        put(work.figures_as_json(found, origin, False).rstrip())
         return
-    for kind, columns in kept.items():
-        put(f"{kind} choice: {', '.join(columns)}")
-    if set(kept["usual"]) == set(kept["fair"]):
-        put("The fair choice is the usual one: nobody gains, and nobody pays.")
-        return
-    terminal.print_columns(model, usual, fair)
+    terminal.print_columns(found)
+    terminal.print_audit(found, origin.notes)
 
 
 def transform_command(

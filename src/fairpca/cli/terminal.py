@@ -9,15 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from os.path import realpath, splitext
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
-    from fairpca import FairColumns
     from fairpca._audit.record import Audit, ModelAudit
     from fairpca._estimators.base import FairProjection
-    from fairpca._typing import Array
 
 _STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
 
@@ -167,17 +165,15 @@ def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         put("  ".join([name.ljust(widths[0]), *aligned]).rstrip())
 
 
-def print_columns(model: FairColumns, usual: Array, fair: Array) -> None:
-    """Held-out errors by group under two choices of columns."""
-    from fairpca.report.text import figure, worse
+def print_columns(audit: Audit | ModelAudit) -> None:
+    """Which columns the usual and the fair choice keep, and the bound."""
+    from fairpca.report.text import figure
 
-    unit = float(max(usual.max(), fair.max()))
-    rows = [
-        [str(label), f"{n:,}", figure(old, unit), figure(new, unit), worse(new / old - 1)[0]]
-        for label, n, old, new in zip(model.groups_, model.group_sizes_, usual, fair, strict=True)
-    ]
-    _put_table(["group", "people", "usual choice", "fair choice", "change"], rows)
-    put(f"average squared errors of the rebuilt columns for held-out people; {model.status_}")
+    kept: Any = getattr(audit, "kept", None)
+    put(f"usual choice: {', '.join(kept.usual)}")
+    put(f"fair choice: {', '.join(kept.fair)}")
+    bound = figure(kept.lower_bound)
+    put(f"no choice leaves every group an error below {bound} (on the rows fitted to)")
 
 
 def print_model(model: FairProjection) -> None:

@@ -32,7 +32,6 @@ from fairpca._tables.column_roles import Roles
 from fairpca._tables.prepare import Prepared, Record, model_roles, prepare
 from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
-from fairpca._typing import Array
 from fairpca.cli.options import AuditRequest, Choice, Columns, Files, Gate, Judging, Request, words
 from fairpca.datasets import load_checkup
 from fairpca.report import Origin, sentences
@@ -40,6 +39,8 @@ from fairpca.report.text import counted, display_names, in_a_row, percent, perce
 
 SCHEMA_VERSION = 2  # of audit.schema.json, which says what --json writes
 EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
+
+_MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # for the page's section on columns: a second or two
 
 #: Why columns have no role, as the reader of tables calls it and as people do.
 _NOT_USED = {
@@ -76,9 +77,16 @@ def estimator_of(choice: Choice) -> FairProjection:
 
 
 def judge(
-    request: AuditRequest, argv: Sequence[str], show: Progress
-) -> tuple[Audit | ModelAudit, Origin]:
-    """The audit of PCA or of a model, and where it comes from."""
+    request: AuditRequest,
+    argv: Sequence[str],
+    show: Progress,
+    estimator: Any = None,
+    with_columns: bool = False,
+) -> tuple[Audit | ModelAudit, Origin, Audit | None]:
+    """The audit of PCA, of a model or of an estimator, and where it comes from.
+
+    With ``with_columns`` also that of as many columns instead of components, if they are few.
+    """
     choice, judging = request.choice, request.judging
     model: Any = None
     how: dict[str, Any] = {"folds": FoldRule(choice.cv or 10, choice.seed)}
@@ -91,10 +99,18 @@ def judge(
         options |= {"sample_weight": prepared.sample_weight, "random_state": choice.seed}
         options |= {"y": prepared.target, "pos_label": judging.target_positive}
         found: Audit | ModelAudit
+        columns: Audit | None = None
         if model is None:
             X = prepared.moments if prepared.streamed else prepared.data
-            own = audit(X, groups, estimator_of(choice), **options, progress=show)
-            found = with_group_columns(own, names)
+            fair = estimator_of(choice) if estimator is None else estimator
+            found = with_group_columns(audit(X, groups, fair, **options, progress=show), names)
+            r, d = found.n_components, len(found.provenance.feature_names)
+            if with_columns and r < d <= _MOST_COLUMNS and all(g.n > 1 for g in found.groups):
+                same = ("standardize", "normalize", "min_group_size", "small_groups")
+                kept = FairColumns(r, max_subsets=_FEW_SUBSETS)
+                kept.set_params(**{name: getattr(choice, name) for name in same})
+                options |= {"probes": False, "y": None}
+                columns = with_group_columns(audit(X, groups, kept, **options), names)
         elif prepared.streamed:
             raise ValueError(
                 f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
@@ -103,24 +119,22 @@ def judge(
         else:
             found = with_group_columns(audit_model(model, prepared.data, groups, **options), names)
         found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
-        return found, _origin(request, prepared, found, argv)
+        origin = _origin(request, prepared, found, argv)
+        if estimator is not None:
+            origin = replace(origin, fit_command="", step_command="")
+        return found, origin, columns
 
 
-def columns_of(request: Request, show: Progress) -> tuple[FairColumns, list[str], Array, Array]:
-    """The columns to keep, the names of all, and held-out errors of the fair and usual choice."""
-    choice, r = request.choice, request.choice.components
+def columns_of(choice: Choice) -> FairColumns:
+    """The estimator that ``columns`` judges."""
+    r = choice.components
     if r != int(r) or r < 1:
         raise ValueError("say how many columns to keep, a whole number, for example -r 5.")
     names = ("standardize", "normalize", "min_group_size", "small_groups")
     known = {name: getattr(Choice(), name) for name in (*names, "components", "cv", "seed")}
     if unknown := words(replace(choice, **known)):
         raise ValueError(f"columns are chosen for the worst-off group; leave out {unknown[0]}.")
-    model = FairColumns(int(r), **{name: getattr(choice, name) for name in names})
-    how = {"rows_up_to": 0, "folds": FoldRule(choice.cv or 10, choice.seed), "whole": False}
-    with prepared_table(request, show, **how) as prepared:
-        show("choosing columns")
-        model.fit_moments(prepared.moments)
-        return model, prepared.roles.feature_names, *model.held_out_errors(prepared.moments)
+    return FairColumns(int(r), **{name: getattr(choice, name) for name in names})
 
 
 def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:

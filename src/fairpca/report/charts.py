@@ -16,7 +16,7 @@ import numpy as np
 from fairpca._audit.record import Audit, Interval
 from fairpca._audit.verdict import Case
 from fairpca._typing import Array
-from fairpca.report.sentences import AnyAudit, group_names
+from fairpca.report.sentences import AnyAudit, group_names, keeps_columns
 from fairpca.report.text import display_names
 
 #: How many columns, and components of them, a chart has room for.
@@ -48,6 +48,8 @@ def javascript() -> str:
 
 def methods(audit: AnyAudit) -> list[str]:
     """What is judged and the alternative, as legends call them."""
+    if keeps_columns(audit):
+        return ["usual choice", "fair choice"]
     return ["PCA", "fair version"] if isinstance(audit, Audit) else ["model", "plain PCA"]
 
 
@@ -74,6 +76,8 @@ def charts(audit: AnyAudit, slider: dict[str, Any] | None, with_rows: bool) -> d
     fit, rows = audit.fit, audit.rows
     errors = [fit.pca_column_errors, fit.fair_column_errors]
     made |= _columns(audit, [fit.pca_loadings, fit.fair_loadings], errors)
+    if audit.kept is not None:
+        made.pop("loadings")  # zeros and ones
     if with_rows and rows is not None:
         names = list(group_names(audit).values())
         for place, scores in (("scores-pca", rows.pca), ("scores-fair", rows.fair)):

@@ -95,9 +95,9 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     None if there is nothing to choose. Every step but the report's can be fitted again by its
     overall error on the rows fitted to.
     """
-    if not isinstance(audit, Audit):
+    path = audit.path if isinstance(audit, Audit) else None
+    if path is None:
         return None
-    path = audit.path
     if np.ptp(path.disparity) <= 1e-9 * float(path.group_errors.max()):
         return None
     seen = path if path.held_out is None else path.held_out
@@ -148,8 +148,12 @@ def _difference(groups: Sequence[GroupResult], path: TradeoffPath) -> float:
     return float(np.ptp([errors[label] for label in path.groups.tolist() if label in errors]))
 
 
-def context(audit: AnyAudit, origin: Origin, with_rows: bool = False) -> dict[str, Any]:
-    """Everything the templates need."""
+def context(
+    audit: AnyAudit, origin: Origin, with_rows: bool = False, columns: Audit | None = None
+) -> dict[str, Any]:
+    """Everything the templates need; ``columns`` is an audit of columns on the same rows."""
+    if isinstance(audit, Audit) and audit.kept is not None:
+        columns = audit
     slider, provenance = slider_steps(audit, origin), audit.provenance
     drawn, (judged, other) = charts(audit, slider, with_rows), methods(audit)
     can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
@@ -157,6 +161,7 @@ def context(audit: AnyAudit, origin: Origin, with_rows: bool = False) -> dict[st
     sections = {
         "groups": True,
         "price": slider is not None and can_judge,
+        "columns": columns is not None,
         "ranks": can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
         "unusual": can_judge and robust,
         "guessed": audit.leakage is not None,
@@ -166,7 +171,8 @@ def context(audit: AnyAudit, origin: Origin, with_rows: bool = False) -> dict[st
     }
     group_columns = " and ".join(provenance.group_columns) or "group"
     headline, reference = audit.verdict.group, provenance.reference
-    ends = named_ends(audit.path) if isinstance(audit, Audit) else {}
+    path = audit.path if isinstance(audit, Audit) else None
+    ends = {} if path is None else named_ends(path)
     return {
         "audit": audit,
         "about": sentences.about(audit),
@@ -193,6 +199,9 @@ def context(audit: AnyAudit, origin: Origin, with_rows: bool = False) -> dict[st
         "compared": "" if headline is None else sentences.against(audit, headline),
         "charts": drawn,
         "slider": slider,
+        "columns": columns,
+        "column_rows": [] if columns is None else group_rows(columns),
+        "column_verdict": None if columns is None else sentences.say(columns),
         "ends": next(iter(ends.values()), []),
     }
 

@@ -13,6 +13,7 @@ from importlib.resources import files
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from fairpca._audit.record import Audit
 from fairpca._progress import printable
 from fairpca.path import TradeoffPath
 from fairpca.report.charts import RATES, javascript
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def render(audit: AnyAudit, origin: Origin | None = None, *, with_rows: bool = False) -> str:
+def render(
+    audit: AnyAudit,
+    origin: Origin | None = None,
+    *,
+    with_rows: bool = False,
+    columns: Audit | None = None,
+) -> str:
     """The page about an audit, as HTML; needs ``pip install "fairpca[cli]"``.
 
     Parameters
@@ -34,6 +41,8 @@ def render(audit: AnyAudit, origin: Origin | None = None, *, with_rows: bool = F
         Where the data come from and how to repeat the analysis.
     with_rows : bool, default=False
         Also draw single people.
+    columns : Audit, optional
+        An audit of ``FairColumns`` on the same rows, for a section on columns.
 
     Examples
     --------
@@ -49,7 +58,7 @@ def render(audit: AnyAudit, origin: Origin | None = None, *, with_rows: bool = F
 
     # Our own files and the installed package's JavaScript: the only things not escaped.
     return template.render(
-        **context(audit, origin or Origin(), with_rows),
+        **context(audit, origin or Origin(), with_rows, columns),
         style=Markup(_template_text("style.css")),
         script=Markup(_template_text("charts.js") + _template_text("page.js")),
         vega=Markup(javascript().replace("</script", r"<\/script")),

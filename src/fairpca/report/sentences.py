@@ -90,15 +90,28 @@ def measured(audit: AnyAudit) -> str:
     return f"Judged {'on people not used to build it' if held_out else 'as it is, on these people'}"
 
 
+def keeps_columns(audit: AnyAudit) -> bool:
+    """Whether columns are kept instead of components."""
+    return isinstance(audit, Audit) and audit.kept is not None
+
+
+def usual(audit: AnyAudit) -> str:
+    """What is done without a thought of groups, within a sentence."""
+    return "the usual choice of columns" if keeps_columns(audit) else "PCA"
+
+
 def judged(audit: AnyAudit) -> str:
     """What was judged, as the subject of a sentence."""
-    return "PCA" if isinstance(audit, Audit) else "The model"
+    subject = usual(audit) if isinstance(audit, Audit) else "the model"
+    return subject[0].upper() + subject[1:]
 
 
 def about(audit: AnyAudit) -> str:
     """What was judged, in a line."""
     own, rank = audit.provenance, counted(audit.n_components, "component")
     sizes = f"{counted(own.n_rows, 'row')}, {counted(len(own.feature_names), 'column')}"
+    if keeps_columns(audit):
+        return f"{sizes}, {own.n_components} of them kept, chosen here"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
     return f"{sizes} kept in {rank}, {whose}"
 
@@ -152,7 +165,8 @@ def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
         to_do = (
             f"If {percent(pay)} more error for those who pay is acceptable, use the fair version."
         )
-        to_do += " If not, smaller steps cost less: the page shows them."
+        if isinstance(audit, Audit) and audit.path is not None:
+            to_do += " If not, smaller steps cost less: the page shows them."
     if audit.verdict.small:
         small = percent(audit.provenance.thresholds.small_gap)
         to_do = f"The gap is small (below {small}): decide whether it matters. {to_do}"
@@ -164,15 +178,17 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     effect, to_do = f": {_gains_and_payments(audit)}.", "Do not use the fair version. "
     if verdict.remedy is Remedy.IS_PCA:
         tried, to_do = "No strength of the fair version helped held-out people.", ""
+        if keeps_columns(audit):
+            tried = "The columns that serve the worst-off group best are the same."
     elif verdict.remedy is Remedy.HARMS_ANOTHER:
         harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
-        worst = "worse off than the worst-off group is under PCA"
+        worst = f"worse off than the worst-off group is under {usual(audit)}"
         tried = f"The fair version makes {harmed} {worst}{effect}"
     elif verdict.payers and not verdict.gainers:
         tried = f"The fair version hurts some groups and reliably helps none{effect}"
     else:
         tried = f"What the fair version changes could be chance{effect}"
-    to_do += f"PCA’s gap of {percent(gap.value)} remains: decide whether it can be accepted."
+    to_do += f"The gap of {percent(gap.value)} remains: decide whether it can be accepted."
     if isinstance(audit, Audit):
         for r, found in zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True):
             if r > audit.n_components and found is not None and abs(found.value) < gap.value / 2:
@@ -210,11 +226,12 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         )
     if reason is Reason.NOTHING_COMPRESSED:
         columns = counted(len(origin.feature_names), "column")
+        part = "column" if keeps_columns(audit) else "component"
         return (
             "This cannot be judged: nothing was compressed.",
-            f"{counted(origin.n_components, 'component')} of {columns} lose nothing, so every "
+            f"{counted(origin.n_components, part)} of {columns} lose nothing, so every "
             "group is described without error. That is no proof of fairness.",
-            "Keep fewer components, and run again.",
+            f"Keep fewer {part}s, and run again.",
         )
     sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in audit.groups]
     return (
