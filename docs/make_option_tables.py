@@ -1,4 +1,4 @@
-"""The options of the commands as tables, taken from what ``--help`` prints; every build runs this."""
+"""The options of the commands as tables, as ``--help`` has them; every build runs this."""
 
 from __future__ import annotations
 
