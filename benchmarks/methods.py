@@ -1,4 +1,4 @@
-"""Every estimator on one table, from the same moments: time, and what it does to each group.
+"""Every estimator on one table, from the same moments: what it does to each group.
 
 Run ``python -m benchmarks.methods``; it stores its rows in docs/benchmarks_methods.csv.
 """
@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 from sklearn.decomposition import PCA
 
-from benchmarks._harness import DOCS, race
+from benchmarks._harness import DOCS
 from fairpca import (
     BlindPCA,
     FairPCA,
@@ -51,14 +51,13 @@ METHODS = {
 }
 
 
-def measured(name, fitted, seconds, rows):
+def measured(name, fitted, rows):
     errors = group_reconstruction_errors(fitted, rows.data, rows.sensitive_features)
     scores = fitted.transform(rows.data)
     means = [scores[rows.sensitive_features == group].mean(axis=0) for group in rows.groups]
     gap = getattr(fitted, "duality_gap_", math.nan)
     return {
         "method": name,
-        "ms": "" if math.isnan(seconds) else f"{1e3 * seconds:.2g}",
         **{f"error, {group}": f"{errors[group]:.3f}" for group in rows.groups.tolist()},
         "overall error": f"{row_reconstruction_errors(fitted, rows.data).mean():.3f}",
         "mean scores apart": f"{np.linalg.norm(means[0] - means[1]):.3f}",
@@ -69,16 +68,14 @@ def measured(name, fitted, seconds, rows):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one round, nothing is stored")
+    parser.add_argument("--quick", action="store_true", help="nothing is stored")
     quick = parser.parse_args(arguments).quick
     rows = load_rand_health()
     moments = GroupMoments.from_data(rows.data, rows.sensitive_features)
-    runs = {name: lambda fair=fair: fair.fit_moments(moments) for name, fair in METHODS.items()}
     warnings.simplefilter("ignore")
-    timing = race(runs, 1 if quick else 10)
     pca = PCA(RANK, svd_solver="covariance_eigh").fit(rows.data)
-    table = [measured("PCA(5)", pca, math.nan, rows)]
-    table += [measured(name, fair, timing.seconds[name], rows) for name, fair in METHODS.items()]
+    table = [measured("PCA(5)", pca, rows)]
+    table += [measured(name, fair.fit_moments(moments), rows) for name, fair in METHODS.items()]
     for line in table:
         print("; ".join(line.values()), flush=True)
     if not quick:

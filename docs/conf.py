@@ -8,6 +8,7 @@ import fairpca
 
 sys.path.insert(0, str(Path(__file__).parent))
 from make_benchmark_plots import draw_all
+from make_option_tables import write_all
 
 project = "fairpca"
 author = "The fairpca developers"
@@ -65,6 +66,6 @@ def escape_fitted_names(app, what, name, obj, options, lines):
 
 
 def setup(app):
-    """Run before numpydoc, which reads the same lines; draw what the pages show."""
+    """Run before numpydoc, which reads the same lines; make plots and tables of the pages."""
     app.connect("autodoc-process-docstring", escape_fitted_names, priority=1)
-    app.connect("builder-inited", lambda app: draw_all())
+    app.connect("builder-inited", lambda app: (draw_all(), write_all()))

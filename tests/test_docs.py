@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import importlib
 import importlib.util
 import io
 import re
+import shlex
 import textwrap
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fairpca import FairPCACV, audit
+from fairpca import FairPCACV, audit, exceptions
 from fairpca.datasets import load_checkup
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "fairpca"
-PAGES = ["architecture", "contributing", "recipes", "releasing"]
+PAGES = ["architecture", "contributing", "releasing"]
 IS_PATH = re.compile(r"[\w.*/-]+(/|\.(py|rst|md|txt|toml|cff|yml|csv))")
 
 
@@ -41,19 +43,24 @@ def test_files_exist(page):
     assert missing == []
 
 
-@pytest.mark.parametrize("page", ["architecture", "recipes"])
-def test_names_are_in_the_code(page):
+def test_names_are_in_the_code():
     words = set()
     for file in [*PACKAGE.rglob("*.py"), *(ROOT / "reproduction").rglob("*.py")]:
         words |= set(re.findall(r"\w+", file.read_text(encoding="utf-8")))
-    others = [name for name in literals(page) if not IS_PATH.fullmatch(name)]
+    others = [name for name in literals("architecture") if not IS_PATH.fullmatch(name)]
     dotted = [name for name in others if re.fullmatch(r"\w+(\.\w+)*", name)]
     names = {part for name in dotted for part in name.split(".")}
     assert {"solve", "Solution"} <= names
     assert names - words == set()
 
 
-RUN = ["getting_started", "fairness", "held_out", "more_groups"]
+RUN = ["columns", "getting_started", "held_out", "more_groups"]
+
+
+def test_every_page_with_code_is_run():
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.rst")}
+    with_code = [name for name, text in pages.items() if ".. code-block:: python" in text]
+    assert sorted(with_code) == sorted([*RUN, "large_data"])
 
 
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.rst" for name in RUN)])
@@ -73,18 +80,26 @@ def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     assert compared
 
 
+def checkup_frame():
+    """The check-up data as a table of people might be."""
+    people = load_checkup()
+    columns = dict(zip(people.feature_names, people.data.T, strict=True))
+    columns |= {"sex": people.sex, "age": people.age, "id": np.arange(len(people.data))}
+    return (
+        pytest.importorskip("pandas")
+        .DataFrame(columns)
+        .assign(year=lambda frame: 2023 + frame["id"] % 2)
+    )
+
+
 @pytest.mark.filterwarnings("ignore:.*look like row numbers or ids")
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, inside dask
 def test_code_of_large_data_runs(tmp_path, monkeypatch):
     """With a folder as the page has it; Spark has tests of its own."""
     pytest.importorskip("dask.dataframe")
-    duckdb, people = pytest.importorskip("duckdb"), load_checkup()
-    columns = dict(zip(people.feature_names, people.data.T, strict=True))
-    columns |= {"sex": people.sex, "id": np.arange(len(people.data))}
-    frame = pytest.importorskip("pandas").DataFrame(columns)
-    frame["year"] = 2023 + frame["id"] % 2
+    duckdb, frame = pytest.importorskip("duckdb"), checkup_frame()
     (tmp_path / "people").mkdir()
-    duckdb.sql("FROM frame").write_parquet(str(tmp_path / "people" / "a.parquet"))
+    duckdb.from_df(frame).write_parquet(str(tmp_path / "people" / "a.parquet"))
     monkeypatch.chdir(tmp_path)
     text, known = (ROOT / "docs" / "large_data.rst").read_text(encoding="utf-8"), {}
     blocks = [
@@ -94,7 +109,64 @@ def test_code_of_large_data_runs(tmp_path, monkeypatch):
         if "spark" not in code:
             exec(code, known)
     assert (tmp_path / "scores.parquet").exists()
-    assert len(known["scores"].compute()) == len(people.data)
+    assert len(known["scores"].compute()) == len(frame)
+
+
+def module(path):
+    """A script of the repository that is not part of the package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def test_tables_of_options_are_the_help():
+    runner = pytest.importorskip("typer.testing").CliRunner()
+    app = importlib.import_module("fairpca.cli").app
+    made = module(ROOT / "docs" / "make_option_tables.py")
+    page = (ROOT / "docs" / "command_line.rst").read_text(encoding="utf-8")
+    shown = {}
+    for heading, name in made.FILES.items():
+        assert f":file: _static/options/{name}.csv" in page
+        for option, _, commands in made.rows(heading):
+            for command in commands.split(", "):
+                shown.setdefault(command, set()).update(re.findall(r"--[\w-]+", option))
+    for command, options in shown.items():
+        lines = runner.invoke(app, [command, "--help"]).stdout.splitlines()
+        told = [line for line in lines if re.match(r" {2}-", line)]
+        names = {name for line in told for name in re.findall(r"--[\w-]+", line.split("   ")[0])}
+        assert names == options | {"--help"}
+
+
+def commands_of_the_pages():
+    """The lines that call fairpca, each once."""
+    pages = [ROOT / "docs" / f"{name}.rst" for name in ("getting_started", "command_line")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in pages)
+    lines = re.findall(r"^ +\$ (fairpca .*)$", text, re.MULTILINE)
+    return list(dict.fromkeys(shlex.join(shlex.split(line, comments=True)[1:]) for line in lines))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*look like row numbers or ids")
+def test_commands_of_the_pages_run(tmp_path, monkeypatch):
+    duckdb, frame = pytest.importorskip("duckdb"), checkup_frame()
+    run_command = pytest.importorskip("fairpca.cli").run_command
+    (tmp_path / "people").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name in ("people.csv", "new.csv", "p.csv"):
+        duckdb.from_df(frame).write_csv(name)
+    duckdb.from_df(frame).write_parquet("people/a.parquet")
+    with duckdb.connect("people.duckdb") as base:
+        base.from_df(frame).create("people")
+    found = commands_of_the_pages()
+    assert len(found) > 8
+    for line in found:
+        assert run_command(shlex.split(line)) == 0, line
+
+
+def test_every_warning_is_explained():
+    page = (ROOT / "docs" / "what_can_go_wrong.rst").read_text(encoding="utf-8")
+    assert [name for name in exceptions.__all__ if f"exceptions.{name}`" not in page] == []
 
 
 def table(name, *key):
@@ -183,9 +255,7 @@ def test_table_of_the_guide_is_what_the_example_computes():
 def test_links_of_the_readme():
     """They are files of the repository, and become addresses once the project is published."""
     pytest.importorskip("hatchling")
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    hatch_build = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(hatch_build)
+    hatch_build = module(ROOT / "hatch_build.py")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     published = hatch_build.absolute(readme, "https://example.org/fairpca")
     links, made = (re.findall(r"\]\(([^)]*)\)", text) for text in (readme, published))
