@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -29,16 +30,17 @@ def one_row_per_group(seed):
     return rng.normal(size=(4, 5)), rng.integers(1, 10, 4).astype(float)
 
 
+@cache
+def fit_one_row_per_group(seed, constraint, factor=1.0):
+    X, weights = one_row_per_group(seed)
+    fair = FairPCA(2, constraint=constraint)
+    return fair.fit(X, sensitive_features=range(4), sample_weight=factor * weights)
+
+
 @QUIET
 @pytest.mark.parametrize("seed", [119, 144, 146])
 def test_no_option_is_beaten_by_the_projection_of_another(seed):
-    X, weights = one_row_per_group(seed)
-    fits = {
-        constraint: FairPCA(2, constraint=constraint).fit(
-            X, sensitive_features=range(4), sample_weight=weights
-        )
-        for constraint in CONSTRAINTS
-    }
+    fits = {constraint: fit_one_row_per_group(seed, constraint) for constraint in CONSTRAINTS}
     unit = fits[None].pca_group_errors_.max()
     for wider, narrower in ((None, "no_worse"), (None, "pareto"), ("no_worse", "pareto")):
         mine, theirs = fits[wider], fits[narrower]
@@ -50,12 +52,9 @@ def test_no_option_is_beaten_by_the_projection_of_another(seed):
 @QUIET
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_weights_count_by_their_proportions_only(constraint):
-    X, weights = one_row_per_group(146)
     errors = [
-        FairPCA(2, constraint=constraint)
-        .fit(X, sensitive_features=range(4), sample_weight=factor * weights)
-        .reconstruction_error_
-        for factor in (1.0, 7.3, 1e-3)
+        fit_one_row_per_group(146, constraint, factor).reconstruction_error_
+        for factor in (1.0, 7.3e-3)
     ]
     np.testing.assert_allclose(errors, errors[0], rtol=1e-7)
 

@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -103,14 +104,19 @@ SEVERAL = {
 }
 
 
+@cache
+def fit_several(name):
+    X, groups = make_groups((190, 120, 80, 50), d=80)
+    X *= np.arange(1, 81) ** -0.8
+    return X, groups, clone(SEVERAL[name]).fit(X, sensitive_features=groups)
+
+
 @pytest.mark.filterwarnings("ignore::fairpca.DualityGapWarning")
 @pytest.mark.parametrize("make", [sp.csr_array, np.asarray])
 @pytest.mark.parametrize("name", SEVERAL)
 def test_several_groups(name, make, monkeypatch):
     """On a basis that grows from products alone, as on matrices."""
-    X, groups = make_groups((190, 120, 80, 50), d=80)
-    X *= np.arange(1, 81) ** -0.8
-    expected = clone(SEVERAL[name]).fit(X, sensitive_features=groups)
+    X, groups, expected = fit_several(name)
     monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
     fair = clone(SEVERAL[name]).fit(make(X), sensitive_features=groups)
     near = 1e-6 * (1.0 if expected.normalize else X.var(axis=0).sum())

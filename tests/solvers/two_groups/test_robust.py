@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from helpers.families import diagonal, sampled, spaces_of
@@ -19,6 +21,12 @@ def objective(errors, shares, problem):
     return shares @ S + problem.penalty * shares.min() * abs(S[0] - S[1])
 
 
+@cache
+def errors_on_a_grid(make, seed):
+    spaces = make(seed, 2, 6, 2)
+    return [spaces.top(np.array([t, 1 - t])).errors for t in np.linspace(0, 1, 401)]
+
+
 @pytest.mark.parametrize("penalty", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("radius", [0.0, 0.15, 40.0])
 @pytest.mark.parametrize(("make", "seed"), [(sampled, 1), (sampled, 3), (diagonal, 4)])
@@ -28,8 +36,7 @@ def test_no_weights_do_better_and_the_gap_is_rounding(make, seed, radius, penalt
     solution = solve_robust(spaces, problem)
     assert solution.value == pytest.approx(objective(solution.errors, spaces.shares, problem))
     assert 0 <= solution.gap < 1e-11 * solution.value
-    grid = [spaces.top(np.array([t, 1 - t])) for t in np.linspace(0, 1, 801)]
-    least = min(objective(point.errors, spaces.shares, problem) for point in grid)
+    least = min(objective(e, spaces.shares, problem) for e in errors_on_a_grid(make, seed))
     assert solution.value <= least + 1e-12 * least
     if make is sampled:  # few jumps: the grid comes near
         assert solution.value >= least - 1e-2 * least
