@@ -198,7 +198,7 @@ def choose_roles(
     if weight is not None and weight.kind != "number":
         fact = f"the weights of {table.name} are not numbers: {sample_weight!r} ({weight.kind})"
         raise TableError("weight", fact, "name another column")
-    if not chosen and not table.figures(["count(*)"], [], 1)[0]:
+    if not chosen and not table.figures(["count(*)"], [], 1)[0][0]:
         raise no_rows(table.name)
     if not chosen:
         why = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:10])
@@ -236,7 +236,7 @@ def no_group(table: Table) -> TableError:
     """The error for a table whose group column nobody named, with those that could be meant."""
     texts = [c for c in table.columns.values() if c.kind == "text" or c.name in ("sex", "race")]
     counts = [f"count(DISTINCT v{j})" for j in range(len(texts))]
-    found = table.figures(counts, [c.label for c in texts], HEAD_ROWS) if texts else []
+    found = table.figures(counts, [c.label for c in texts], HEAD_ROWS)[0] if texts else []
     few = [c.name for c, n in zip(texts, found, strict=True) if 2 <= n <= _FEW]
     fact = f"no column of {table.name} is named as the one that holds the groups"
     hint = f"; columns of few values: {first_names(few)}" if few else ""
@@ -249,7 +249,7 @@ def with_categories(table: Table, roles: Roles) -> Roles:
         return roles
     texts = [f"CAST({table.columns[name].label} AS VARCHAR)" for name in roles.categories]
     listed = [f"list(DISTINCT v{j}) FILTER (v{j} IS NOT NULL)" for j in range(len(texts))]
-    found = [sorted(values or ()) for values in table.figures(listed, texts)]
+    found = [sorted(values or ()) for values in table.figures(listed, texts)[0]]
     values = dict(zip(roles.categories, found, strict=True))
     for name, known in values.items():
         if len(known) > _MOST_CATEGORIES:

@@ -1,9 +1,8 @@
 """Tables in files, folders, databases and queries, read by DuckDB.
 
-Every column of a text file is declared as text, and SQL turns it into numbers. So labels stay as
-they are written: 01 and 1 are two groups. A column that holds plain numbers in the first rows is
-cast as it is read, which is fast. When that fails, reading goes on with an expression that knows
-other ways to write a number, and names the text that is none.
+Labels in text files stay as they are written: 01 and 1 are two groups. A column of plain numbers in
+the first rows is declared as one where numbers are wanted, which is fast. When that fails, reading
+goes on with text and an expression that knows other ways to write a number, and names what is none.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ except ImportError as error:
 Kind = Literal["number", "text", "date", "empty", "other"]
 
 HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # These tell what a column holds.
-_BATCH_ROWS, _BATCH_ENTRIES = 1 << 16, 1 << 21  # at most, in a record batch
+_BATCH_ROWS, _BATCH_ENTRIES = 1 << 15, 1 << 21  # at most, in a record batch
 _MOSTLY = 0.75  # A column with so large a share of numbers is meant to hold numbers.
 _LINE_BYTES = 1 << 21  # Lines may be at least so long.
 _MISSING = (
@@ -58,6 +57,8 @@ class Column:
     usual: bool = True  # False for an index or a part of the path: no feature unless it is named
     odd: str = ""  # the first value of a text column that is no number
     mixed: bool = False  # whether most other values of it are numbers
+    declared: str = ""  # the type in a text file whose first rows hold plain numbers
+    careful: str = ""  # SQL: the number in any other text file
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,9 @@ class Table:
         self.unordered = False  # whether rows may come in another order next time
         self.columns: dict[str, Column] = {}
         self._from = ""  # SQL: what stands behind FROM
-        self._numbers: list[tuple[str, str]] = []  # SQL of text columns as numbers: fast, careful
+        self._csv: list[tuple[str, Sequence[str]]] = []  # text files of one dialect, their columns
+        self._nulls: Sequence[str] = ("",)  # what their first rows have for missing values
+        self._careful = False  # whether all their columns are read as text
         self._arrow: Callable[[], Any] | None = None  # rows that DuckDB cannot read by itself
         self._folder = tempfile.mkdtemp(prefix="fairpca-")
         self._cleanup = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
@@ -192,12 +195,12 @@ class Table:
         show(1.0)
 
     def figures(
-        self, aggregates: Sequence[str], values: Sequence[str], limit: int | None = None
+        self, asked: Sequence[str], values: Sequence[str], limit: int | None = None, end: str = ""
     ) -> list[Any]:
-        """Aggregates, over all rows or the first, of values that they call v0, v1, ..."""
+        """Rows of aggregates, over all rows or the first, of values called v0, v1, ..."""
         some = "" if limit is None else f" LIMIT {limit}"
-        asked = ", ".join(aggregates)
-        return list(self._rows(lambda: f"SELECT {asked} FROM ({self._select(values)}{some})")[0])
+        said = ", ".join(asked)
+        return self._rows(lambda: f"SELECT {said} FROM ({self._select(values)}{some}) {end}")
 
     def schema_of(self, columns: Sequence[str]) -> Any:
         """The names v0, v1, ... and Arrow types of SQL columns."""
@@ -212,7 +215,7 @@ class Table:
         if column.kind != "number":
             return False
         broken = "bool_or(v0 <> floor(v0)) OR typeof(any_value(v1)) IN ('DOUBLE', 'FLOAT')"
-        return bool(self.figures([broken], [column.number, column.raw], HEAD_ROWS)[0])
+        return bool(self.figures([broken], [column.number, column.raw], HEAD_ROWS)[0][0])
 
     def place_of(self, condition: str) -> str:
         """The first row that meets a condition, as "line 7 of people.csv"; "" if it is unknown."""
@@ -220,7 +223,7 @@ class Table:
         found = self._rows(
             lambda: (
                 f"SELECT {file}, min({ROW}) FILTER ({condition}) - min({ROW}) + 1 FROM "
-                f"(SELECT row_number() OVER () AS {ROW}, * FROM {self._source}) "
+                f"(SELECT row_number() OVER () AS {ROW}, * FROM {self._source()}) "
                 f"GROUP BY {file} HAVING bool_or({condition}) ORDER BY min({ROW})"
             )
         )
@@ -245,23 +248,36 @@ class Table:
 
     def keep_texts(self) -> None:
         """Read text columns as they are written, also those that say NA."""
-        self._numbers = [(careful, careful) for _, careful in self._numbers]
-        self._from = self._from.replace(_NULLS, "")
+        self._careful = True
 
     def close(self) -> None:
         """Close the connection and remove temporary files."""
         self._connection.close()
         self._cleanup()
 
-    @property
-    def _source(self) -> str:
-        """SQL: the rows, with columns n0, n1, ... that hold the text columns as numbers."""
-        numbers = [f", {fast} AS n{j}" for j, (fast, _) in enumerate(self._numbers)]
-        return f"(SELECT *{''.join(numbers)} FROM {self._from})" if numbers else self._from
+    def _source(self, values: Sequence[str] = ()) -> str:
+        """SQL: the rows; of text files columns c0, c1, ..., and n0, n1, ... as numbers."""
+        if not self._csv:
+            return self._from
+        columns = [*self.columns.values()][: len(self._csv[0][1])]
+        types, numbers = {}, []
+        for j, column in enumerate(columns):
+            wanted = f"n{j}" in values and f"c{j}" not in values and not self._careful
+            types[column.name] = (wanted and column.declared) or "VARCHAR"
+            fast = types[column.name] != "VARCHAR"
+            number = f"CAST(c{j} AS DOUBLE)" if fast else column.careful
+            numbers.append(f", {self._unless_missing(number)} AS n{j}")
+        nulls = "" if self._careful else f", nullstr={_texts(self._nulls)}"
+        parts = []
+        for call, names in self._csv:
+            own = ", ".join(f"'c{j}': '{types.get(n, 'VARCHAR')}'" for j, n in enumerate(names))
+            order = ", ".join(f"c{names.index(n)} AS c{j}" for j, n in enumerate(types))
+            parts.append(f"SELECT {order}, {_FILE} FROM {call}{nulls}, columns={{{own}}})")
+        return f"(SELECT *{''.join(numbers)} FROM ({' UNION ALL '.join(parts)}))"
 
-    def _select(self, columns: Sequence[str]) -> str:
-        listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(columns)) or "1 AS v0"
-        return f"SELECT {listed} FROM {self._source}"
+    def _select(self, values: Sequence[str]) -> str:
+        listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(values)) or "1 AS v0"
+        return f"SELECT {listed} FROM {self._source(values)}"
 
     def _cursor(self) -> Any:
         cursor = self._connection.cursor()
@@ -279,9 +295,9 @@ class Table:
                     raise self._explained(error) from error
 
     def _can_be_careful(self, error: Exception) -> bool:
-        """Whether a fast cast failed; from now on all numbers are read carefully."""
-        fast, self._numbers = self._numbers, [(careful, careful) for _, careful in self._numbers]
-        return "Conversion Error" in str(error) and fast != self._numbers
+        """Whether a declared number was none; from now on all columns are read as text."""
+        before, self._careful = self._careful, True
+        return bool(self._csv) and "Conversion Error" in str(error) and not before
 
     def _define(self, source: str, names: Sequence[str] = (), index: Sequence[Any] = ()) -> None:
         """Set the source, and its columns; DuckDB renames those that differ in case only."""
@@ -426,40 +442,46 @@ def _define_text(table: Table) -> None:
     table.files = [files.as_utf8(file, reading.encoding, folder) for file in table.files]
     dialects = [files.dialect_of(file, reading.header) for file in table.files]
     names = dialects[0][1]
-    alike = groupby(zip(table.files, dialects, strict=True), key=lambda pair: pair[1][:2])
-    parts = [_read_csv([*pairs], names, reading.header) for _, pairs in alike]
-    table._from = parts[0] if len(parts) == 1 else f"({' UNION ALL '.join(parts)})"
-    head = _head_of(table, len(names))
-    decimal = reading.decimal or _told_decimal(table.name, dict(zip(names, head, strict=True)))
-    for j, (name, values) in enumerate(zip(names, head, strict=True)):
-        _define_text_column(table, name, j, values, decimal)
+    for (delimiter, own), pairs in groupby(
+        zip(table.files, dialects, strict=True), key=lambda pair: pair[1][:2]
+    ):
+        alike = [*pairs]
+        refuse_unknown(names, own, alike[0][0].name)
+        longest = max(_LINE_BYTES, 8 * max(dialect[2] for _, dialect in alike))
+        call = (
+            f"read_csv({_texts(str(file.path) for file, _ in alike)}, auto_detect=false, "
+            f"header={str(reading.header).lower()}, delim={quoted(delimiter)}, quote='\"', "
+            f"escape='\"', comment='', skip=0, strict_mode=true, max_line_size={longest}, "
+            f"hive_partitioning=false, filename='{_FILE}'"
+        )
+        table._csv.append((call, own))
+    for j, name in enumerate(names):
+        table.columns[name] = Column(name, "text", f"c{j}", f"n{j}", f"c{j}", careful="NULL")
+    head = _head_of(table)
+    decimal = reading.decimal or _told_decimal(table.name, head)
+    table.columns = {name: _text_column(table, j, name, head[name], decimal)
+                     for j, name in enumerate(names)}  # fmt: skip
 
 
-def _read_csv(pairs: Sequence[Any], names: Sequence[str], header: bool) -> str:
-    """SQL that reads text files of one dialect; columns are c0, c1, ... as in ``names``."""
-    file, (delimiter, own_names, _) = pairs[0]
-    refuse_unknown(names, own_names, file.name)
-    columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(len(own_names)))
-    longest = max(_LINE_BYTES, 8 * max(dialect[2] for _, dialect in pairs))
-    order = ", ".join(f"c{own_names.index(name)} AS c{j}" for j, name in enumerate(names))
-    return (
-        f"(SELECT {order}, {_FILE} FROM read_csv({_texts(str(f.path) for f, _ in pairs)}, "
-        f"auto_detect=false, header={str(header).lower()}, delim={quoted(delimiter)}, "
-        f"quote='\"', escape='\"', comment='', skip=0, strict_mode=true{_NULLS}, "
-        f"max_line_size={longest}, hive_partitioning=false, filename='{_FILE}', "
-        f"columns={{{columns}}}))"
-    )
-
-
-def _head_of(table: Table, n_columns: int) -> list[Any]:
+def _head_of(table: Table) -> dict[str, Any]:
     """The first rows of each column as text, missing ones null."""
-    rows = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // n_columns))
-    batches = list(table.batches([f"c{j}" for j in range(n_columns)], limit=rows))
+    rows = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // len(table.columns)))
+    raw, none = [column.raw for column in table.columns.values()], pa.scalar(None, pa.string())
+    table._careful = True  # nothing stands for a missing value yet
+    batches = list(table.batches(raw, limit=rows))
+    table._careful = False
     if not batches:
-        return [pa.array([], pa.string())] * n_columns
-    missing, none = pa.array([*_MISSING, *table._reading.missing]), pa.scalar(None, pa.string())
-    trimmed = [pc.utf8_trim_whitespace(c) for c in pa.Table.from_batches(batches).columns]
-    return [pc.if_else(pc.is_in(c, value_set=missing), none, c) for c in trimmed]
+        return dict.fromkeys(table.columns, pa.array([], pa.string()))
+    head, seen = {}, set[str]()
+    usual, own = pa.array(_MISSING), pa.array(table._reading.missing, pa.string())
+    for name, texts in zip(table.columns, pa.Table.from_batches(batches).columns, strict=True):
+        trimmed = pc.utf8_trim_whitespace(texts)
+        missing = pc.is_in(trimmed, value_set=usual)
+        seen.update(pc.unique(texts.filter(missing)).to_pylist())
+        missing = pc.or_(missing, pc.is_in(trimmed, value_set=own))
+        head[name] = pc.if_else(missing, none, trimmed)
+    table._nulls = sorted({"", *(seen - {None})})
+    return head
 
 
 def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
@@ -479,7 +501,7 @@ def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
     raise TableError("decimal", fact, "say which with decimal=',' or decimal='.'")
 
 
-def _define_text_column(table: Table, name: str, j: int, head: Any, decimal: str) -> None:
+def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Column:
     """Tell from the first rows whether a column of text holds numbers."""
     raw, pattern, odd, mixed = f"c{j}", _numeral(decimal), "", False
     kind: Kind = "number"
@@ -487,23 +509,21 @@ def _define_text_column(table: Table, name: str, j: int, head: Any, decimal: str
     if decimal == ",":
         cleaned = f"replace(replace({raw}, '.', ''), ',', '.')"
     number = f"WHEN {_matches(raw, pattern)} THEN TRY_CAST({cleaned} AS DOUBLE)"
-    is_plain = decimal == "." and _is_plain(head)
+    declared = "DOUBLE" if decimal == "." and _is_plain(head) else ""
     if head.null_count == len(head):
         kind = "empty"
-    elif not is_plain and _share(head, "(?i)true|false") == 1:
+    elif not declared and _share(head, "(?i)true|false") == 1:
         flags = (("(?i)true", 1.0), ("(?i)false", 0.0))
         number = " ".join(f"WHEN {_matches(raw, text)} THEN {flag}" for text, flag in flags)
-    elif not is_plain and (share := _share(head, pattern)) < 1:
+    elif not declared and (share := _share(head, pattern)) < 1:
         numeral = pc.match_substring_regex(head, f"^({pattern})$")
         kind, odd, mixed = "text", head[pc.index(numeral, False).as_py()].as_py(), share >= _MOSTLY
     usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._reading.missing))
     missing = f"{raw} IS NULL OR {_matches(raw, f'{usual}|{own}')}"
     refused = f"error('{_ODD}|{j}|' || {raw} || '|{_ODD}')"
     careful = f"coalesce(CASE {number} END, CASE WHEN {missing} THEN NULL ELSE {refused} END)"
-    fast = f"CAST({raw} AS DOUBLE)" if is_plain else careful
-    table._numbers.append((table._unless_missing(fast), table._unless_missing(careful)))
     label = f"CASE WHEN {_matches(raw, usual)} THEN NULL ELSE {raw} END"
-    table.columns[name] = Column(name, kind, raw, f"n{j}", label, bool(name), odd, mixed)
+    return Column(name, kind, raw, f"n{j}", label, bool(name), odd, mixed, declared, careful)
 
 
 def _matches(raw: str, pattern: str) -> str:
@@ -525,7 +545,7 @@ def _is_plain(column: Any) -> bool:
 def _numeral(decimal: str) -> str:
     """The pattern of a number with this decimal point, and maybe the other mark for thousands."""
     point, mark = (r"\.", ",") if decimal == "." else (",", r"\.")
-    whole = rf"(\d{{1,3}}({mark}\d{{3}})+|\d+)"
+    whole = rf"([1-9]\d{{0,2}}({mark}\d{{3}})+|\d+)"
     return rf"[-+]?({whole}({point}\d*)?|{point}\d+)([eE][-+]?\d+)?|[-+]?([iI]nf(inity)?|INF)"
 
 
@@ -541,9 +561,6 @@ def quoted(text: str) -> str:
 
 def _texts(texts: Iterable[str]) -> str:
     return f"[{', '.join(map(quoted, texts))}]"
-
-
-_NULLS = f", nullstr={_texts(_MISSING)}"
 
 
 def _kind(kind: str) -> Kind:
