@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fairpca import FairPCA, MinMaxPCA, WelfarePCA
+from fairpca import BlindPCA, FairColumns, FairPCA, MinMaxPCA, WelfarePCA
 
 QUIET = pytest.mark.filterwarnings("ignore::UserWarning")
 CONSTRAINTS = [None, "no_worse", "pareto"]
@@ -96,20 +96,51 @@ def test_groups_that_are_nearly_the_same_cost_nothing(constraint, difference):
     assert fair.reconstruction_error_ == pytest.approx(fair.pca_reconstruction_error_, rel=1e-12)
 
 
-@pytest.mark.parametrize("aversion", [0.5, 1.0, 3.0, np.inf])
-@pytest.mark.parametrize("shift", [0.0, 3.3, 1e3])
-def test_a_group_that_does_not_vary_has_no_say_in_the_welfare(shift, aversion):
+@QUIET
+@pytest.mark.parametrize("shift", [0.0, 3.3, 1e3, 1e5])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FairPCA(1),
+        FairPCA(1, normalize=True),
+        *(MinMaxPCA(1, criterion=criterion) for criterion in ("loss", "error", "variance")),
+        *(WelfarePCA(1, inequality_aversion=a) for a in (0.5, 1.0, 3.0, np.inf)),
+        WelfarePCA(1, center="group"),
+        BlindPCA(1),
+        FairColumns(1),
+    ],
+    ids=repr,
+)
+def test_a_group_that_does_not_vary_has_no_say(estimator, shift):
     rng = np.random.default_rng(0)
     scales = np.array([[3, 2, 1, 0.5], [1, 1, 2, 2], [1, 1, 1, 1]])
     groups = np.repeat([0, 1, 2], [50, 40, 30])
     X = rng.normal(size=(120, 4)) * scales[groups] + shift * np.array([1, 0.3, 0.7, 0.1])
     constant = np.tile(X.mean(axis=0), (10, 1))
-    welfare = WelfarePCA(1, inequality_aversion=aversion)
-    alone = welfare.fit(X, sensitive_features=groups).group_errors_
-    both = welfare.fit(
-        np.vstack([X, constant]), sensitive_features=np.append(groups, [3] * 10)
-    ).group_errors_
-    np.testing.assert_allclose(both[:3], alone, rtol=1e-6)
+    alone = estimator.fit(X, sensitive_features=groups).group_errors_
+    both = estimator.fit(np.vstack([X, constant]), sensitive_features=np.append(groups, [3] * 10))
+    np.testing.assert_allclose(both.group_errors_[:3], alone, rtol=1e-6)
+    if not isinstance(estimator, FairColumns):
+        assert both.group_explained_variance_ratio_[3] == 1.0
+
+
+@QUIET
+@pytest.mark.parametrize("seed", range(5))
+def test_worst_off_groups_are_called_equal_if_they_are_to_the_tolerance(seed):
+    rng = np.random.default_rng(seed)
+    k, d = int(rng.integers(3, 6)), int(rng.integers(3, 8))
+    rank = int(rng.integers(1, d + 1))
+    first = rng.integers(0, 4, d) + np.eye(d)[0]
+    for variances in ([np.roll(first, j) for j in range(k)], rng.uniform(0.1, 4.0, (k, d))):
+        X, groups = groups_with(*variances)
+        for criterion in ("error", "variance"):
+            worst = MinMaxPCA(rank, criterion=criterion).fit(X, sensitive_features=groups)
+            values = worst.group_errors_
+            if criterion == "variance":
+                values = values - np.sum(variances, axis=1)
+            tied = np.count_nonzero(values >= values.max() - 1e-6 * abs(values.max()) - 1e-12)
+            texts = {1: "one group decides", k: "groups equal"}
+            assert worst.status_ == texts.get(tied, "worst-off groups equal")
 
 
 @QUIET
@@ -137,21 +168,41 @@ def test_all_components_do_not_make_variances_equal(estimator):
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("option", ["max_error_increase", "max_group_increase"])
 @pytest.mark.parametrize("increase", [1e20, 1e300, 1.7e308])
-def test_a_budget_that_nothing_can_exceed_is_none(increase, constraint):
+def test_a_budget_that_nothing_can_exceed_is_none(increase, option, constraint):
     rng = np.random.default_rng(1)
     X, groups = rng.normal(size=(60, 6)) * [3, 2, 1, 1, 1, 1], np.arange(60) % 4
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)
         plain, limited = (
-            FairPCA(2, constraint=constraint, max_error_increase=limit).fit(
+            FairPCA(2, constraint=constraint, **{option: limit}).fit(
                 X, sensitive_features=groups
             )
             for limit in (None, increase)
         )
     assert limited.status_ == plain.status_
     np.testing.assert_allclose(limited.group_errors_, plain.group_errors_, rtol=1e-9)
+
+
+@QUIET
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_an_error_budget_is_kept_among_ties_where_means_are_hidden(seed, normalize):
+    # The harmed group's leading variances are tied; a last column tells the groups apart.
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(4, 8))
+    tied = np.where(np.arange(d) < int(rng.integers(3, d + 1)), 5.0, rng.integers(0, 4, d))
+    X, groups = groups_with(rng.uniform(0, 3, d), tied)
+    X = np.column_stack([X, groups + rng.choice([-0.01, 0.01], len(groups))])
+    budget = float(rng.choice([0.001, 0.01, 0.1]))
+    fair = FairPCA(constraint="no_worse", max_error_increase=budget, normalize=normalize)
+    plain = BlindPCA(2, fair=FairPCA(alpha=1.0, normalize=normalize))
+    plain.fit(X, sensitive_features=groups)
+    blind = BlindPCA(2, fair=fair).fit(X, sensitive_features=groups)
+    assert blind.reconstruction_error_ <= (1 + budget) * plain.reconstruction_error_ * (1 + 1e-9)
+    assert abs(blind.disparity_) <= abs(plain.disparity_) + 1e-9
 
 
 @QUIET

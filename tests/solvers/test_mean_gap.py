@@ -33,6 +33,16 @@ def test_a_budget_is_kept_however_small_the_differences_are(size, part):
     assert 0 <= blind.duality_gap_ < 1e-9
 
 
+@pytest.mark.parametrize("part", 10.0 ** -np.arange(6, 15))
+def test_a_budget_next_to_nothing_is_not_exceeded(part):
+    X, groups = rows(np.array([1.0, 1.0, 0.0, 0.3, 0.0]))
+    apart = X[groups == 1].mean(axis=0) - X[groups == 0].mean(axis=0)
+    budget = part * float(apart @ apart) / 4
+    blind = BlindPCA(3, max_mean_gap=budget).fit(X, sensitive_features=groups)
+    assert float(np.sum((blind.components_ @ apart) ** 2)) / 4 <= budget * (1 + 1e-9)
+    assert 0 <= blind.duality_gap_ < 1e-6
+
+
 def test_the_least_gap_itself_as_a_budget_has_a_bound():
     """Two directions tell three groups apart, and one dimension is all that is left out."""
     rng = np.random.default_rng(0)

@@ -38,7 +38,7 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
-from fairpca._moments.tolerances import TINY
+from fairpca._moments.tolerances import TINY, varying_groups
 from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import Problem, solve
@@ -435,7 +435,8 @@ class FairProjection(Projection, GroupEstimator[Solution]):
 
         sides = settled.compared, result.harmed, result.privileged
         self.group_errors_ = np.maximum(result.errors, 0.0)
-        self.group_explained_variance_ratio_ = 1.0 - _share_of(self.group_errors_, measured.traces)
+        whole = np.where(varying_groups(measured.traces), measured.traces, 0.0)
+        self.group_explained_variance_ratio_ = 1.0 - _share_of(self.group_errors_, whole)
         self.reconstruction_error_ = float(measured.shares @ self.group_errors_)
         self.disparity_ = float(disparity(result.errors, *sides))
         self.harmed_group_: Any = labels[result.harmed]

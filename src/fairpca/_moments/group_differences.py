@@ -29,12 +29,10 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import varying_columns
-from fairpca._moments.tolerances import EPS
+from fairpca._moments.tolerances import EPS, NO_VARIATION
 from fairpca._typing import Array, Codes
 
 Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
-
-_NEGLIGIBLE = 1e-12  # share of the standard deviation: smaller differences of means are rounding
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,7 @@ def mean_gap(differences: Array, basis: Array) -> float:
 def spanned(differences: Array, variance: float) -> Array:
     """An orthonormal basis of the rows, as columns, without what is rounding."""
     _, sizes, directions = np.linalg.svd(differences, full_matrices=False)
-    return np.asarray(directions[sizes > _NEGLIGIBLE * np.sqrt(variance)].T)
+    return np.asarray(directions[sizes**2 > NO_VARIATION * variance].T)
 
 
 class MeanGapOperand(Operand):

@@ -21,7 +21,7 @@ TINY = float(np.finfo(np.float64).tiny)  # divides where zero must not
 
 _EQUAL_ERRORS = 1e-9  # share of PCA's largest error: no table is known to so many digits
 _MOMENT_NOISE = 4096 * EPS  # share of the largest trace: sums over many rows lose three digits
-_NO_VARIATION = 1e-20  # share of the largest trace: square of what rounding the mean leaves
+NO_VARIATION = 1e-20  # share of a variance: square of what rounding the mean leaves
 
 
 def arithmetic_noise(d: int) -> float:
@@ -41,4 +41,4 @@ def parity_tolerance(pca_errors: Array, traces: Array) -> float:
 
 def varying_groups(traces: Array) -> Mask:
     """The groups that vary; rows that are all at the mean differ from it by rounding only."""
-    return np.asarray(traces > _NO_VARIATION * traces.max(initial=0.0))
+    return np.asarray(traces > NO_VARIATION * traces.max(initial=0.0))

@@ -28,6 +28,7 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
     """Walk from PCA until the gap is within its budget, by root finding."""
     total = float(spaces.traces[1])  # tr B
     scale = float(spaces.traces[0]) / max(total, TINY)
+    aim = max(max_mean_gap - 4 * spaces.rounding / scale, 0.0)  # so that rounding exceeds nothing
 
     def at(x: float) -> Point:
         if x == 1.0:
@@ -36,7 +37,7 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
         return spaces.top(weights, None if x else spaces.shares)
 
     def slack(_: float, errors: Array) -> float:
-        return scale * (max_mean_gap - (total - float(errors[1])))
+        return scale * (aim - (total - float(errors[1])))
 
     def solution(found: Point, x: float, status: Status, bound: float, *ends: Point) -> Solution:
         alpha = x / (x + (1 - x) * scale)  # of alpha C - (1 - alpha) B
@@ -49,7 +50,9 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
         return solution(pca.point, 1.0, Status.ALREADY_FAIR, pca.point.bound)
     hidden = line.sample(0.0)
     if hidden.value < -spaces.rounding:
-        return solution(hidden.point, 0.0, Status.INFEASIBLE, np.nan)
+        if hidden.value + scale * (max_mean_gap - aim) < -spaces.rounding:
+            return solution(hidden.point, 0.0, Status.INFEASIBLE, np.nan)
+        return solution(hidden.point, 0.0, Status.MEAN_GAP_BUDGET, hidden.point.tied_bound)
     found, crossing = line.cross(below=pca, above=hidden)
     x, phi = crossing.at.x, crossing.at.point.bound + (1 - crossing.at.x) * scale * total
     bound = (phi - (1 - x) * scale * max_mean_gap) / x if x else hidden.point.tied_bound

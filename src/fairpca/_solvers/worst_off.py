@@ -112,9 +112,7 @@ def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solu
         best = minimise(work, least_maximum(balance.offsets, compared), tol)
         found = Point(best.weights, best.basis, best.errors, nan)
         values, weights, bound = found.errors - balance.offsets, best.weights, best.bound
-        # A group that has weight 1 / k in the bound is off by at most k times the gap.
-        gap = len(spaces.shares) * (best.value - best.bound)
-        worst = _worst_off(values, compared, max(work.parity, min(gap, tol * work.unit)))
+        worst = _worst_off(values, compared, max(work.parity, tol * abs(best.value)))
     if np.count_nonzero(worst) == np.count_nonzero(compared):
         status = Status.GROUPS_EQUAL
     else:

@@ -214,6 +214,14 @@ class FrontierOfMany(ABC):
         limit = (1.0 + problem.max_error_increase) * float(self.shares @ self.pca.errors)
         return limit if limit < float(self.shares @ self.work.spaces.traces) else inf
 
+    def group_errors_allowed(self, problem: FairProblem) -> Array:
+        """The largest error that a problem allows each group; infinite where it limits none."""
+        traces = self.work.spaces.traces  # no error exceeds these
+        with np.errstate(over="ignore", invalid="ignore"):
+            limits = self.pca.errors + problem.max_group_increase * self.pca.errors
+        limits = np.fmin(limits, traces)
+        return limits if (limits < traces).any() else np.full_like(traces, inf)
+
     def _next(self, problem: LinearProblem, *, nearby_only: bool = False) -> Minimum:
         """Least overall error, from where the search before ended; the end if limits forbid it."""
         found = minimise(self.work, problem, self.tol, *self._near, nearby_only=nearby_only)

@@ -46,7 +46,7 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
     if problem.max_group_increase == 0:  # the errors of PCA are the only ones that keep it
         return replace(frontier.pca, status=Status.GROUP_LIMIT)
     if problem.max_group_increase < inf:
-        return frontier.within_group_limits(1.0 + problem.max_group_increase)
+        return frontier.within(frontier.group_errors_allowed(problem))
     max_error = frontier.largest_error_allowed(problem)
     if max_error < inf:
         return frontier.within_budget(max_error)
@@ -127,9 +127,8 @@ class EfficientFrontier(FrontierOfMany):
         least = limit - (found.value - found.bound) / price if price > 0 else self.pca.bound
         return self._worst(found, Status.ERROR_BUDGET, max(least, self.pca.bound))
 
-    def within_group_limits(self, share: float) -> Solution:
-        """Least largest error with no group compared above this multiple of its PCA error."""
-        limits = np.minimum(share * self.pca.errors, self.work.spaces.traces)
+    def within(self, limits: Array) -> Solution:
+        """Least largest error with no group compared above its limit."""
         problem = least_maximum(np.zeros(len(self.shares)), self.compared, cap=limits)
         found = minimise(self.work, problem, self.tol)
         if found.violation > self.rounding:

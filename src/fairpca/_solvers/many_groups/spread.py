@@ -41,9 +41,7 @@ class SpreadFrontier(FrontierOfMany):
         super().__init__(spaces, tol)
         self.max_spread = problem.max_disparity
         highest = self.highest if problem.constraint == "no_worse" else inf
-        self.group_limits = np.full(len(self.shares), inf)
-        if problem.max_group_increase < inf:
-            self.group_limits = (1.0 + problem.max_group_increase) * self.pca.errors
+        self.group_limits = self.group_errors_allowed(problem)
         self.cap = np.minimum(highest, self.group_limits)
         self.max_error = self.largest_error_allowed(problem)
 
