@@ -21,6 +21,8 @@ from threadpoolctl import ThreadpoolController
 T = TypeVar("T")
 R = TypeVar("R")
 
+WORK_WORTH_A_THREAD = 1e7  # multiplications; fewer take no longer than waking a thread
+
 _lock = Lock()
 _users = 0  # how many contexts need the limit now
 _before: list[int] = []  # the number of threads of each BLAS library without the limit

@@ -275,7 +275,7 @@ def test_a_group_first_met_without_weight_gets_its_shift_from_rows_that_count():
 
 
 def test_fewer_rows_than_threads(monkeypatch):
-    monkeypatch.setattr(accumulate, "_WORK_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(accumulate, "WORK_WORTH_A_THREAD", 1)
     monkeypatch.setattr(accumulate, "blas_threads", lambda: 8)
     X, groups = make_groups((40, 20), d=3)
     moments = GroupMoments.from_data(X, groups)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._blas import blas_threads
+from fairpca._blas import WORK_WORTH_A_THREAD, blas_threads
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Operand
@@ -23,8 +23,7 @@ from fairpca._moments.sums import Sums, scale_of
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
 
-_KEPT_BYTES = 1 << 28  # the matrices of all folds may take; above, they are computed again
-_WORK_WORTH_A_THREAD = 10_000_000  # folds times cubes of features
+_KEPT_BYTES = 1 << 28  # matrices of all folds that take more are computed again each time
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class LeaveOut:
         width = int(settled.moments.counts.sum()) if few else k * d
         n_bytes = 16 * len(self) * width * d  # of matrices, or of rows
         self._kept = list(self._pairs()) if n_bytes <= _KEPT_BYTES else None
-        self.n_threads = blas_threads() if len(self) * d**3 >= _WORK_WORTH_A_THREAD else 1
+        self.n_threads = blas_threads() if len(self) * d**3 >= WORK_WORTH_A_THREAD else 1
 
     def __len__(self) -> int:
         return len(self._members)

@@ -37,12 +37,12 @@ from fairpca._solvers import solve
 from fairpca._solvers.walk import Walk
 from fairpca._typing import Array, Codes, Mask
 
-_STOPS = np.linspace(0.0, 1.0, 5)
-_HALVINGS = 10
-_INTERPOLATIONS = 2
-_NEAR_PARITY = 0.02  # of PCA's disparity: less is noise of the folds
-_CAUTION = 1.0  # usual standard errors that count against a stop
-_GATE = 1.5  # corrected standard errors that a gain must exceed
+_STOPS = np.linspace(0.0, 1.0, 5)  # where held-out errors are computed first
+_HALVINGS = 10  # bisections that locate a limit to a thousandth of the distance between two stops
+_INTERPOLATIONS = 2  # steps towards parity; held-out errors are nearly linear between two stops
+_NEAR_PARITY = 0.02  # share of PCA's disparity below which the difference is noise of the folds
+_CAUTION = 1.0  # how many usual standard errors are added to an error before stops are compared
+_GATE = 1.5  # how many corrected standard errors a gain must exceed for PCA to be left
 
 
 class CrossFit:

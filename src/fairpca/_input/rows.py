@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fairpca._input.device import DeviceRows, is_device_array, on_host
 from fairpca._typing import Array
 
-_ENTRIES_AT_A_TIME = 1 << 20  # of blocks that are not multiplied
+ENTRIES_AT_A_TIME = 1 << 21  # numbers in a block of rows: 16 MiB of float64
 _ENCODE = "encode them, for example with sklearn.preprocessing.OneHotEncoder"
 
 
@@ -166,8 +166,8 @@ def as_rows(X: Any) -> Rows:
 
 
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Pieces of about a million entries as float arrays, each with its place among the rows."""
-    size = max(64, _ENTRIES_AT_A_TIME // rows.n_features)
+    """Blocks of about two million entries as float arrays, each with its place among the rows."""
+    size = max(64, ENTRIES_AT_A_TIME // rows.n_features)
     for start in range(0, rows.n_rows, size):
         place = slice(start, min(start + size, rows.n_rows))
         block: Any = rows.block(place.start, place.stop)

@@ -26,6 +26,7 @@ from fairpca._input.checks import check_group_weights, check_sample_weight
 from fairpca._input.device import DeviceRows
 from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
 from fairpca._input.rows import (
+    ENTRIES_AT_A_TIME,
     DenseRows,
     FrameRows,
     Rows,
@@ -37,7 +38,6 @@ from fairpca._moments.accumulate import by_group
 from fairpca._moments.operand import Operand, relative_units
 from fairpca._typing import Array, Center, Codes, Labels, Mask
 
-_ENTRIES_PER_BLOCK = 1 << 21  # of dense rows
 _FAR = 100  # squared mean over variance; beyond it, at most one entry in a hundred is zero
 
 
@@ -194,7 +194,7 @@ class DenseProducts:
     def _reduce(self, function: Callable[[Array, Array], Array], centers: Array, m: int) -> Array:
         """For each group, the sum of ``function(Z, w)``, m x d, over its centred rows Z."""
         n, d = self._source.n_rows, self._source.n_features
-        size, n_threads = max(64, _ENTRIES_PER_BLOCK // d), blas_threads()
+        size, n_threads = max(64, ENTRIES_AT_A_TIME // d), blas_threads()
 
         def part(edges: tuple[int, int]) -> Array:
             total = np.zeros((self._k, m, d))
