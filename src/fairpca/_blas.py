@@ -14,9 +14,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -29,10 +29,9 @@ _before: list[int] = []  # the number of threads of each BLAS library without th
 
 
 @cache
-def _libraries() -> list[Any]:
+def _libraries() -> list[LibController]:
     """The BLAS libraries in this process; looking for them takes too long to do for every block."""
-    controllers: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
-    return controllers
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 @contextmanager

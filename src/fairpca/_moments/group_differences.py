@@ -30,7 +30,7 @@ from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import varying_columns
 from fairpca._moments.tolerances import EPS
-from fairpca._typing import Array, Codes
+from fairpca._typing import Array, Codes, Label
 
 Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
 
@@ -57,20 +57,20 @@ class Stratum:
         return np.asarray(np.tensordot(shares, apart @ apart, axes=1))
 
 
-def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Any]:
+def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Label]:
     """The classes that occur, sorted; there must be two at least."""
     classes = [] if moments.outcomes is None else moments.outcomes.tolist()
     _refuse_one_class(classes)
     return classes
 
 
-def _refuse_one_class(classes: list[Any]) -> None:
+def _refuse_one_class(classes: list[Label]) -> None:
     if len(classes) < 2:
         why = f"y holds one class only ({classes[0]!r}), so there is nothing to compare or predict"
         raise ValueError(f"{why}; pass y with two classes or more.")
 
 
-def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
+def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label = None) -> list[Stratum]:
     """The strata of a notion; ``pos_label`` is the class of equal opportunity."""
     if notion == "demographic_parity":
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
@@ -98,7 +98,7 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
     return strata
 
 
-def positive_class(classes: list[Any], pos_label: Any) -> Any:
+def positive_class(classes: list[Label], pos_label: Label) -> Label:
     """The class that counts as positive: the larger of two, or the one that is meant.
 
     The labels of text files are text, so one class may have the same text, or be the same number.
@@ -176,7 +176,7 @@ class Target:
 
     covariance: Array  # S_xy, with the features, (d, m)
     variance: float  # tr S_yy
-    classes: list[Any] | None  # None for numbers
+    classes: list[Label] | None  # None for numbers
 
     def explained(self, basis: Array, C: Array, total: float) -> float:
         """The share of the targets' variance that scores of covariance C explain linearly."""

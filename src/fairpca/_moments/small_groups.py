@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import scale_of
-from fairpca._typing import Array, Mask
+from fairpca._typing import Array, Label, Mask
 
 SmallGroups = Literal["error", "merge", "ignore"]
 Known = TypeVar("Known", GroupMoments, ImplicitMoments, GroupMoments | ImplicitMoments)
@@ -29,7 +29,7 @@ class SettledGroups:
 
     moments: GroupMoments | ImplicitMoments
     compared: Mask  # false for groups that count in the overall error only
-    small: list[Any]  # labels of the groups that were merged or left out
+    small: list[Label]  # labels of the groups that were merged or left out
     # The same by fold and outcome, or with targets as last columns, where the moments know them.
     cells: GroupMoments | ImplicitMoments | None = None
     scale: Array | None = None  # by which the columns of all these moments were divided
