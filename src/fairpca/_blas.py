@@ -24,7 +24,7 @@ R = TypeVar("R")
 WORK_WORTH_A_THREAD = 1e7  # multiplications; fewer take no longer than waking a thread
 
 _lock = Lock()
-_users = 0  # how many contexts need the limit now
+_users = 0  # number of contexts that need the limit now
 _before: list[int] = []  # the number of threads of each BLAS library without the limit
 
 
@@ -78,7 +78,7 @@ def _set_threads(numbers: list[int]) -> None:
 
 
 def blas_threads() -> int:
-    """As many threads as BLAS would use now, so that the usual limits on it hold here too."""
+    """The number of threads that BLAS would use now; limits on BLAS thus hold for ours too."""
     return max([library.num_threads for library in _libraries()], default=1)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Codes: TypeAlias = NDArray[np.intp]  # for each row, the number of its label among the sorted labels
-Label: TypeAlias = Hashable  # of a group or a class: text, a number, a date, ...
+Label: TypeAlias = Hashable  # names a group or a class: text, a number, a date, ...
 Labels: TypeAlias = NDArray[Any]
 
 #: The point that second moments are taken about: the mean of all rows, each group's own mean, or

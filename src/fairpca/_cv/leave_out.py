@@ -32,7 +32,7 @@ class Fold:
 
     operand: Operand  # second moments of the rows fitted to, standardised if that was asked for
     mean: Array  # the mean of the rows fitted to, divided by the scale
-    left_out: Sums | FewRows  # by group, divided by the scale
+    left_out: Sums | FewRows  # sums by group, divided by the scale
 
     def errors(self, bases: Sequence[Array]) -> tuple[Array, Array, Array]:
         """Sums over the rows left out, by group: errors, weights, squared distances from the mean.
@@ -44,7 +44,7 @@ class Fold:
 
 
 class LeaveOut:
-    """The folds of a fit, those of all repeats, for the groups as the fit sees them.
+    """The folds of all repeats, for the groups as the fit sees them.
 
     ``repeats`` says which repeat each fold belongs to, ``odds`` how many rows are left out for each
     row that is fitted to, and ``n_threads`` how many threads are worth their while.
@@ -66,7 +66,7 @@ class LeaveOut:
         k, d = settled.moments.means.shape
         few = isinstance(self._repeats[0]._sums, FewRows)
         width = int(settled.moments.counts.sum()) if few else k * d
-        n_bytes = 16 * len(self) * width * d  # of matrices, or of rows
+        n_bytes = 16 * len(self) * width * d  # size of the matrices, or of the rows
         self._kept = list(self._pairs()) if n_bytes <= _KEPT_BYTES else None
         self.n_threads = blas_threads() if len(self) * d**3 >= WORK_WORTH_A_THREAD else 1
 
@@ -128,8 +128,8 @@ def check_folds_of(settled: SettledGroups, cv: Any) -> None:
     n_folds = 0 if settled.cells is None else settled.cells.n_folds
     if not n_folds:
         raise ValueError(
-            f"cv={cv} needs the moments of folds, and these are of groups alone; keep folds apart "
-            "when you make them, for example GroupMoments.from_data(X, groups, folds=10)."
+            f"cv={cv} needs the moments of folds, and these have none; make them with folds, for "
+            "example GroupMoments.from_data(X, groups, folds=10)."
         )
     if not isinstance(cv, Integral):
         return

@@ -28,7 +28,7 @@ Seed = int | np.random.RandomState | None
 def learn_repeats(
     X: Any, groups: Any, sample_weight: Any, cv: Any, random_state: Seed
 ) -> list[GroupMoments]:
-    """The moments of each repeat, by fold: of a number of folds, or of those of a splitter."""
+    """The moments by fold, once for each repeat of a splitter; a number of folds has one repeat."""
     rule = fold_rule(cv, random_state) if isinstance(cv, Number | str) else None
     if is_dask(X):
         if rule is None:

@@ -40,7 +40,7 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
     if d > _MANY_COLUMNS:
         refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
     if isinstance(rows, SparseRows):
-        shifts = np.zeros((k, d))  # so that zeros stay zeros
+        shifts = np.zeros((k, d))  # zeros stay zeros
     else:
         shifts = _provisional_shifts(rows, codes, k, weights)
 

@@ -1,4 +1,4 @@
-"""Differences between groups: of means and covariances, among all rows or those of a class.
+"""Differences of means and covariances between groups, among all rows or the rows of a class.
 
 A *stratum* is a set of rows within which groups are to look alike. Demographic parity has one, all
 rows; equal opportunity has one, the rows of the positive class; equalised odds has one for each
@@ -91,7 +91,7 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label = None) -
             names = f"group{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking[:5]))}"
             raise ValueError(
                 f"no row of {names} has the outcome {outcome!r}, so there is no mean to compare; "
-                "leave such groups out, merge them with min_group_size and small_groups='merge', "
+                "leave these groups out, merge them with min_group_size and small_groups='merge', "
                 "or pass notion='demographic_parity'."
             )
         strata.append(Stratum(cells, np.array([place[g] for g in members])))
@@ -181,7 +181,7 @@ class Target:
     def explained(self, basis: Array, C: Array, total: float) -> float:
         """The share of the targets' variance that scores of covariance C explain linearly."""
         variances, directions = np.linalg.eigh(C)
-        rounding = 8 * len(basis) * EPS * total  # of all features; smaller scores explain nothing
+        rounding = 8 * len(basis) * EPS * total  # smaller scores explain nothing
         kept = variances > max(1e-12 * float(variances[-1]), rounding)
         across = directions[:, kept].T @ (basis.T @ self.covariance)
         return float(np.sum(across**2 / variances[kept, None]) / self.variance)

@@ -92,9 +92,7 @@ class GroupMoments:
         self._sums: Sums | FewRows = _NOTHING  # one entry per cell
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each
         self._rule: FoldRule | None = None
-        self._seen: dict[
-            Label, int
-        ] = {}  # rows of each group, those of weight zero too, by the rule
+        self._seen: dict[Label, int] = {}  # rows of each group that the rule has counted
 
     @classmethod
     def from_data(
@@ -172,8 +170,8 @@ class GroupMoments:
             The column of group labels; several are crossed. In text files every label is text, so
             01 and 1 are two groups.
         features : list of str, optional
-            The features, numbers or booleans; by default all such columns but those with another
-            role, and, with a warning, row numbers and columns called ``id`` or the like.
+            The features, numbers or booleans. By default all numeric columns without another role;
+            row numbers, and columns called ``id`` or the like, are left out with a warning.
         sample_weight, target : str, optional
             Columns of non-negative weights, and of outcomes, which are classes.
         drop_missing : bool, default=False
@@ -181,7 +179,7 @@ class GroupMoments:
         query : str, optional
             A query to the database that ``data`` names.
         file_format : {"csv", "tsv", "parquet", "arrow"}, optional
-            By default told from the file names.
+            By default inferred from the file names.
         encoding : str, optional
             The encoding of text files; by default UTF-8.
         progress : callable, optional
@@ -294,7 +292,7 @@ class GroupMoments:
 
     @property
     def n_folds(self) -> int:
-        """Number of folds that are kept apart; 0 without folds."""
+        """Number of folds; 0 if there are none."""
         if self._rule is not None:
             return self._rule.n_folds
         return int(self._cells[_FOLD].max(initial=NEVER)) + 1

@@ -20,7 +20,7 @@ SmallGroups = Literal["error", "merge", "ignore"]
 Known = TypeVar("Known", GroupMoments, ImplicitMoments, GroupMoments | ImplicitMoments)
 
 REST = "rest"
-_LARGEST_VARIANCE = 1e120  # with its inverse: squares, and those of rounding errors, are in range
+_LARGEST_VARIANCE = 1e120  # beyond this or its inverse, squares leave the range of float64
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class SettledGroups:
     small: list[Label]  # labels of the groups that were merged or left out
     # The same by fold and outcome, or with targets as last columns, where the moments know them.
     cells: GroupMoments | ImplicitMoments | None = None
-    scale: Array | None = None  # by which the columns of all these moments were divided
+    scale: Array | None = None  # divisors of the columns, the same in all these moments
     repeats: tuple[GroupMoments, ...] = ()  # the cells of further repeats of a splitter
 
     @cached_property

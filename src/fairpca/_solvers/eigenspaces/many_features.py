@@ -31,11 +31,11 @@ from fairpca._solvers.eigenspaces.dense import (
 )
 from fairpca._typing import Array
 
-_ROUGH_START = 1e-3  # precision of the first search inside the basis, which is as rough as that
-_ROUGH_END = 1e-6  # precision below which searches are made as good as the arithmetic allows
-_OUTSIDE = 0.01  # length of what a nearly orthogonal unit vector adds; shorter ones are noise
-_LAST_PART = 0.4  # share of the columns for which the residual must halve in every round
-_SPARE = 8  # columns to start from beyond the rank
+_ROUGH_START = 1e-3  # precision of the first search: the first basis deserves no better
+_ROUGH_END = 1e-6  # finer searches are as exact as the arithmetic allows
+_OUTSIDE = 0.01  # a unit vector with less than this outside the basis adds only noise
+_LAST_PART = 0.4  # for this last share of the columns, each round must halve the residual
+_SPARE = 8  # columns beyond the rank in the first basis
 
 
 @dataclass(frozen=True)
