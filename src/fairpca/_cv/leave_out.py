@@ -58,6 +58,9 @@ class LeaveOut:
         self._repeats = [moments._about_the_mean() for moments in repeats]
         self._standardize, self._compared = settled.scale is not None, settled.compared
         self._members = [(r, fold) for r, m in enumerate(self._repeats) for fold in m._folds()]
+        n_folds = len(self._members)
+        if n_folds < 2:
+            raise ValueError(f"cv needs two folds or more, got {n_folds}; pass for example cv=10.")
         self._check()
         self.repeats = np.array([repeat for repeat, _ in self._members], np.intp)
         total = float(self._repeats[0].weights.sum())
@@ -66,12 +69,9 @@ class LeaveOut:
         k, d = settled.moments.means.shape
         few = isinstance(self._repeats[0]._sums, FewRows)
         width = int(settled.moments.counts.sum()) if few else k * d
-        n_bytes = 16 * len(self) * width * d  # size of the matrices, or of the rows
+        n_bytes = 16 * n_folds * width * d  # size of the matrices, or of the rows
         self._kept = list(self._pairs()) if n_bytes <= _KEPT_BYTES else None
-        self.n_threads = blas_threads() if len(self) * d**3 >= WORK_WORTH_A_THREAD else 1
-
-    def __len__(self) -> int:
-        return len(self._members)
+        self.n_threads = blas_threads() if n_folds * d**3 >= WORK_WORTH_A_THREAD else 1
 
     def __iter__(self) -> Iterator[Fold]:
         return self._pairs() if self._kept is None else iter(self._kept)
@@ -83,10 +83,6 @@ class LeaveOut:
 
     def _check(self) -> None:
         """Refuse folds that leave nothing to fit to, or nothing to judge by."""
-        if len(self) < 2:
-            raise ValueError(
-                f"cv needs two folds or more, got {len(self)}; pass for example cv=10."
-            )
         labels, counts = self._repeats[0].groups.tolist(), self._repeats[0].counts
         left_out = np.array([self._repeats[r]._fold_counts(f) for r, f in self._members])
         nothing_left = self._compared & (left_out == counts).any(axis=0)

@@ -112,14 +112,9 @@ class Curve:
     sides: Sides
 
     @property
-    def totals(self) -> Totals:
-        """The sums over all folds."""
-        return self.held_out.totals
-
-    @property
     def disparity(self) -> Array:
         """Between the groups compared, of shape (n_stops,)."""
-        return self.sides.disparity(self.totals)
+        return self.sides.disparity(self.held_out.totals)
 
 
 @dataclass(frozen=True)
@@ -215,7 +210,7 @@ def _kindest(curve: Curve, gate: bool) -> int:
     first: far past it only where the projection jumps.
     """
     compared, held_out = curve.sides.compared, curve.held_out
-    errors = curve.totals.group_errors[:, compared]
+    errors = curve.held_out.totals.group_errors[:, compared]
     usual, corrected = (
         held_out.standard_error(lambda totals: totals.changes, corrected=corrected)[:, compared]
         for corrected in (False, True)
@@ -240,10 +235,10 @@ def _allowed(curve: Curve, problem: FairProblem) -> Mask:
 
 def _exceeds(curve: Curve, problem: FairProblem) -> Mask:
     """Where a limit is exceeded; never at PCA."""
-    R = curve.totals.overall
+    R = curve.held_out.totals.overall
     limited = isfinite(problem.max_error_increase)
     exceeds = (R[PCA] * (1 + problem.max_error_increase) if limited else inf) < R
-    errors = curve.totals.group_errors[:, curve.sides.compared]
+    errors = curve.held_out.totals.group_errors[:, curve.sides.compared]
     if isfinite(problem.max_group_increase):
         exceeds |= (errors > (1 + problem.max_group_increase) * errors[PCA]).any(axis=1)
     if problem.constraint == "no_worse":

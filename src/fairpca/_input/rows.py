@@ -174,21 +174,6 @@ def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
         yield place, block.toarray() if isinstance(rows, SparseRows) else block
 
 
-def group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -> list[str]:
-    """Names of the columns of a data frame that tell the group of every row."""
-    names = rows.feature_names
-    if names is None or k < 2 or np.bincount(codes, minlength=k).min() < 2:
-        return []
-    first = np.unique(codes, return_index=True)[1]  # a row of each group
-    values = np.vstack([rows.block(i, i + 1) for i in first.tolist()])
-    told = np.array([len(set(column)) == k for column in values.T.tolist()])
-    for place, block in dense_blocks(rows):
-        told &= (block == values[codes[place]]).all(axis=0)
-        if not told.any():
-            break
-    return [names[j] for j in np.flatnonzero(told).tolist()]
-
-
 def refuse_non_finite(rows: Rows) -> None:
     """Raise an error that names the first NaN or infinity, if there is one."""
     for place, block in dense_blocks(rows):
