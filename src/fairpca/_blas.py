@@ -14,23 +14,24 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+WORK_WORTH_A_THREAD = 1e7  # multiplications; fewer take no longer than waking a thread
+
 _lock = Lock()
-_users = 0  # how many contexts need the limit now
+_users = 0  # number of contexts that need the limit now
 _before: list[int] = []  # the number of threads of each BLAS library without the limit
 
 
 @cache
-def _libraries() -> list[Any]:
+def _libraries() -> list[LibController]:
     """The BLAS libraries in this process; looking for them takes too long to do for every block."""
-    controllers: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
-    return controllers
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 @contextmanager
@@ -77,7 +78,7 @@ def _set_threads(numbers: list[int]) -> None:
 
 
 def blas_threads() -> int:
-    """As many threads as BLAS would use now, so that the usual limits on it hold here too."""
+    """The number of threads that BLAS would use now; limits on BLAS thus hold for ours too."""
     return max([library.num_threads for library in _libraries()], default=1)
 
 

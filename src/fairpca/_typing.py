@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Codes: TypeAlias = NDArray[np.intp]  # for each row, the number of its label among the sorted labels
+Label: TypeAlias = Hashable  # names a group or a class: text, a number, a date, ...
 Labels: TypeAlias = NDArray[Any]
 
 #: The point that second moments are taken about: the mean of all rows, each group's own mean, or

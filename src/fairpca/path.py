@@ -263,7 +263,7 @@ def _held_out_path(
         elif not two:
             stop = (first - mark.disparity) / (first - last) if first > last else 0.0
         curve = fitted.at([stop])
-        i, totals = int(np.searchsorted(curve.stops, stop)), curve.totals
+        i, totals = int(np.searchsorted(curve.stops, stop)), curve.held_out.totals
         R, D = float(totals.overall[i]), float(curve.disparity[i])
         held_out_marks[name] = MarkedPoint(mark.alpha, R, totals.group_errors[i], D)
     return HeldOutPath(

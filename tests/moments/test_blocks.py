@@ -275,7 +275,7 @@ def test_a_group_first_met_without_weight_gets_its_shift_from_rows_that_count():
 
 
 def test_fewer_rows_than_threads(monkeypatch):
-    monkeypatch.setattr(accumulate, "_WORK_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(accumulate, "WORK_WORTH_A_THREAD", 1)
     monkeypatch.setattr(accumulate, "blas_threads", lambda: 8)
     X, groups = make_groups((40, 20), d=3)
     moments = GroupMoments.from_data(X, groups)
@@ -283,3 +283,20 @@ def test_fewer_rows_than_threads(monkeypatch):
         moments.update(X[[row]], groups[[row]])
     again = np.r_[: len(X), :3]
     assert_same(moments, GroupMoments.from_data(X[again], groups[again]))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_parts_shared_among_threads_add_up_and_repeat(monkeypatch, n_threads):
+    monkeypatch.setattr(accumulate, "WORK_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(accumulate, "_ROWS_A_GROUP", 8)
+    monkeypatch.setattr(accumulate, "blas_threads", lambda: n_threads)
+    X, groups = make_groups((150, 77), d=3)
+    X, groups = X[np.argsort(X[:, 0])] + 1e6, groups[::-1]
+    weights = np.linspace(0.0, 2.0, len(X))
+    once, again = (GroupMoments.from_data(X, groups, weights) for _ in range(2))
+    np.testing.assert_array_equal(once.second_moments(), again.second_moments())
+    for g, label in enumerate(once.groups):
+        rows, w = X[groups == label], weights[groups == label]
+        expected = np.cov(rows.T, aweights=w, ddof=0)
+        np.testing.assert_allclose(once.second_moments("group")[g], expected, rtol=1e-8)
+        np.testing.assert_allclose(once.means[g], np.average(rows, axis=0, weights=w))

@@ -56,7 +56,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("center", ["overall", "group"])
 def test_products_and_traces(center, kind, weighted, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(implicit_moments, "_ENTRIES_PER_BLOCK", 64 * D)
+    monkeypatch.setattr(implicit_moments, "ENTRIES_AT_A_TIME", 64 * D)
     X, groups = data
     weights = np.arange(len(X)) % 4 * 0.5 if weighted else None
     expected = GroupMoments.from_data(X, groups, weights)

@@ -118,7 +118,7 @@ class HeldOut:
 
     @property
     def n_folds(self) -> int:
-        """Number of folds, those of all repeats."""
+        """Number of folds in all repeats."""
         return len(self.errors)
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._blas import blas_threads
+from fairpca._blas import WORK_WORTH_A_THREAD, blas_threads
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Operand
@@ -23,8 +23,7 @@ from fairpca._moments.sums import Sums, scale_of
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
 
-_KEPT_BYTES = 1 << 28  # the matrices of all folds may take; above, they are computed again
-_WORK_WORTH_A_THREAD = 10_000_000  # folds times cubes of features
+_KEPT_BYTES = 1 << 28  # matrices of all folds that take more are computed again each time
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Fold:
 
     operand: Operand  # second moments of the rows fitted to, standardised if that was asked for
     mean: Array  # the mean of the rows fitted to, divided by the scale
-    left_out: Sums | FewRows  # by group, divided by the scale
+    left_out: Sums | FewRows  # sums by group, divided by the scale
 
     def errors(self, bases: Sequence[Array]) -> tuple[Array, Array, Array]:
         """Sums over the rows left out, by group: errors, weights, squared distances from the mean.
@@ -45,7 +44,7 @@ class Fold:
 
 
 class LeaveOut:
-    """The folds of a fit, those of all repeats, for the groups as the fit sees them.
+    """The folds of all repeats, for the groups as the fit sees them.
 
     ``repeats`` says which repeat each fold belongs to, ``odds`` how many rows are left out for each
     row that is fitted to, and ``n_threads`` how many threads are worth their while.
@@ -59,6 +58,9 @@ class LeaveOut:
         self._repeats = [moments._about_the_mean() for moments in repeats]
         self._standardize, self._compared = settled.scale is not None, settled.compared
         self._members = [(r, fold) for r, m in enumerate(self._repeats) for fold in m._folds()]
+        n_folds = len(self._members)
+        if n_folds < 2:
+            raise ValueError(f"cv needs two folds or more, got {n_folds}; pass for example cv=10.")
         self._check()
         self.repeats = np.array([repeat for repeat, _ in self._members], np.intp)
         total = float(self._repeats[0].weights.sum())
@@ -67,12 +69,9 @@ class LeaveOut:
         k, d = settled.moments.means.shape
         few = isinstance(self._repeats[0]._sums, FewRows)
         width = int(settled.moments.counts.sum()) if few else k * d
-        n_bytes = 16 * len(self) * width * d  # of matrices, or of rows
+        n_bytes = 16 * n_folds * width * d  # size of the matrices, or of the rows
         self._kept = list(self._pairs()) if n_bytes <= _KEPT_BYTES else None
-        self.n_threads = blas_threads() if len(self) * d**3 >= _WORK_WORTH_A_THREAD else 1
-
-    def __len__(self) -> int:
-        return len(self._members)
+        self.n_threads = blas_threads() if n_folds * d**3 >= WORK_WORTH_A_THREAD else 1
 
     def __iter__(self) -> Iterator[Fold]:
         return self._pairs() if self._kept is None else iter(self._kept)
@@ -84,10 +83,6 @@ class LeaveOut:
 
     def _check(self) -> None:
         """Refuse folds that leave nothing to fit to, or nothing to judge by."""
-        if len(self) < 2:
-            raise ValueError(
-                f"cv needs two folds or more, got {len(self)}; pass for example cv=10."
-            )
         labels, counts = self._repeats[0].groups.tolist(), self._repeats[0].counts
         left_out = np.array([self._repeats[r]._fold_counts(f) for r, f in self._members])
         nothing_left = self._compared & (left_out == counts).any(axis=0)
@@ -129,8 +124,8 @@ def check_folds_of(settled: SettledGroups, cv: Any) -> None:
     n_folds = 0 if settled.cells is None else settled.cells.n_folds
     if not n_folds:
         raise ValueError(
-            f"cv={cv} needs the moments of folds, and these are of groups alone; keep folds apart "
-            "when you make them, for example GroupMoments.from_data(X, groups, folds=10)."
+            f"cv={cv} needs the moments of folds, and these have none; make them with folds, for "
+            "example GroupMoments.from_data(X, groups, folds=10)."
         )
     if not isinstance(cv, Integral):
         return

@@ -22,11 +22,13 @@ from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
 from fairpca._moments.learn import check_grams
 from fairpca._typing import Codes
 
+Seed = int | np.random.RandomState | None
+
 
 def learn_repeats(
-    X: Any, groups: Any, sample_weight: Any, cv: Any, random_state: Any
+    X: Any, groups: Any, sample_weight: Any, cv: Any, random_state: Seed
 ) -> list[GroupMoments]:
-    """The moments of each repeat, by fold: of a number of folds, or of those of a splitter."""
+    """The moments by fold, once for each repeat of a splitter; a number of folds has one repeat."""
     rule = fold_rule(cv, random_state) if isinstance(cv, Number | str) else None
     if is_dask(X):
         if rule is None:
@@ -40,13 +42,12 @@ def learn_repeats(
     return [moments_of_rows(rows, groups, sample_weight, folds=folds) for folds in repeats]
 
 
-def fold_rule(cv: Any, random_state: Any) -> FoldRule:
+def fold_rule(cv: Any, random_state: Seed) -> FoldRule:
     """The rule for a number of folds: salt 0, or the seed in its place."""
     check_integer("cv", cv, 2)
-    salt = random_state
     if isinstance(random_state, np.random.RandomState):
-        salt = random_state.randint(2**31 - 1)
-    return FoldRule(int(cv), 0 if salt is None else int(salt))
+        random_state = random_state.randint(2**31 - 1)
+    return FoldRule(int(cv), int(random_state or 0))
 
 
 def needs_all_rows(cv: Any) -> ValueError:

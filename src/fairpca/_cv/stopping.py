@@ -37,12 +37,12 @@ from fairpca._solvers import solve
 from fairpca._solvers.walk import Walk
 from fairpca._typing import Array, Codes, Mask
 
-_STOPS = np.linspace(0.0, 1.0, 5)
-_HALVINGS = 10
-_INTERPOLATIONS = 2
-_NEAR_PARITY = 0.02  # of PCA's disparity: less is noise of the folds
-_CAUTION = 1.0  # usual standard errors that count against a stop
-_GATE = 1.5  # corrected standard errors that a gain must exceed
+_STOPS = np.linspace(0.0, 1.0, 5)  # where held-out errors are computed first
+_HALVINGS = 10  # bisections that locate a limit to a thousandth of the distance between two stops
+_INTERPOLATIONS = 2  # steps towards parity; held-out errors are nearly linear between two stops
+_NEAR_PARITY = 0.02  # share of PCA's disparity below which the difference is noise of the folds
+_CAUTION = 1.0  # usual standard errors added to each error before stops are compared
+_GATE = 1.5  # a gain must exceed this many corrected standard errors, or PCA is kept
 
 
 class CrossFit:
@@ -112,14 +112,9 @@ class Curve:
     sides: Sides
 
     @property
-    def totals(self) -> Totals:
-        """The sums over all folds."""
-        return self.held_out.totals
-
-    @property
     def disparity(self) -> Array:
         """Between the groups compared, of shape (n_stops,)."""
-        return self.sides.disparity(self.totals)
+        return self.sides.disparity(self.held_out.totals)
 
 
 @dataclass(frozen=True)
@@ -127,8 +122,8 @@ class Stop:
     """The stop that was chosen."""
 
     curve: Curve
-    chosen: int  # which of its stops
-    of_folds: Codes  # which stop the other folds choose, for each fold
+    chosen: int  # the number of the stop on the curve
+    of_folds: Codes  # for each fold, the number of the stop that the other folds choose
 
     @property
     def stop(self) -> float:
@@ -153,7 +148,7 @@ def solve_by_folds(
     cross_fit = CrossFit(folds, walk, rank, normalize)
     curve = search_stop(cross_fit, problem)
     chosen, of_folds = choose(curve, problem), np.full(curve.held_out.n_folds, PCA)
-    if chosen != PCA:  # whether PCA is left is not decided again by the folds
+    if chosen != PCA:  # the folds choose a stop again, but not whether to leave PCA
         of_folds = curve.held_out.choices(
             lambda others: choose(replace(curve, held_out=others), problem, gate=False)
         )
@@ -209,13 +204,13 @@ def _kindest(curve: Curve, gate: bool) -> int:
     """The stop that is best for the worst-off group, of those at which it gains beyond chance.
 
     The group that PCA serves worst must gain more than ``_GATE`` corrected standard errors at the
-    stop itself, or PCA is not left. Of such stops the best has the least largest error of a group,
-    each with a usual standard error of its change added. Both numbers were chosen by the public
-    tables "to tune on" (benchmarks/people_to_come). At most one stop lies past parity, the first:
-    far past it only where the projection jumps.
+    stop itself, or PCA is kept. Among these stops the best has the smallest worst group error,
+    with a usual standard error of its change added to each error. Both numbers were chosen by the
+    public tables "to tune on" (benchmarks/people_to_come). At most one stop lies past parity, the
+    first: far past it only where the projection jumps.
     """
     compared, held_out = curve.sides.compared, curve.held_out
-    errors = curve.totals.group_errors[:, compared]
+    errors = curve.held_out.totals.group_errors[:, compared]
     usual, corrected = (
         held_out.standard_error(lambda totals: totals.changes, corrected=corrected)[:, compared]
         for corrected in (False, True)
@@ -240,10 +235,10 @@ def _allowed(curve: Curve, problem: FairProblem) -> Mask:
 
 def _exceeds(curve: Curve, problem: FairProblem) -> Mask:
     """Where a limit is exceeded; never at PCA."""
-    R = curve.totals.overall
+    R = curve.held_out.totals.overall
     limited = isfinite(problem.max_error_increase)
     exceeds = (R[PCA] * (1 + problem.max_error_increase) if limited else inf) < R
-    errors = curve.totals.group_errors[:, curve.sides.compared]
+    errors = curve.held_out.totals.group_errors[:, curve.sides.compared]
     if isfinite(problem.max_group_increase):
         exceeds |= (errors > (1 + problem.max_group_increase) * errors[PCA]).any(axis=1)
     if problem.constraint == "no_worse":

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._input.rows import Rows, group_columns
+from fairpca._input.rows import Rows, dense_blocks
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
@@ -41,8 +41,19 @@ _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many featur
 
 
 def warn_of_group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -> None:
-    """Warn that a column of a data frame is the group itself."""
-    for name in group_columns(rows, codes, k):
+    """Warn that a column of a data frame tells the group of every row."""
+    names = rows.feature_names
+    if names is None or k < 2 or np.bincount(codes, minlength=k).min() < 2:
+        return
+    first = np.unique(codes, return_index=True)[1]  # a row of each group
+    values = np.vstack([rows.block(i, i + 1) for i in first.tolist()])
+    same = np.array([len(set(column)) == k for column in values.T.tolist()])
+    for place, block in dense_blocks(rows):
+        same &= (block == values[codes[place]]).all(axis=0)
+        if not same.any():
+            return
+    for j in np.flatnonzero(same).tolist():
+        name = names[j]
         warn(
             f"column {name!r} of X tells the group of every row, so that the components may "
             f"describe the group itself; leave it out, for example X.drop(columns={name!r}).",

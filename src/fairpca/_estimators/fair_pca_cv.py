@@ -148,8 +148,8 @@ class FairPCACV(FairPCA):
     def _set_result(self, settled: SettledGroups, result: Solution) -> None:
         super()._set_result(settled, result)
         curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
-        changes = curve.totals.changes[chosen, compared]
-        errors = curve.totals.group_errors[PCA, compared]
+        totals = curve.held_out.totals
+        changes, errors = totals.changes[chosen, compared], totals.group_errors[PCA, compared]
         warn_of_held_out(self._problem(), changes, errors, float(curve.disparity[chosen]))
 
     def fold_components(

@@ -16,12 +16,12 @@ from sklearn.pipeline import Pipeline
 from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
 
-_MOST_GROUPS = 50  # that are compared unless somebody asks for more
-_FEW_ROWS = 50  # up to here labels that stand alone are no sign of a continuous column
+_MOST_GROUPS = 50  # more groups are compared only on request
+_FEW_ROWS = 50  # in fewer rows, labels that occur once do not mean a continuous column
 
 
 def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:
-    """The error for an estimator that was not told the groups."""
+    """The error for a call without groups."""
     name, rows, step = type(estimator).__name__, "X, y" if needs_y else "X", _step_of(estimator)
     problem = f"sensitive_features is missing: {name}.{method} needs one group label per row."
     call = f"{name}(...).{method}({rows}, sensitive_features=groups)."

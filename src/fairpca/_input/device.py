@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairpca._typing import Array, Codes
 
-_ENTRIES_ON_DEVICE = 1 << 24  # blocks of 128 MiB of float64; a few must fit on the device
+_ENTRIES_ON_DEVICE = 1 << 24  # numbers in a block: 128 MiB of float64
 
 
 def library_of(X: Any) -> str:

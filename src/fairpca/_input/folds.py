@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairpca._input.checks import check_integer
 from fairpca._typing import Codes
@@ -41,9 +42,9 @@ class FoldRule:
         ranks[np.argsort(codes, kind="stable")] = np.arange(len(codes)) - np.repeat(starts, counts)
         blocks, places = np.divmod(ranks, self.n_folds)
         numbers, which = np.unique(blocks, return_inverse=True)
-        rows = numbers.astype(np.uint64)[:, None] * np.uint64(self.n_folds)
+        rows = numbers[:, None] * self.n_folds + np.arange(self.n_folds)
         salt = _mixed(np.array([int(self.salt) % 2**64], np.uint64))
-        keys = _mixed(rows + np.arange(self.n_folds, dtype=np.uint64) ^ salt)
+        keys = _mixed(rows.astype(np.uint64) ^ salt)
         orders = np.argsort(keys, axis=1)  # a permutation of the folds for each block
         return np.asarray(orders[which, places])
 
@@ -53,7 +54,7 @@ class FoldRule:
         return FoldRule(self.n_folds, int(salt[0]))
 
 
-def _mixed(numbers: Any) -> Any:
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64: numbers that look random, the same on every machine."""
     with np.errstate(over="ignore"):
         z = numbers * _GOLDEN + _GOLDEN

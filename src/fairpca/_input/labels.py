@@ -21,9 +21,9 @@ from fairpca._typing import Codes, Labels, Mask
 
 Coded = tuple[NDArray[np.integer[Any]], Sequence[Any] | NDArray[Any]]
 
-_FIRST_ROWS = 10_000  # of y, in which too many classes are looked for
-_MOST_NUMBERED = 20  # classes that whole numbers may stand for, unless somebody says that they do
-_GROUPS = "sensitive_features"  # what messages call the labels, unless these are outcomes
+_FIRST_ROWS = 10_000  # rows of y that are searched for too many classes
+_MOST_NUMBERED = 20  # more different whole numbers count as classes only on request
+_GROUPS = "sensitive_features"  # the name of the labels in messages, unless they are outcomes
 
 
 class CodedLabels(NamedTuple):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fairpca._input.device import DeviceRows, is_device_array, on_host
 from fairpca._typing import Array
 
-_ENTRIES_AT_A_TIME = 1 << 20  # of blocks that are not multiplied
+ENTRIES_AT_A_TIME = 1 << 21  # numbers in a block of rows: 16 MiB of float64
 _ENCODE = "encode them, for example with sklearn.preprocessing.OneHotEncoder"
 
 
@@ -166,27 +166,12 @@ def as_rows(X: Any) -> Rows:
 
 
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Pieces of about a million entries as float arrays, each with its place among the rows."""
-    size = max(64, _ENTRIES_AT_A_TIME // rows.n_features)
+    """Blocks of about two million entries as float arrays, each with its place among the rows."""
+    size = max(64, ENTRIES_AT_A_TIME // rows.n_features)
     for start in range(0, rows.n_rows, size):
         place = slice(start, min(start + size, rows.n_rows))
         block: Any = rows.block(place.start, place.stop)
         yield place, block.toarray() if isinstance(rows, SparseRows) else block
-
-
-def group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -> list[str]:
-    """Names of the columns of a data frame that tell the group of every row."""
-    names = rows.feature_names
-    if names is None or k < 2 or np.bincount(codes, minlength=k).min() < 2:
-        return []
-    first = np.unique(codes, return_index=True)[1]  # a row of each group
-    values = np.vstack([rows.block(i, i + 1) for i in first.tolist()])
-    told = np.array([len(set(column)) == k for column in values.T.tolist()])
-    for place, block in dense_blocks(rows):
-        told &= (block == values[codes[place]]).all(axis=0)
-        if not told.any():
-            break
-    return [names[j] for j in np.flatnonzero(told).tolist()]
 
 
 def refuse_non_finite(rows: Rows) -> None:

@@ -13,21 +13,25 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fairpca._blas import blas_threads, parallel_map
+from fairpca._blas import WORK_WORTH_A_THREAD, blas_threads, parallel_map
 from fairpca._input.device import DeviceRows
-from fairpca._input.rows import DenseRows, MadeRows, Rows, SparseRows, refuse_unusable_numbers
+from fairpca._input.rows import (
+    ENTRIES_AT_A_TIME,
+    DenseRows,
+    MadeRows,
+    Rows,
+    SparseRows,
+    refuse_unusable_numbers,
+)
 from fairpca._moments.operand import refuse_large_matrices
 from fairpca._moments.sums import Sums
+from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._typing import Array, Codes
 
-_BLOCK_ROWS = 4096  # a block stays in cache, for up to some hundred columns
-_GROUPS_A_BLOCK = 4  # blocks grow with more groups, so that each group has rows to multiply
-_BLOCK_ENTRIES = 1 << 22  # at most 32 MiB of float64 a block, however many columns
-_MANY_COLUMNS = 2000  # above this, free memory is checked first
-_ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT = 64, 1 << 14  # shifts are means of the first rows
-SAFE_TO_SQUARE = 1e150  # squares of larger numbers, summed up, may overflow
-_WORK_WORTH_A_THREAD = 1e7  # multiplications; fewer take no longer than waking a thread
-_PARTS_A_THREAD = 4  # so that no thread waits long for one that is late
+_ROWS_A_GROUP = 2048  # rows of a block for each group: products of fewer rows are slower
+_MANY_COLUMNS = 2000  # with more columns than this, free memory is checked first
+_ROWS_FOR_SHIFT = 256  # shifts are means of this many rows
+_PARTS_A_THREAD = 4  # with several small parts, no thread waits long for one that is late
 
 
 def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -> Sums:
@@ -36,17 +40,17 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
     if d > _MANY_COLUMNS:
         refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
     if isinstance(rows, SparseRows):
-        shifts = np.zeros((k, d))  # so that zeros stay zeros
+        shifts = np.zeros((k, d))  # zeros stay zeros
     else:
         shifts = _provisional_shifts(rows, codes, k, weights)
 
     if isinstance(rows, DeviceRows):
         sums, grams = rows.sums_and_grams(codes, weights, shifts)
     else:
-        n_threads = max(min(blas_threads(), n, int(n * d * d // _WORK_WORTH_A_THREAD)), 1)
+        n_threads = max(min(blas_threads(), n, int(n * d * d // WORK_WORTH_A_THREAD)), 1)
         n_parts = n_threads
         if n_threads > 1:
-            n_parts *= min(max(n // (n_threads * _BLOCK_ROWS), 1), _PARTS_A_THREAD)
+            n_parts *= min(max(n // (n_threads * k * _ROWS_A_GROUP), 1), _PARTS_A_THREAD)
         edges = pairwise([n * i // n_parts for i in range(n_parts + 1)])
         if isinstance(rows, SparseRows):
             sum_up = partial(_sparse_sums, rows, codes, weights, shifts)
@@ -87,7 +91,7 @@ def _provisional_shifts(
 ) -> Array:
     """The mean of the first rows of each group, or zero where it is within a deviation of zero."""
     codes = codes if weights is None else np.where(weights > 0, codes, -1)
-    first = min(rows.n_rows, max(_ROWS_FOR_SHIFT, _ENTRIES_FOR_SHIFT // rows.n_features))
+    first = min(rows.n_rows, _ROWS_FOR_SHIFT)
     head, counted = np.asarray(rows.block(0, first), np.float64), codes[:first] >= 0
     if not counted.all():
         head = np.where(counted[:, None], head, 0.0)  # rows of weight zero may hold anything
@@ -109,8 +113,7 @@ def _dense_sums(
     """Sums and Gram matrices of each group about its shift, over a part of the rows."""
     (start, stop), (k, d) = part, shifts.shape
     sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
-    most = _BLOCK_ROWS * max(k // _GROUPS_A_BLOCK, 1)
-    size = min(most, max(64, _BLOCK_ENTRIES // d), stop - start)
+    size = min(k * _ROWS_A_GROUP, max(64, ENTRIES_AT_A_TIME // d), stop - start)
     buffer, ones = np.empty((size, d)), np.ones(size)
     shifted = [bool(shift.any()) for shift in shifts]
     for low in range(start, stop, size):
@@ -137,8 +140,8 @@ def _sparse_sums(
     """Like :func:`_dense_sums`, with all shifts zero."""
     (start, stop), (k, d) = part, shifts.shape
     sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
-    for low in range(start, stop, 4 * _BLOCK_ROWS):
-        high = min(low + 4 * _BLOCK_ROWS, stop)
+    for low in range(start, stop, 8 * _ROWS_A_GROUP):
+        high = min(low + 8 * _ROWS_A_GROUP, stop)
         order, groups = by_group(codes[low:high], k)
         block, w = rows.block(low, high)[order], np.ones(high - low)
         if weights is not None:

@@ -26,7 +26,6 @@ from scipy.linalg import qr
 
 from fairpca._blas import single_threaded_blas
 from fairpca._input.rows import Rows, SparseRows, refuse_unusable_numbers
-from fairpca._moments.accumulate import SAFE_TO_SQUARE
 from fairpca._moments.operand import (
     Operand,
     RowSpaceOperand,
@@ -34,10 +33,10 @@ from fairpca._moments.operand import (
     refuse_large_matrices,
 )
 from fairpca._moments.sums import GroupSums, Sums, means_from
-from fairpca._moments.tolerances import TINY
+from fairpca._moments.tolerances import SAFE_TO_SQUARE, TINY
 from fairpca._typing import Array, Center, Codes, Mask
 
-_MANY_COLUMNS = 160  # with fewer, matrices cost nothing
+_MANY_COLUMNS = 160  # with fewer columns, matrices cost next to nothing
 
 
 def are_few(n_rows: int, n_columns: int) -> bool:

@@ -1,4 +1,4 @@
-"""Differences between groups: of means and covariances, among all rows or those of a class.
+"""Differences of means and covariances between groups, among all rows or the rows of a class.
 
 A *stratum* is a set of rows within which groups are to look alike. Demographic parity has one, all
 rows; equal opportunity has one, the rows of the positive class; equalised odds has one for each
@@ -29,8 +29,13 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import varying_columns
+<<<<<<< HEAD
 from fairpca._moments.tolerances import EPS, NO_VARIATION
 from fairpca._typing import Array, Codes
+=======
+from fairpca._moments.tolerances import EPS
+from fairpca._typing import Array, Codes, Label
+>>>>>>> core
 
 Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
 
@@ -55,20 +60,20 @@ class Stratum:
         return np.asarray(np.tensordot(shares, apart @ apart, axes=1))
 
 
-def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Any]:
+def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Label]:
     """The classes that occur, sorted; there must be two at least."""
     classes = [] if moments.outcomes is None else moments.outcomes.tolist()
     _refuse_one_class(classes)
     return classes
 
 
-def _refuse_one_class(classes: list[Any]) -> None:
+def _refuse_one_class(classes: list[Label]) -> None:
     if len(classes) < 2:
         why = f"y holds one class only ({classes[0]!r}), so there is nothing to compare or predict"
         raise ValueError(f"{why}; pass y with two classes or more.")
 
 
-def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> list[Stratum]:
+def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label = None) -> list[Stratum]:
     """The strata of a notion; ``pos_label`` is the class of equal opportunity."""
     if notion == "demographic_parity":
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
@@ -89,14 +94,14 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Any = None) -> 
             names = f"group{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking[:5]))}"
             raise ValueError(
                 f"no row of {names} has the outcome {outcome!r}, so there is no mean to compare; "
-                "leave such groups out, merge them with min_group_size and small_groups='merge', "
+                "leave these groups out, merge them with min_group_size and small_groups='merge', "
                 "or pass notion='demographic_parity'."
             )
         strata.append(Stratum(cells, np.array([place[g] for g in members])))
     return strata
 
 
-def positive_class(classes: list[Any], pos_label: Any) -> Any:
+def positive_class(classes: list[Label], pos_label: Label) -> Label:
     """The class that counts as positive: the larger of two, or the one that is meant.
 
     The labels of text files are text, so one class may have the same text, or be the same number.
@@ -174,12 +179,12 @@ class Target:
 
     covariance: Array  # S_xy, with the features, (d, m)
     variance: float  # tr S_yy
-    classes: list[Any] | None  # None for numbers
+    classes: list[Label] | None  # None for numbers
 
     def explained(self, basis: Array, C: Array, total: float) -> float:
         """The share of the targets' variance that scores of covariance C explain linearly."""
         variances, directions = np.linalg.eigh(C)
-        rounding = 8 * len(basis) * EPS * total  # of all features; smaller scores explain nothing
+        rounding = 8 * len(basis) * EPS * total  # smaller scores explain nothing
         kept = variances > max(1e-12 * float(variances[-1]), rounding)
         across = directions[:, kept].T @ (basis.T @ self.covariance)
         return float(np.sum(across**2 / variances[kept, None]) / self.variance)

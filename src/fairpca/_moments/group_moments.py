@@ -11,7 +11,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fairpca._input.checks import (
     check_feature_names,
@@ -37,7 +37,7 @@ from fairpca._moments.accumulate import accumulate
 from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
-from fairpca._typing import Array, Center, Codes, Labels, Mask
+from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
 
 if TYPE_CHECKING:
     from fairpca._tables.files import FileFormat
@@ -92,7 +92,7 @@ class GroupMoments:
         self._sums: Sums | FewRows = _NOTHING  # one entry per cell
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each
         self._rule: FoldRule | None = None
-        self._seen: dict[Any, int] = {}  # rows of each group, those of weight zero too, by the rule
+        self._seen: dict[Label, int] = {}  # rows of each group that the rule has counted
 
     @classmethod
     def from_data(
@@ -102,7 +102,7 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
-        folds: Any = None,
+        folds: int | ArrayLike | None = None,
         fold_seed: int = 0,
         max_groups: int | None = None,
     ) -> GroupMoments:
@@ -170,8 +170,8 @@ class GroupMoments:
             The column of group labels; several are crossed. In text files every label is text, so
             01 and 1 are two groups.
         features : list of str, optional
-            The features, numbers or booleans; by default all such columns but those with another
-            role, and, with a warning, row numbers and columns called ``id`` or the like.
+            The features, numbers or booleans. By default all numeric columns without another role;
+            row numbers, and columns called ``id`` or the like, are left out with a warning.
         sample_weight, target : str, optional
             Columns of non-negative weights, and of outcomes, which are classes.
         drop_missing : bool, default=False
@@ -179,7 +179,7 @@ class GroupMoments:
         query : str, optional
             A query to the database that ``data`` names.
         file_format : {"csv", "tsv", "parquet", "arrow"}, optional
-            By default told from the file names.
+            By default inferred from the file names.
         encoding : str, optional
             The encoding of text files; by default UTF-8.
         progress : callable, optional
@@ -233,7 +233,7 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
-        folds: Any = None,
+        folds: int | FoldRule | ArrayLike | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
         """Add the rows of X, in place, and return self; arguments as in :meth:`from_data`.
@@ -292,7 +292,7 @@ class GroupMoments:
 
     @property
     def n_folds(self) -> int:
-        """Number of folds that are kept apart; 0 without folds."""
+        """Number of folds; 0 if there are none."""
         if self._rule is not None:
             return self._rule.n_folds
         return int(self._cells[_FOLD].max(initial=NEVER)) + 1
@@ -300,7 +300,7 @@ class GroupMoments:
     # -- axes --------------------------------------------------------------------------------------
 
     def _add_axes(
-        self, codes: Codes, target: Any, folds: FoldRule | Codes | None, seen: Mapping[Any, int]
+        self, codes: Codes, target: Any, folds: FoldRule | Codes | None, seen: Mapping[Label, int]
     ) -> Codes:
         """Make a cell of each fold, outcome and group that occur together; the cell of each row."""
         n, outcomes, numbers = len(codes), np.zeros(len(codes), np.intp), np.full(len(codes), NEVER)
@@ -403,7 +403,7 @@ class GroupMoments:
             return self._sums
         return combined(len(self.groups), self.n_features, [(self._sums, places)])
 
-    def _renamed(self, names: Mapping[Any, Any]) -> GroupMoments:
+    def _renamed(self, names: Mapping[Label, Label]) -> GroupMoments:
         """Moments of the same rows with some groups renamed; one name makes them one group."""
         labels = [names.get(label, label) for label in self.groups.tolist()]
         renamed, cells = copy(self), self._cells.copy()

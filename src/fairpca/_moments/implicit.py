@@ -26,6 +26,7 @@ from fairpca._input.checks import check_group_weights, check_sample_weight
 from fairpca._input.device import DeviceRows
 from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
 from fairpca._input.rows import (
+    ENTRIES_AT_A_TIME,
     DenseRows,
     FrameRows,
     Rows,
@@ -35,9 +36,8 @@ from fairpca._input.rows import (
 )
 from fairpca._moments.accumulate import by_group
 from fairpca._moments.operand import Operand, relative_units
-from fairpca._typing import Array, Center, Codes, Labels, Mask
+from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
 
-_ENTRIES_PER_BLOCK = 1 << 21  # of dense rows
 _FAR = 100  # squared mean over variance; beyond it, at most one entry in a hundred is zero
 
 
@@ -65,7 +65,7 @@ class ImplicitMoments:
         self.weights = np.bincount(codes, weights, minlength=k).astype(np.float64)
         check_group_weights(self.groups, self.weights)
         self._divisors = np.ones(rows.n_features)  # what columns are divided by
-        shift: Any = 0.0
+        shift: Array | float = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             if isinstance(rows, SparseRows):
                 X, shift = _shift_far_columns(rows.block(0, rows.n_rows), weights)
@@ -124,7 +124,7 @@ class ImplicitMoments:
         outcomes, groups = np.divmod(flat.groups, k)
         return flat._divided(self._divisors), outcomes, groups
 
-    def _renamed(self, names: Mapping[Any, Any]) -> ImplicitMoments:
+    def _renamed(self, names: Mapping[Label, Label]) -> ImplicitMoments:
         """The same rows with some groups renamed, as in :meth:`GroupMoments._renamed`."""
         rows, codes, weights = self._origin
         new = [names.get(label, label) for label in self.groups.tolist()]
@@ -194,7 +194,7 @@ class DenseProducts:
     def _reduce(self, function: Callable[[Array, Array], Array], centers: Array, m: int) -> Array:
         """For each group, the sum of ``function(Z, w)``, m x d, over its centred rows Z."""
         n, d = self._source.n_rows, self._source.n_features
-        size, n_threads = max(64, _ENTRIES_PER_BLOCK // d), blas_threads()
+        size, n_threads = max(64, ENTRIES_AT_A_TIME // d), blas_threads()
 
         def part(edges: tuple[int, int]) -> Array:
             total = np.zeros((self._k, m, d))

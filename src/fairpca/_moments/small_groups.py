@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import scale_of
-from fairpca._typing import Array, Mask
+from fairpca._typing import Array, Label, Mask
 
 SmallGroups = Literal["error", "merge", "ignore"]
 Known = TypeVar("Known", GroupMoments, ImplicitMoments, GroupMoments | ImplicitMoments)
 
 REST = "rest"
-_LARGEST_VARIANCE = 1e120  # with its inverse: squares, and those of rounding errors, are in range
+_LARGEST_VARIANCE = 1e120  # beyond this or its inverse, squares leave the range of float64
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class SettledGroups:
 
     moments: GroupMoments | ImplicitMoments
     compared: Mask  # false for groups that count in the overall error only
-    small: list[Any]  # labels of the groups that were merged or left out
+    small: list[Label]  # labels of the groups that were merged or left out
     # The same by fold and outcome, or with targets as last columns, where the moments know them.
     cells: GroupMoments | ImplicitMoments | None = None
-    scale: Array | None = None  # by which the columns of all these moments were divided
+    scale: Array | None = None  # divisors of the columns, the same in all these moments
     repeats: tuple[GroupMoments, ...] = ()  # the cells of further repeats of a splitter
 
     @cached_property

@@ -53,7 +53,7 @@ def means_from(center: Center, from_mean: Array, compared: Mask | None = None) -
 class GroupSums:
     """Counts and sums of k groups of rows with d columns; arrays are shared and never changed."""
 
-    rows: NDArray[np.int64]  # how many have a positive weight, of shape (k,)
+    rows: NDArray[np.int64]  # number of rows with a positive weight, (k,)
     weights: Array  # n_g, (k,)
     shifts: Array  # t_g, (k, d)
     sums: Array  # s_g, (k, d)

@@ -18,6 +18,8 @@ from fairpca._typing import Array, Mask
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)  # divides where zero must not
+ROOT_EPS = float(np.sqrt(EPS))  # what is smaller than this disappears when it is squared
+SAFE_TO_SQUARE = 1e150  # squares of larger numbers, summed up, may overflow
 
 _EQUAL_ERRORS = 1e-9  # share of PCA's largest error: no table is known to so many digits
 _MOMENT_NOISE = 4096 * EPS  # share of the largest trace: sums over many rows lose three digits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Solution:
     n_eigensolves: int = 0  # number of eigendecompositions
     # The eigenspaces that were used, for a search that starts from here (fairpca._solvers.solve).
     found_in: object = field(default=None, repr=False)
-    extras: Mapping[str, Any] = field(default_factory=dict)  # attributes of some estimators only
+    extras: Mapping[str, object] = field(default_factory=dict)  # attributes of some estimators only
 
     @property
     def gap(self) -> float:
@@ -96,7 +96,7 @@ def best_and_worst(errors: Array, traces: Array, compared: Mask) -> tuple[int, i
     return int(members[best]), int(members[worst])
 
 
-def disparity(errors: Array, compared: Mask, harmed: int, privileged: int) -> Any:
+def disparity(errors: Array, compared: Mask, harmed: int, privileged: int) -> Array:
     """The difference between group errors, over the last axis of ``errors``.
 
     With two groups compared it is signed: the error of the harmed group minus that of the
@@ -112,5 +112,5 @@ def disparity(errors: Array, compared: Mask, harmed: int, privileged: int) -> An
     3.0
     """
     if np.count_nonzero(compared) == 2:
-        return errors[..., harmed] - errors[..., privileged]
-    return np.ptp(errors[..., compared], axis=-1)
+        return np.asarray(errors[..., harmed] - errors[..., privileged])
+    return np.asarray(np.ptp(errors[..., compared], axis=-1))

@@ -55,7 +55,7 @@ def solve(
     with the same operand and rank; it saves time.
     """
     compact, frame = operand.compact, operand.frame
-    if frame is not None and not isinstance(problem, PLSProblem):  # which is stated in features
+    if frame is not None and not isinstance(problem, PLSProblem):  # PLS is stated in features
         start = None if start is None else start.lift(frame.T, 0.0)
         return solve(problem, compact, rank, tol, start).lift(frame, 0.0)
     two = len(operand.shares) == 2

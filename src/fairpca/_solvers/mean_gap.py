@@ -33,14 +33,14 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
     def at(x: float) -> Point:
         if x == 1.0:
             return spaces.pca
-        weights = np.array([x, (x - 1.0) * scale])  # of R and of tr B - tr U'BU
+        weights = np.array([x, (x - 1.0) * scale])  # weights of R and of tr B - tr U'BU
         return spaces.top(weights, None if x else spaces.shares)
 
     def slack(_: float, errors: Array) -> float:
         return scale * (aim - (total - float(errors[1])))
 
     def solution(found: Point, x: float, status: Status, bound: float, *ends: Point) -> Solution:
-        alpha = x / (x + (1 - x) * scale)  # of alpha C - (1 - alpha) B
+        alpha = x / (x + (1 - x) * scale)  # the matrix is a multiple of alpha C - (1 - alpha) B
         error = float(found.errors[0])
         return spaces.solution(found, status, "error", error, bound, rests_on=ends, alpha=alpha)
 

@@ -60,7 +60,7 @@ class Walk:
         For more than two groups each search starts where the one before it ended, so take the
         stops in order.
         """
-        tol = max(self.tol, 1e-4)  # good enough where errors are those of a few rows left out
+        tol = max(self.tol, 1e-4)  # held-out errors are far less certain than this
         with single_threaded_blas():
             spaces = spaces_of(operand.compact, rank)
             if len(self.shares) == 2:

@@ -51,13 +51,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import brentq, nnls
 
-from fairpca._moments.tolerances import EPS, TINY, varying_groups
+from fairpca._moments.tolerances import EPS, ROOT_EPS, TINY, varying_groups
 from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces
 from fairpca._solvers.many_groups.recovery import random_starts, split
-from fairpca._solvers.many_groups.workspace import LEAST_CURVATURE, MAX_STEPS, Workspace
+from fairpca._solvers.many_groups.workspace import MAX_STEPS, Workspace
 from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
 
@@ -256,7 +256,7 @@ def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, flo
     for _ in range(MAX_STEPS):
         U, step = _newton_step(work, welfare, best)
         length, size = 1.0, float(np.abs(step).max(initial=0.0))
-        while length * size > LEAST_CURVATURE:  # radians
+        while length * size > ROOT_EPS:  # radians
             trial, gained = _point(work, welfare, np.linalg.qr(U + length * step)[0])
             if gained > value:
                 best, value = trial, gained
@@ -278,7 +278,7 @@ def _newton_step(work: Workspace, welfare: Welfare, at: Point) -> tuple[Array, A
     a, rank = welfare.problem.inequality_aversion, at.basis.shape[1]
     kept = welfare.kept(at.errors)
     s = welfare.problem.portions(kept)
-    unit = np.maximum(kept, kept.max() * LEAST_CURVATURE)
+    unit = np.maximum(kept, kept.max() * ROOT_EPS)
     matrices = work.matrices[welfare.members] / unit[:, np.newaxis, np.newaxis]
     W = np.tensordot(s, matrices, axes=1)
     N = np.linalg.qr(at.basis, mode="complete")[0][:, rank:]
@@ -287,7 +287,7 @@ def _newton_step(work: Workspace, welfare: Welfare, at: Point) -> tuple[Array, A
     U, N = at.basis @ turn_u, N @ turn_n
     J = 2.0 * (N.T @ matrices @ U)
     D = 2.0 * np.abs(top - rest[:, np.newaxis])
-    scaled = J / np.maximum(D, LEAST_CURVATURE * max(float(top.max()), float(rest.max(initial=0))))
+    scaled = J / np.maximum(D, ROOT_EPS * max(float(top.max()), float(rest.max(initial=0))))
     G = np.tensordot(J, scaled, ([1, 2], [1, 2]))
     H = a * np.diag(s) + (1.0 - a) * np.outer(s, s)
     z = np.linalg.solve(np.eye(len(s)) + G @ H, G @ s)

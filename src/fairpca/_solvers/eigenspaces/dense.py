@@ -112,7 +112,7 @@ class Eigenspaces(Spaces):
         super().__init__(operand, rank)
         self.matrices = operand.dense_matrices
         self.guess = guess
-        self.kept: list[Decomposition] = []  # that of PCA, and the latest one
+        self.kept: list[Decomposition] = []  # PCA's, and the latest one
         #: Differences between errors below this count as zero: noise of the arithmetic, or more
         #: where a rough answer is good enough.
         self.rounding = max(arithmetic_noise(self.n_features), precision) * float(self.traces.max())

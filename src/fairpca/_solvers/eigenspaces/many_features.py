@@ -20,7 +20,7 @@ from math import inf
 import numpy as np
 
 from fairpca._moments.operand import Operand
-from fairpca._moments.tolerances import TINY, arithmetic_noise
+from fairpca._moments.tolerances import ROOT_EPS, TINY, arithmetic_noise
 from fairpca._problems.solution import Point, Solution
 from fairpca._solvers.eigenspaces.dense import (
     Eigenspaces,
@@ -31,12 +31,11 @@ from fairpca._solvers.eigenspaces.dense import (
 )
 from fairpca._typing import Array
 
-_TOLERANCE = 1e-8  # residual, relative to the least variance of a component; it counts squared
-_ROUGH_START = 1e-3  # precision of the first search inside the basis, which is as rough as that
-_ROUGH_END = 1e-6  # precision below which searches are made as good as the arithmetic allows
-_OUTSIDE = 0.01  # length of what a nearly orthogonal unit vector adds; shorter ones are noise
-_LAST_PART = 0.4  # share of the columns for which the residual must halve in every round
-_SPARE = 8  # columns to start from beyond the rank
+_ROUGH_START = 1e-3  # precision of the first search: the first basis deserves no better
+_ROUGH_END = 1e-6  # finer searches are as exact as the arithmetic allows
+_OUTSIDE = 0.01  # a unit vector with less than this outside the basis adds only noise
+_LAST_PART = 0.4  # for this last share of the columns, each round must halve the residual
+_SPARE = 8  # columns beyond the rank in the first basis
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class GrowingBasis(Spaces):
         # Where groups are much alike, M(w) may be far smaller than C.
         sizes = [float(np.linalg.norm(self._matrix_inside(p.weights))) for p in points]
         noise = arithmetic_noise(self.n_features) * scale
-        tolerance = max(_TOLERANCE * min(variance, *sizes), noise)
+        tolerance = max(ROOT_EPS * min(variance, *sizes), noise)
         return _Round(solution, points, residuals, lengths, scale, tolerance)
 
     def top(self, weights: Array, *, proven: bool = True) -> Point:
@@ -152,7 +151,7 @@ class GrowingBasis(Spaces):
             residual, frame = self._residual(weights, U), self._V[: self._size]
             lengths = np.linalg.norm(residual, axis=1)
             scale = max(float(np.linalg.norm(H)), TINY)
-            tolerance = max(_TOLERANCE * values[-1], arithmetic_noise(self.n_features) * scale)
+            tolerance = max(ROOT_EPS * values[-1], arithmetic_noise(self.n_features) * scale)
             missing = residual[lengths > tolerance]
             columns_left -= len(missing)
             self.converged = columns_left >= 0

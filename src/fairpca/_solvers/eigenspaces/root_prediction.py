@@ -1,4 +1,4 @@
-"""Where on a line of weights a slack is used up, told by one eigendecomposition.
+"""Predicts from one eigendecomposition where on a line of weights a slack is used up.
 
 Two groups with the weights ``w + t v`` have the matrix ``M(t) = M + t N``. At t = 0 it is
 decomposed: ``M = V diag(L) V'``. In the coordinates V the matrix is ``diag(L) + t N``, so all that

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import nnls
 
+from fairpca._moments.tolerances import ROOT_EPS
 from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.dense import eigen
-from fairpca._solvers.many_groups.workspace import KEPT, LEAST_CURVATURE, MAX_STEPS, Workspace
+from fairpca._solvers.many_groups.workspace import KEPT, MAX_STEPS, Workspace
 from fairpca._typing import Array
 
 _PROXIMITY = 1e-6  # weight of the old prices, which makes the program for new ones strictly convex
@@ -47,7 +48,7 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
 
     The problem is in units; ``prices`` are a first guess of the multipliers.
     """
-    damping = LEAST_CURVATURE
+    damping = ROOT_EPS
     best = _candidate(basis, work, problem, prices)
     for _ in range(MAX_STEPS):
         try:
@@ -68,7 +69,7 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
             length *= 0.5
         if gain > least:
             best = trial
-            damping = max(damping / 10.0, LEAST_CURVATURE) if length == 1.0 else damping
+            damping = max(damping / 10.0, ROOT_EPS) if length == 1.0 else damping
         else:
             damping = 100.0 * max(damping, 1e-6)
         if (last and best.violation <= KEPT * work.noise) or damping > 1e3:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._moments.tolerances import EPS, arithmetic_noise, moment_noise, parity_tolerance
+from fairpca._moments.tolerances import ROOT_EPS, arithmetic_noise, moment_noise, parity_tolerance
 from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, eigen
 from fairpca._solvers.eigenspaces.many_features import ThinSpaces, bordered
@@ -24,7 +24,6 @@ from fairpca._typing import Array
 
 MAX_STEPS = 60  # every loop has its own end; this only stops one that rounding keeps going
 KEPT = 8.0  # limits are kept to within this many times the noise
-LEAST_CURVATURE = float(np.sqrt(EPS))  # a curvature below this share of the largest is noise
 _WHOLE_SPACE = 64  # with up to this many features the span is the whole space from the start
 _TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
@@ -58,7 +57,7 @@ class Workspace:
         self.pca = pca = spaces.pca
         largest = float(spaces.traces.max())
         # Errors far below the square root of the noise are half noise themselves.
-        self.unit = unit or max(float(pca.errors.max()), LEAST_CURVATURE * largest) or 1.0
+        self.unit = unit or max(float(pca.errors.max()), ROOT_EPS * largest) or 1.0
         self.noise = arithmetic_noise(spaces.n_features) * largest / self.unit
         self.rounding = moment_noise(np.array([self.unit])) + 8 * KEPT * self.noise * self.unit
         self.parity = parity_tolerance(pca.errors[spaces.compared], spaces.traces)
@@ -80,7 +79,7 @@ class Workspace:
         for _ in range(2):
             block = block - self.basis @ (self.basis.T @ block)
             left, sizes, _ = np.linalg.svd(block, full_matrices=False)
-            block = left[:, sizes > LEAST_CURVATURE]
+            block = left[:, sizes > ROOT_EPS]
         if block.shape[1]:
             products = self.spaces.products(block) / self.unit
             self.matrices = bordered(self.matrices, self.basis, block, products)

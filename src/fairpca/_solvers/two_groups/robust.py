@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     """The frontier between two points; no projection on it does better than ``bound``."""
 
     bound: float
-    order: int  # of two equal bounds the older piece comes first
+    order: int  # breaks ties: the older piece comes first
     a: Point
     b: Point
     worse: int  # the group of the larger S_g

@@ -204,7 +204,7 @@ class Line:
             if end < known.x < above.x and abs(known.value) <= rounding:
                 return above, known
             x = x if isnan(known.predicted) else known.predicted
-        for _ in range(8):  # after so many steps on one side of the root the end is next
+        for _ in range(8):  # after eight steps on one side of the root, try the end
             if not end < x < above.x:
                 x = above.predicted
             if not end + _BESIDE * (above.x - end) < x < above.x:
