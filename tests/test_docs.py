@@ -153,7 +153,7 @@ def test_commands_of_the_pages_run(tmp_path, monkeypatch):
     run_command = pytest.importorskip("fairpca.cli").run_command
     (tmp_path / "people").mkdir()
     monkeypatch.chdir(tmp_path)
-    for name in ("people.csv", "new.csv", "p.csv"):
+    for name in ("people.csv", "new.csv"):
         duckdb.from_df(frame).write_csv(name)
     duckdb.from_df(frame).write_parquet("people/a.parquet")
     with duckdb.connect("people.duckdb") as base:
