@@ -181,7 +181,7 @@ def write_summary():
 
 def write_held_out():
     """The table of the page about held-out rows, from the stored one, which is much longer."""
-    with (DOCS / "people_to_come.csv").open(newline="", encoding="utf-8") as file:
+    with (DOCS / "held_out.csv").open(newline="", encoding="utf-8") as file:
         stored = list(csv.DictReader(file))
     kept = [
         row
@@ -192,7 +192,11 @@ def write_held_out():
     write(
         "held_out_summary.csv",
         [
-            {"data": row["data"], "r": row["r"], "method": HELD_OUT_METHODS[row["method"]]}
+            {
+                "data": row["data"].removesuffix(" to report"),
+                "r": row["r"],
+                "method": HELD_OUT_METHODS[row["method"]],
+            }
             | {column: row[column] for column in HELD_OUT_COLUMNS}
             for row in kept
         ],

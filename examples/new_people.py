@@ -56,7 +56,7 @@ for i, r in enumerate(ranks):
 # %%
 # Each dot is a split. People of 75 and older gain at every rank, and the younger pay.
 
-_, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
 for ax, (name, errors) in zip(axes, fair.items(), strict=True):
     changes = 100 * (errors / pca - 1)
     for g, group in enumerate(people.groups):
@@ -65,7 +65,7 @@ for ax, (name, errors) in zip(axes, fair.items(), strict=True):
     ax.axhline(0, color="black", linewidth=1)
     ax.set(title=name, xlabel="components", xticks=ranks)
 axes[0].set(ylabel="change of the test error, in %")
-axes[0].legend()
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 plt.show()
 
 # %%

@@ -62,6 +62,6 @@ for axis, metric in zip(axes, shown, strict=True):
     values = np.array([gap.value for gap in gaps])
     ends = np.abs([[gap.low for gap in gaps] - values, [gap.high for gap in gaps] - values])
     axis.errorbar(values, places, xerr=ends, fmt="o")
-    axis.set(title=f"gap of the {metric.replace('_', ' ')}", yticks=places, yticklabels=named)
+    axis.set(xlabel=f"gap of the {metric.replace('_', ' ')}", yticks=places, yticklabels=named)
 axes[0].invert_yaxis()
 plt.show()

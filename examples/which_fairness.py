@@ -95,7 +95,7 @@ for name, row in zip(methods, table, strict=True):
 # told apart by boosted trees. The gaps are signed: below zero, black people are followed up less
 # often (selection gap), or those of them who need it are found less often (TPR gap).
 
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharey=True)
 places = np.arange(len(methods))
 for axis, (title, shown) in zip(
     axes,
@@ -108,8 +108,9 @@ for axis, (title, shown) in zip(
 ):
     for shift, column in zip((-0.2, 0.2), shown, strict=True):
         axis.barh(places + shift, table[:, column], height=0.4, label=columns[column])
-    axis.set(title=title, yticks=places, yticklabels=methods)
-    axis.legend(fontsize="small")
+    axis.set(xlabel=title, yticks=places, yticklabels=methods)
+    axis.locator_params(axis="x", nbins=5)
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 axes[0].invert_yaxis()
 axes[1].set_xlim(0.45, None)
 plt.show()

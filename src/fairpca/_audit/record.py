@@ -264,7 +264,7 @@ class _Result:
 
 @dataclass(frozen=True, repr=False)
 class Audit(_Result):
-    """How plain PCA treats the groups, and what a fair version changes, for people to come.
+    """How plain PCA treats the groups, and what a fair version changes, on held-out rows.
 
     Every figure is about rows that the projection was not fitted to, unless it is in ``fit``.
     """

@@ -206,7 +206,7 @@ def _kindest(curve: Curve, gate: bool) -> int:
     The group that PCA serves worst must gain more than ``_GATE`` corrected standard errors at the
     stop itself, or PCA is kept. Among these stops the best has the smallest worst group error,
     with a usual standard error of its change added to each error. Both numbers were chosen by the
-    public tables "to tune on" (benchmarks/people_to_come). At most one stop lies past parity, the
+    public tables "to tune on" (benchmarks/held_out). At most one stop lies past parity, the
     first: far past it only where the projection jumps.
     """
     compared, held_out = curve.sides.compared, curve.held_out

