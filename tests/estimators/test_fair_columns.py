@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.data import make_groups
+from helpers.inside import columns as search
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fairpca
 from fairpca import FairColumns, FairPCA, GroupMoments
-from fairpca._solvers import columns as search
 from fairpca.datasets import load_checkup, load_rand_health
 
 
