@@ -7,9 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event, get_ident
 
 import pytest
-
-from fairpca import _blas
-from fairpca._blas import blas_threads, parallel_map, single_threaded_blas
+from helpers.inside import _blas, blas_threads, parallel_map, single_threaded_blas
 
 
 class Library:

@@ -7,10 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from helpers.inside import FairProblem, warn_of_held_out
 
 from fairpca import BlindPCA, FairPCA, FairPCACV, MinMaxPCA, WelfarePCA
-from fairpca._estimators.advice import warn_of_held_out
-from fairpca._problems.problems import FairProblem
 from fairpca.exceptions import (
     DualityGapWarning,
     FewRowsWarning,

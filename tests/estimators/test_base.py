@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.data import make_groups
+from helpers.inside import GroupEstimator
 from sklearn.exceptions import NotFittedError
 
 import fairpca
 from fairpca import GroupMoments, load_model
-from fairpca._estimators.base import GroupEstimator
 
 pl = pytest.importorskip("polars")
 

@@ -8,6 +8,15 @@ import warnings
 import numpy as np
 import pytest
 from helpers.data import make_groups
+from helpers.inside import (
+    Curve,
+    FairProblem,
+    HeldOut,
+    Sides,
+    choose,
+    products_only,
+    warn_of_held_out,
+)
 from scipy.sparse import csr_array
 from scipy.stats import t
 from sklearn.base import clone
@@ -23,10 +32,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, FairPCACV, GroupMoments, load_model, tradeoff_path
-from fairpca._cv.held_out import HeldOut
-from fairpca._cv.stopping import Curve, Sides, choose
-from fairpca._estimators.advice import warn_of_held_out
-from fairpca._problems.problems import FairProblem
 from fairpca.datasets import load_rand_health
 from fairpca.exceptions import LevellingDownWarning, ParityInfeasibleWarning
 
@@ -499,7 +504,7 @@ def test_refused_sources(helped, monkeypatch):
         FairPCACV(2, cv=KFold(2)).fit(X[sorted_by_group], sensitive_features=g[sorted_by_group])
     with pytest.raises(ValueError, match="NaN"):
         FairPCACV(2, cv=5).fit(np.where(X > 3, np.nan, X), sensitive_features=g)
-    monkeypatch.setattr("fairpca._moments.learn._GRAMS_UP_TO", 3)
+    products_only(monkeypatch, above=3)
     with pytest.raises(ValueError, match="for up to 3 features"):
         FairPCACV(2, cv=5).fit(X, sensitive_features=g)
 

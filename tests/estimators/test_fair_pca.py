@@ -11,15 +11,13 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from helpers.data import make_groups
+from helpers.inside import base, growing_bases, products_only, solve
 from helpers.many_groups import QUIET
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
-from fairpca import FairPCA, GroupMoments, LevellingDownWarning, ParityInfeasibleWarning, _solvers
-from fairpca._estimators import base
-from fairpca._moments import learn as learning
-from fairpca._solvers import solve
+from fairpca import FairPCA, GroupMoments, LevellingDownWarning, ParityInfeasibleWarning
 from fairpca.exceptions import quietly
 from fairpca.metrics import group_reconstruction_errors
 
@@ -417,7 +415,7 @@ def one_large_feature(spread):
     X, groups = make_groups((250, 150), d=620)
     X *= np.r_[spread, 10 * 0.9 ** np.arange(619)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_solvers, "_GROWING_BASIS_FROM", 10**6)
+        growing_bases(patch, start=10**6)
         whole = FairPCA(4).fit(X, sensitive_features=groups)
     return X, groups, whole, np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
 
@@ -428,7 +426,7 @@ def test_one_feature_of_far_larger_variance_hides_no_other(spread, kind, monkeyp
     """An income beside answers of yes and no: the search must not stop at what is little to it."""
     X, groups, whole, values = one_large_feature(spread)
     if kind != "matrices":
-        monkeypatch.setattr(learning, "_GRAMS_UP_TO", 0)
+        products_only(monkeypatch)
     fair = FairPCA(4).fit(sp.csr_array(X) if kind == "sparse" else X, sensitive_features=groups)
     Z = X - X.mean(axis=0)
     assert fair.pca_reconstruction_error_ == pytest.approx(

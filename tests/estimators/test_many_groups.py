@@ -7,6 +7,14 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.inside import (
+    FairProblem,
+    _solvers,
+    growing_bases,
+    products_only,
+    solve_spread,
+    solve_worst,
+)
 from helpers.many_groups import ESTIMATORS, QUIET, SIZES, open_gap, several
 from sklearn.base import clone
 
@@ -18,14 +26,9 @@ from fairpca import (
     ParityInfeasibleWarning,
     SubsetFairPCA,
     WelfarePCA,
-    _solvers,
     load_model,
     tradeoff_path,
 )
-from fairpca._moments import learn as learning
-from fairpca._problems.problems import FairProblem
-from fairpca._solvers.many_groups.spread import solve_spread
-from fairpca._solvers.worst_off import solve_worst
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
 from fairpca.metrics import fairness_measure, group_reconstruction_errors, reconstruction_disparity
 
@@ -212,9 +215,9 @@ def test_many_features_as_few(name, monkeypatch):
     """Eigenspaces in growing bases, and products without matrices, against dense matrices."""
     X, groups = several((70, 50, 40), d=70, apart=0.2)
     dense = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(_solvers, "_GROWING_BASIS_FROM", 50)
+    growing_bases(monkeypatch, start=50)
     thin = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(learning, "_GRAMS_UP_TO", 50)
+    products_only(monkeypatch, above=50)
     implicit = clone(ESTIMATORS[name]).fit(X, sensitive_features=groups)
     assert "moments_" not in vars(implicit)
     for other in (thin, implicit):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.estimators import GroupsFromRows
+from helpers.inside import products_only
 from helpers.worst_off import CRITERIA, criterion_of, made, matrices, offsets
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
-from fairpca._moments import learn as learning
 from fairpca.metrics import group_reconstruction_errors
 
 
@@ -172,7 +172,7 @@ def test_all_components_leave_nothing_to_lose():
 def test_without_matrices(monkeypatch, center):
     X, groups = made(2, d=40)
     dense = MinMaxPCA(2, center=center).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(learning, "_GRAMS_UP_TO", 30)
+    products_only(monkeypatch, above=30)
     fair = MinMaxPCA(2, center=center).fit(X, sensitive_features=groups)
     assert "moments_" not in vars(fair)
     np.testing.assert_allclose(fair.group_losses_, dense.group_losses_, atol=1e-9)

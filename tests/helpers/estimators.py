@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from helpers.inside import as_rows
 from scipy.sparse import issparse
-
-from fairpca._input.rows import as_rows
 
 
 def groups_of_rows(X):

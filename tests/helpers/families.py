@@ -6,13 +6,14 @@ import os
 from dataclasses import replace
 
 import numpy as np
-
-from fairpca._moments.operand import Operand
-from fairpca._problems.problems import FairProblem
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.many_groups.pareto import solve_pareto
-from fairpca._solvers.many_groups.spread import solve_spread
-from fairpca._solvers.worst_off import solve_worst
+from helpers.inside import (
+    Eigenspaces,
+    FairProblem,
+    Operand,
+    solve_pareto,
+    solve_spread,
+    solve_worst,
+)
 
 CASES = int(os.environ.get("FAIRPCA_CASES", "1"))
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from helpers.data import make_groups
+from helpers.inside import Eigenspaces, FairProblem, Operand, Status
 
 from fairpca import GroupMoments
-from fairpca._moments.operand import Operand
-from fairpca._problems.problems import FairProblem
-from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
 
 
 def family_of(C, shares, rank):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from helpers.data import assert_same_moments, unequal_groups
+from helpers.inside import device as array_api
 
 from fairpca import FairPCA, GroupMoments
-from fairpca._input import device as array_api
 
 X, SEX = unequal_groups()
 CODES = (SEX == "g1").astype(np.int64)

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from helpers.data import diabetes_by_sex
+from helpers.model_files import ModelPipeline, read_extra, rewrite, write_model
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
@@ -14,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA, WelfarePCA, load_model
-from fairpca._models.safetensors import ModelPipeline, _checksum, _text, read_extra, write_model
 
 safetensors = pytest.importorskip("safetensors", reason="needs the model extra")
 safetensors_numpy = pytest.importorskip("safetensors.numpy")
@@ -177,18 +177,6 @@ def test_other_versions_and_classes_are_refused(fair, tmp_path):
         load_model(path)
     with pytest.raises(FileNotFoundError, match="no model file"):
         load_model(tmp_path / "absent")
-
-
-def rewrite(path, change):
-    """Write a model file again, with a right checksum, after ``change(header, arrays)``."""
-    with safetensors.safe_open(path, framework="numpy") as file:
-        header = json.loads(file.metadata()["fairpca"])
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    header.pop("sha256")
-    text = change(header, arrays)
-    if text is None:
-        text = _text(header | {"sha256": _checksum(header, arrays)})
-    safetensors_numpy.save_file(arrays, path, metadata={"fairpca": text})
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.data import assert_same, make_groups
+from helpers.inside import accumulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca import FairPCA, GroupMoments
-from fairpca._moments import accumulate
 
 ACTIONS = ["nothing", "read", "pickle", "copy", "deepcopy", "merge", "refused"]
 

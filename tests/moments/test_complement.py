@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from fairpca._moments.operand import Complement, Operand
+from helpers.inside import Complement, Operand
 
 
 @pytest.mark.parametrize("kind", ["random", "first axes", "last axes", "none", "all"])

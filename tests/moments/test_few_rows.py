@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.data import assert_same, make_groups
+from helpers.inside import FewRows, few_rows, operand
 
 from fairpca import (
     BlindPCA,
@@ -22,8 +23,6 @@ from fairpca import (
     audit,
     tradeoff_path,
 )
-from fairpca._moments import few_rows, operand
-from fairpca._moments.few_rows import FewRows
 from fairpca.exceptions import quietly
 from fairpca.metrics import group_reconstruction_errors
 

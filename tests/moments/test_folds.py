@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.data import assert_same, make_groups
+from helpers.inside import FoldRule
 
 from fairpca import FairPCACV, GroupMoments
-from fairpca._input.folds import FoldRule
 
 
 @pytest.fixture

@@ -9,15 +9,21 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from helpers.data import make_groups
+from helpers.inside import (
+    FrameRows,
+    ImplicitMoments,
+    _solvers,
+    advice,
+    as_rows,
+    few_rows,
+    operand,
+    products_only,
+)
+from helpers.inside import implicit as implicit_moments
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca import FairPCA, GroupMoments, MinMaxPCA, WelfarePCA, _solvers, tradeoff_path
-from fairpca._estimators import advice
-from fairpca._input.rows import FrameRows, as_rows
-from fairpca._moments import few_rows, learn, operand
-from fairpca._moments import implicit as implicit_moments
-from fairpca._moments.implicit import ImplicitMoments
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, WelfarePCA, tradeoff_path
 
 D = 60
 
@@ -33,7 +39,7 @@ def data():
 
 @pytest.fixture
 def no_matrices(monkeypatch):
-    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
+    products_only(monkeypatch)
 
 
 def in_a_file(X, folder):
@@ -79,7 +85,7 @@ def test_fit_equals_the_fit_with_matrices(kind, constraint, data, tmp_path, monk
     X, groups = data
     given = KINDS[kind](X, tmp_path)
     expected = FairPCA(3, constraint=constraint).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
+    products_only(monkeypatch)
     fair = FairPCA(3, constraint=constraint).fit(given, sensitive_features=groups)
     assert fair.status_ == expected.status_
     assert fair.alpha_ == pytest.approx(expected.alpha_, abs=1e-6)
@@ -117,7 +123,7 @@ def fit_several(name):
 def test_several_groups(name, make, monkeypatch):
     """On a basis that grows from products alone, as on matrices."""
     X, groups, expected = fit_several(name)
-    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
+    products_only(monkeypatch)
     fair = clone(SEVERAL[name]).fit(make(X), sensitive_features=groups)
     near = 1e-6 * (1.0 if expected.normalize else X.var(axis=0).sum())
     assert fair.status_ == expected.status_
@@ -130,7 +136,7 @@ def test_several_groups(name, make, monkeypatch):
 def test_relative_errors_of_two_groups(normalize, data, monkeypatch):
     X, groups = data
     expected = FairPCA(3, normalize=normalize).fit(X, sensitive_features=groups)
-    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
+    products_only(monkeypatch)
     fair = FairPCA(3, normalize=normalize).fit(sp.csr_array(X), sensitive_features=groups)
     np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
     assert fair.reconstruction_error_ == pytest.approx(expected.reconstruction_error_)
@@ -147,7 +153,7 @@ def test_large_offsets_lose_no_digits(data):
 def test_tradeoff_path(data, monkeypatch):
     X, groups = data
     expected = tradeoff_path(X, groups, n_components=2, n_points=5)
-    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
+    products_only(monkeypatch)
     path = tradeoff_path(sp.csr_array(X), groups, n_components=2, n_points=5)
     np.testing.assert_allclose(path.group_errors, expected.group_errors, rtol=1e-9)
 
@@ -301,7 +307,7 @@ def test_sparse_columns_far_from_zero(mean, spread):
 @pytest.mark.parametrize("wide", [False, True])
 def test_entries_of_a_sparse_matrix_that_stand_twice(wide, monkeypatch):
     if wide:
-        monkeypatch.setattr(learn, "_GRAMS_UP_TO", 0)
+        products_only(monkeypatch)
     X = sp.random_array((200, 40), density=0.2, rng=np.random.default_rng(0), format="csr")
     twice = sp.csr_array(
         (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape

@@ -5,17 +5,15 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from helpers.data import assert_same, make_groups
+from helpers.inside import ImplicitMoments, learn, products_only, rows
 
 from fairpca import FairPCA, GroupMoments
-from fairpca._input import rows
-from fairpca._moments import learn
-from fairpca._moments.implicit import ImplicitMoments
 
 
 def test_moments_of_few_features_and_products_of_many(monkeypatch):
     X, groups = make_groups(d=4)
     assert_same(learn.learn(X, groups), GroupMoments.from_data(X, groups))
-    monkeypatch.setattr(learn, "_GRAMS_UP_TO", 3)
+    products_only(monkeypatch, above=3)
     assert isinstance(learn.learn(X, groups), ImplicitMoments)
 
 

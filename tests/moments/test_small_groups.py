@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.inside import products_only
 from helpers.many_groups import QUIET, same, several
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
-from fairpca._moments import learn as learning
 from fairpca.metrics import group_reconstruction_errors
 
 
@@ -81,7 +81,7 @@ def test_small_groups_without_matrices(small_groups, monkeypatch):
     X, groups = several(d=40)
     fair = FairPCA(2, min_group_size=50, small_groups=small_groups)
     errors = fair.fit(X, sensitive_features=groups).group_errors_
-    monkeypatch.setattr(learning, "_GRAMS_UP_TO", 30)
+    products_only(monkeypatch, above=30)
     fair.fit(X, sensitive_features=groups)
     assert fair.small_groups_ == ["g2", "g3"]
     np.testing.assert_allclose(fair.group_errors_, errors, rtol=1e-6)

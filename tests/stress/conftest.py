@@ -8,9 +8,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-
-from fairpca._solvers.eigenspaces import root_prediction
-from fairpca._solvers.two_groups import root
+from helpers.inside import root, root_prediction
 
 SEED = int(os.environ.get("FAIRPCA_STRESS_SEED", "0"))
 PROBLEMS = int(os.environ.get("FAIRPCA_STRESS_PROBLEMS", "4"))

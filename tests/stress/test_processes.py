@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from helpers.data import make_groups
+from helpers.inside import blas_threads, single_threaded_blas
 from helpers.marks import posix
 from sklearn.base import clone
 from stress.estimators import EVERY, FOR_TWO_GROUPS
 
-from fairpca._blas import blas_threads, single_threaded_blas
 from fairpca.exceptions import quietly
 
 pytestmark = pytest.mark.stress

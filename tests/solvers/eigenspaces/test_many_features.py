@@ -5,15 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.data import make_groups
+from helpers.inside import (
+    Eigenspaces,
+    FairProblem,
+    GrowingBasis,
+    Operand,
+    is_top,
+    solve,
+    solve_exact,
+    values_within,
+)
 from helpers.two_groups import PROBLEMS, check
 
 from fairpca import GroupMoments
-from fairpca._moments.operand import Operand
-from fairpca._problems.problems import FairProblem
-from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top, values_within
-from fairpca._solvers.eigenspaces.many_features import GrowingBasis
-from fairpca._solvers.two_groups.exact import solve_exact
 
 
 @pytest.mark.parametrize("rank", [1, 3, 8])

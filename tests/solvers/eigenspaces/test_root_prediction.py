@@ -3,16 +3,24 @@
 import numpy as np
 import pytest
 from helpers.data import make_groups
+from helpers.inside import (
+    Eigenspaces,
+    FairProblem,
+    Operand,
+    RobustProblem,
+    RootPrediction,
+    Slack,
+    WelfareProblem,
+    WorstOffProblem,
+    is_top,
+    root,
+    root_prediction,
+    solve,
+    solve_exact,
+    values_within,
+)
 
 from fairpca import GroupMoments
-from fairpca._moments.operand import Operand
-from fairpca._problems.problems import FairProblem, RobustProblem, WelfareProblem, WorstOffProblem
-from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces import root_prediction
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, is_top, values_within
-from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
-from fairpca._solvers.two_groups import root
-from fairpca._solvers.two_groups.exact import solve_exact
 
 WEIGHTS, DIRECTION = np.array([0.3, 0.9]), np.array([0.5, -0.2])
 

@@ -21,16 +21,10 @@ from helpers.families import (
     scatter,
     spaces_of,
 )
+from helpers.inside import FairProblem, Solution, Workspace, minimise, solve_spread, solve_worst
+from helpers.inside import linear as _group_problems
+from helpers.inside import workspace as _workspace
 from helpers.marks import slow_case
-
-from fairpca._problems import linear as _group_problems
-from fairpca._problems.problems import FairProblem
-from fairpca._problems.solution import Solution
-from fairpca._solvers.many_groups import workspace as _workspace
-from fairpca._solvers.many_groups.dual import minimise
-from fairpca._solvers.many_groups.spread import solve_spread
-from fairpca._solvers.many_groups.workspace import Workspace
-from fairpca._solvers.worst_off import solve_worst
 
 
 def reference(fam, name, objective):

@@ -11,9 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.families import CALLS, CASES, least_errors, relative_gap, sampled
+from helpers.inside import least_error, least_maximum, least_spread
 from scipy.optimize import minimize
-
-from fairpca._problems.linear import least_error, least_maximum, least_spread
 
 pytestmark = pytest.mark.slow
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.families import family, sampled
+from helpers.inside import (
+    Eigenspaces,
+    FairProblem,
+    Operand,
+    Status,
+    Workspace,
+    descent,
+    eigen,
+    follow,
+    least_error,
+    solve_pareto,
+    solve_spread,
+    solve_worst,
+)
 
 from fairpca import FairPCA, MinMaxPCA
-from fairpca._moments.operand import Operand
-from fairpca._problems.linear import least_error
-from fairpca._problems.problems import FairProblem
-from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen
-from fairpca._solvers.many_groups import descent
-from fairpca._solvers.many_groups.barrier import follow
-from fairpca._solvers.many_groups.pareto import solve_pareto
-from fairpca._solvers.many_groups.spread import solve_spread
-from fairpca._solvers.many_groups.workspace import Workspace
-from fairpca._solvers.worst_off import solve_worst
 from fairpca.exceptions import DualityGapWarning, LevellingDownWarning
 
 QUIET = pytest.mark.filterwarnings("ignore::UserWarning")

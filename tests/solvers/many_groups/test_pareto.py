@@ -7,18 +7,21 @@ from math import isclose
 import numpy as np
 import pytest
 from helpers.families import alike, diagonal, family, sampled, spaces_of
-
-from fairpca._moments.operand import Operand
-from fairpca._problems.linear import least_error
-from fairpca._problems.problems import FairProblem
-from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.many_groups.dual import minimise
-from fairpca._solvers.many_groups.pareto import EfficientFrontier, solve_pareto
-from fairpca._solvers.many_groups.spread import SpreadFrontier, solve_spread
-from fairpca._solvers.many_groups.workspace import Workspace
-from fairpca._solvers.two_groups.exact import solve_exact
-from fairpca._solvers.worst_off import solve_worst
+from helpers.inside import (
+    EfficientFrontier,
+    Eigenspaces,
+    FairProblem,
+    Operand,
+    SpreadFrontier,
+    Status,
+    Workspace,
+    least_error,
+    minimise,
+    solve_exact,
+    solve_pareto,
+    solve_spread,
+    solve_worst,
+)
 
 FAMILIES = {
     "tight": lambda: alike(3),

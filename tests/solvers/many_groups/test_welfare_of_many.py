@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.families import diagonal, random_family, sampled, spaces_of
-
-from fairpca._moments.operand import Operand
-from fairpca._problems.problems import WelfareProblem
-from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces.many_features import ThinSpaces
-from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
+from helpers.inside import (
+    Operand,
+    ThinSpaces,
+    WelfareProblem,
+    solve,
+    solve_welfare,
+    solve_welfare_of_two,
+)
 
 AVERSIONS = (0.3, 1.0, 2.0, 20.0)
 

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 from helpers.fronts import check, made, objectives, shares
+from helpers.inside import exact_front, select
+from helpers.inside import subset as _subset
 from helpers.marks import needs_data
 
 from fairpca import datasets
-from fairpca._solvers import subset as _subset
-from fairpca._solvers.subset import exact_front, select
 
 
 def brute_force(lambdas, deltas, r):

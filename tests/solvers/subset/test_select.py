@@ -6,9 +6,7 @@ from typing import get_args
 
 import numpy as np
 from helpers.fronts import made
-
-from fairpca._problems.problems import Rule
-from fairpca._solvers.subset import Front, exact_front, select
+from helpers.inside import Front, Rule, exact_front, select
 
 
 def front_of(errors, fairness):

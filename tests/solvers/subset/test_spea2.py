@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.fronts import check, made
+from helpers.inside import exact_front, spea2_front
 from helpers.marks import needs_data, slow_case
-
-from fairpca._solvers.subset import exact_front, spea2_front
 
 pytest.importorskip("pymoo", reason="needs the subset extra")
 
@@ -35,9 +34,7 @@ def area(front, corner):
     return float(np.sum((corner[1] - F) * np.diff(np.append(R, corner[0]))))
 
 
-@pytest.mark.parametrize(
-    ("d", "r"), [slow_case(3, 2), slow_case(6, 5), (7, 3), slow_case(12, 9)]
-)
+@pytest.mark.parametrize(("d", "r"), [slow_case(3, 2), slow_case(6, 5), (7, 3), slow_case(12, 9)])
 def test_spea2_finds_small_fronts(d, r):
     lambdas, deltas = made(d, 4)
     exact, found = exact_front(lambdas, deltas, r), spea2_front(lambdas, deltas, r, random_state=1)

@@ -6,6 +6,17 @@ from functools import cache
 
 import numpy as np
 import pytest
+from helpers.inside import (
+    FairProblem,
+    Operand,
+    Status,
+    SubspacePath,
+    best_and_worst,
+    solve,
+    solve_exact,
+    solve_fixed,
+    solve_golden,
+)
 from helpers.two_groups import (
     PROBLEMS,
     check,
@@ -20,14 +31,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from fairpca import FairPCA
-from fairpca._moments.operand import Operand
-from fairpca._problems.problems import FairProblem
-from fairpca._problems.solution import best_and_worst
-from fairpca._problems.status import Status
-from fairpca._solvers import solve
-from fairpca._solvers.two_groups.exact import solve_exact
-from fairpca._solvers.two_groups.frontier import solve_fixed, solve_golden
-from fairpca._solvers.two_groups.root import SubspacePath
 
 
 @cache

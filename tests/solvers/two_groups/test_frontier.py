@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.inside import Frontier, solve_fixed
 from helpers.two_groups import diagonal_family, grid, random_family
-
-from fairpca._solvers.two_groups.frontier import Frontier, solve_fixed
 
 
 @pytest.mark.parametrize("seed", range(8))

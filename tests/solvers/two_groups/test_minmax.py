@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.inside import Eigenspaces, Operand, WorstOffProblem, _is_thin, solve, solve_minmax
 from helpers.worst_off import CRITERIA
 
 from fairpca import GroupMoments
-from fairpca._moments.operand import Operand
-from fairpca._problems.problems import WorstOffProblem
-from fairpca._solvers import _is_thin, solve
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.worst_off import solve_minmax
 
 
 def family_of(a, b, rank):

@@ -7,12 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from helpers.families import diagonal, sampled, spaces_of
-
-from fairpca._moments.operand import Operand
-from fairpca._problems.problems import RobustProblem
-from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.robust import solve_robust
+from helpers.inside import Eigenspaces, Operand, RobustProblem, solve, solve_robust
 
 
 def objective(errors, shares, problem):

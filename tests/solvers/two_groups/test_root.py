@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.inside import Sample, find_crossing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from fairpca._solvers.two_groups.root import Sample, find_crossing
 
 
 class Counted:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from helpers.inside import SubspacePath
 from helpers.two_groups import random_family
-
-from fairpca._solvers.two_groups.root import SubspacePath
 
 
 def test_path_between_subspaces():

@@ -8,13 +8,9 @@ from math import inf
 import numpy as np
 import pytest
 from helpers.families import diagonal, sampled, spaces_of
+from helpers.inside import Eigenspaces, Operand, WelfareProblem, solve, solve_welfare_of_two
 
 from fairpca import GroupMoments
-from fairpca._moments.operand import Operand
-from fairpca._problems.problems import WelfareProblem
-from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.welfare import solve_welfare_of_two
 
 AVERSIONS = (0.0, 0.01, 0.5, 1.0, 3.0, 40.0, 1000.0)
 
