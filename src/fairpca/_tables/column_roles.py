@@ -56,13 +56,18 @@ class Roles:
     @property
     def labels(self) -> list[str]:
         """The columns that are read as labels."""
-        return list(dict.fromkeys([*self.categories, *self.groups, *filter(None, [self.target])]))
+        return list(dict.fromkeys([*self.groups, *filter(None, [self.target])]))
 
     @property
     def numbers(self) -> list[str]:
         """The columns that are read as numbers."""
         features = [name for name in self.features if name not in self.categories]
         return [*features, *filter(None, [self.weight])]
+
+    @property
+    def number_names(self) -> list[str]:
+        """Names of all that is read as numbers: the features and the weight."""
+        return [*self.feature_names, *filter(None, [self.weight])]
 
     @property
     def feature_names(self) -> list[str]:
@@ -75,11 +80,14 @@ class Roles:
 
     def sql(self, table: Table) -> list[str]:
         """The SQL that reads numbers, labels and columns carried along, in this order."""
-        read, numbers = table.columns, self.numbers
-        labels = {name: read[name].label for name in self.labels}
-        labels |= {name: f"CAST({labels[name]} AS VARCHAR)" for name in self.categories}
-        kept = [read[name].number if name in numbers else read[name].raw for name in self.keep]
-        return [*(read[name].number for name in numbers), *labels.values(), *kept]
+        read = table.columns
+        numbers: list[str] = []
+        for name in self.features:
+            values = self.categories.get(name)
+            numbers += [read[name].number] if values is None else table.indicators(name, values)
+        numbers += [read[self.weight].number] if self.weight else []
+        kept = [read[n].number if n in self.numbers else read[n].raw for n in self.keep]
+        return [*numbers, *(read[name].label for name in self.labels), *kept]
 
 
 def indicated(values: Sequence[Any]) -> Sequence[Any]:
@@ -100,7 +108,7 @@ class Profile(NamedTuple):
     """What a column of numbers holds."""
 
     median: float = nan
-    constant: bool = False
+    same: float = 0.0  # the share of values that equal the median; all if the column is constant
     row_numbers: bool = False
     sentinels: Sequence[Sentinel] = ()
 
@@ -153,7 +161,8 @@ def _profile(name: str, column: Array, step: int, least: float, largest: float) 
                 found.append(Sentinel(name, value, max(1, step * count), following))
     in_steps = len(known) >= _ENOUGH_ROWS and (np.diff(known) == step).all()
     whole = bool(in_steps and known[0] == np.floor(known[0]))
-    return Profile(median, constant=least == largest, row_numbers=whole, sentinels=found)
+    same = float(least == largest or min((known == median).mean(), 1 - 1 / len(known)))
+    return Profile(median, same, row_numbers=whole, sentinels=found)
 
 
 def list_names(names: Names) -> tuple[str, ...]:

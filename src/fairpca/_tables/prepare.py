@@ -30,6 +30,7 @@ from fairpca.exceptions import warn
 
 _MOST_BYTES_IN_MEMORY = 200_000_000
 _MOST_GROUPS = 50
+_NEARLY_ALL = 0.99  # With so large a share of one value, a column hardly varies.
 _LARGE = 1e150  # Sums of squares of larger numbers overflow.
 
 
@@ -47,6 +48,7 @@ class Record:
     #: "row numbers", "index" (also of a path) or "asked".
     left_out: dict[str, str]
     constant: list[str]  # features that do not vary
+    near_constant: dict[str, float]  # features with one value nearly everywhere: in what share
     sentinels: list[Sentinel]
     twin_labels: list[tuple[str, ...]]  # groups that differ by upper case or blanks only
     unordered: bool  # whether the rows may come in another order next time
@@ -62,8 +64,7 @@ class Block(NamedTuple):
     kept: Any  # the columns that are carried along
     complete: Mask  # which rows of the batch these are
     codes: NDArray[Any]  # the group of every row of the batch, -1 for none
-    missing: dict[str, Mask]  # where values of a column were missing in the batch
-    filled: dict[str, Mask]  # where complete rows were filled in
+    gaps: bool  # whether values are missing, or were
 
     def scores(self, encoder: Array, mean: Array) -> Array:
         """The rows, centred and projected."""
@@ -72,52 +73,44 @@ class Block(NamedTuple):
 
 def decode(batch: Any, roles: Roles) -> Block:
     """Numbers, labels and weights of a record batch with the columns of ``roles.sql``."""
-    n_numbers = len(roles.numbers)
-    numbers = {
-        name: column_roles.floats_of(batch.column(j)) for j, name in enumerate(roles.numbers)
-    }
-    coded = {name: _labels(batch.column(n_numbers + j)) for j, name in enumerate(roles.labels)}
-    missing: dict[str, Mask] = {}
-    filled: dict[str, Mask] = {}
-    for name, column in numbers.items():
+    names, gaps = roles.number_names, False
+    n, complete = len(names), np.ones(batch.num_rows, bool)
+    numbers = [column_roles.floats_of(batch.column(j)) for j in range(n)]
+    coded = {name: _labels(batch.column(n + j)) for j, name in enumerate(roles.labels)}
+    for j, column in enumerate(numbers):
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(column @ column):  # no NaN, no infinity, no square that overflows
                 continue
         gap = np.isnan(column)
         row = int(np.argmax(np.where(gap, 0.0, np.abs(column))))
         if abs(column[row]) > _LARGE:
-            fact = f"column {name!r} holds {column[row]:g}, whose square is infinite"
+            fact = f"column {names[j]!r} holds {column[row]:g}, whose square is infinite"
             raise TableError("large", fact, "correct it, or leave out the column", row=row)
-        if gap.any() and name in roles.fill:
-            filled[name], numbers[name] = gap, np.where(gap, roles.fill[name], column)
-        elif gap.any():
-            missing[name] = gap
+        gaps |= bool(gap.any())
+        if names[j] in roles.fill:
+            numbers[j] = np.where(gap, roles.fill[names[j]], column)
+        else:
+            complete &= ~gap
     for name, (codes, labels) in coded.items():
         if name in roles.groups and roles.missing_group is not None:
             coded[name] = CodedLabels(codes % len(labels), [*labels[:-1], roles.missing_group])
-        elif (codes < 0).any():
-            missing[name] = codes < 0
-    weights = None if roles.weight is None else numbers[roles.weight].astype(np.float64)
+        else:
+            complete &= codes >= 0
+    weights = None if roles.weight is None else numbers.pop().astype(np.float64)
     if weights is not None and (weights < 0).any():
         fact, row = f"column {roles.weight!r} holds negative weights", int((weights < 0).argmax())
         raise TableError("weight", fact, "give rows that should not count the weight 0", row=row)
-    columns: list[NDArray[Any]] = []
-    for name in roles.features:
-        values = roles.categories.get(name)
-        columns += [numbers[name]] if values is None else _indicators(name, coded[name], values)
     groups = _crossed([coded[name] for name in roles.groups])
     target = None if roles.target is None else coded[roles.target]
-    kept = batch.select(range(n_numbers + len(coded), batch.num_columns))
-    complete = ~np.logical_or.reduce([np.zeros(batch.num_rows, bool), *missing.values()])
+    kept = batch.select(range(n + len(coded), batch.num_columns))
     whole = np.full(batch.num_rows, -1) if groups is None else groups.codes
     if not complete.all():
-        columns = [column[complete] for column in columns]
-        filled = {name: gap[complete] for name, gap in filled.items()}
+        gaps, numbers = True, [column[complete] for column in numbers]
         kept = kept.filter(pa.array(complete))
         groups, target = (c and CodedLabels(c.codes[complete], c.labels) for c in (groups, target))
         weights = None if weights is None else weights[complete]
-    rows = ColumnRows(columns, roles.feature_names)
-    return Block(rows, groups, weights, target, kept, complete, whole, missing, filled)
+    rows = ColumnRows(numbers, roles.feature_names)
+    return Block(rows, groups, weights, target, kept, complete, whole, gaps)
 
 
 def _labels(column: Any) -> CodedLabels:
@@ -138,19 +131,6 @@ def _crossed(columns: Sequence[CodedLabels]) -> CodedLabels | None:
     return CodedLabels(np.where(known, codes, -1), [*cells, None])
 
 
-def _indicators(name: str, coded: CodedLabels, known: Sequence[str]) -> list[NDArray[Any]]:
-    """Columns of zeros and ones for the known values of a text column; one for two values."""
-    place = {label: i for i, label in enumerate(coded.labels)}
-    codes = [place.get(value, len(place)) for value in known]
-    strange = ~np.isin(coded.codes, [-1, *codes])
-    if strange.any():
-        row = int(strange.argmax())
-        value = coded.labels[coded.codes[row]]
-        fact = f"column {name!r} has the value {value!r}, and the model knows {list(known)[:5]}"
-        raise TableError("categories", fact, "correct it, or fit again", column=name, row=row)
-    return [(coded.codes == code).astype(np.float64) for code in column_roles.indicated(codes)]
-
-
 def blocks_of(
     table: Table, roles: Roles, progress: Callable[[float], object] | None = None
 ) -> Iterator[Block]:
@@ -163,26 +143,48 @@ def blocks_of(
         except TableError as error:
             place = table.place_of(f"{ROW} = {n_rows + error.facts['row'] + 1}")
             raise error.at(place) from error
-        if block.missing and not roles.drop_missing:
+        if not (roles.drop_missing or block.complete.all()):
             raise missing_values(table, roles)
         n_rows += batch.num_rows
         yield block
 
 
+def gaps_of(
+    table: Table, roles: Roles, by: Sequence[str] = ()
+) -> dict[tuple[Any, ...], tuple[int, int, dict[str, int]]]:
+    """By the labels of some columns: rows, rows that are incomplete, missing values by column."""
+    values = _values(table, roles)
+    gaps = {name: _gap(table, name, f"v{j}") for j, name in enumerate(values)}
+    gone = " OR ".join(gap for name, gap in gaps.items() if name not in roles.fill) or "false"
+    keys = [f"v{[*values].index(name)}" for name in by]
+    counts = [f"count(*) FILTER ({where})" for where in ("true", gone, *gaps.values())]
+    found = table.figures([*keys, *counts], [*values.values()], end="GROUP BY ALL")
+    cut = [(row[: len(keys)], row[len(keys) :]) for row in found]
+    return {key: (n, m, dict(zip(values, each, strict=True))) for key, (n, m, *each) in cut}
+
+
+def _values(table: Table, roles: Roles) -> dict[str, str]:
+    """The SQL of numbers and labels."""
+    return dict(zip([*roles.number_names, *roles.labels], roles.sql(table), strict=False))
+
+
+def _gap(table: Table, name: str, value: str) -> str:
+    """SQL: whether a number or label is missing."""
+    column = table.columns.get(name)
+    is_text = column is not None and column.kind == "text"
+    return f"{value} IS NULL" + ("" if is_text else f" OR isnan(CAST({value} AS DOUBLE))")
+
+
 def missing_values(table: Table, roles: Roles) -> TableError:
     """The error for missing values: where they are, and what each way out costs."""
-    counts, n_rows, n_gone, first = Counter[str](), 0, 0, 0
-    for block in blocks_of(table, replace(roles, drop_missing=True)):
-        counts.update({name: int(gap.sum()) for name, gap in block.missing.items()})
-        if not first and block.missing:
-            first = n_rows + int(block.complete.argmin()) + 1
-        n_rows += len(block.complete)
-        n_gone += int((~block.complete).sum())
-    missing = dict(counts.most_common())
+    n_rows, n_gone, counts = gaps_of(table, roles)[()]
+    missing = {n: counts[n] for n in sorted(counts, key=lambda n: -counts[n]) if counts[n]}
+    missing = {name: n for name, n in missing.items() if name not in roles.fill}
     empty = [name for name, n in missing.items() if n > n_rows / 2]
-    features = [name for name in missing if name in roles.features]
+    features = [name for name in missing if name in roles.feature_names]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
-    place = table.place_of(f"{ROW} = {first}")
+    values = _values(table, roles)
+    place = table.place_of(" OR ".join(_gap(table, name, values[name]) for name in missing))
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
     no_group = any(name in roles.groups for name in missing)
     ways = {
@@ -202,31 +204,28 @@ class Summing:
     """
 
     def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
-        self.moments, self.roles, self._as_text, self.n_rows = GroupMoments(), roles, as_text, 0
-        self.missing, self.filled, self.filled_in = Counter[str](), Counter[str](), Counter[Any]()
+        self.moments, self.roles, self._as_text = GroupMoments(), roles, as_text
+        self.n_rows, self.gaps = 0, False
         self._cells: dict[str, Any] = {}
         self.start(folds)
 
     def start(self, folds: FoldRule | None) -> None:
         """Count the rows of groups from zero, as in the next partition of a cluster."""
-        self._folds, self.sizes, self.dropped = folds, Counter[Any](), Counter[Any]()
+        self._folds, self.sizes, self.seen = folds, Counter[Any](), Counter[Any]()
 
     def add(self, block: Block) -> Block:
         """Add a block; returns it with its groups named."""
         assert block.groups is not None
-        labels = [self._name(label) for label in block.groups.labels]
+        labels = [self.name(label) for label in block.groups.labels]
         groups, folds = CodedLabels(block.groups.codes, labels), None
         if self._folds is not None:  # by the rank in the group, among all rows of the source
-            seen = np.array([self.sizes[label] + self.dropped[label] for label in labels], np.intp)
+            seen = np.array([self.seen[label] for label in labels], np.intp)
             known, of_all = block.codes >= 0, np.zeros(len(block.codes), np.intp)
             of_all[known] = self._folds.folds_of(block.codes[known], seen)
             folds = of_all[block.complete]
         self.n_rows += len(block.complete)
-        self.missing.update({name: int(gap.sum()) for name, gap in block.missing.items()})
-        self.filled.update({name: int(gap.sum()) for name, gap in block.filled.items()})
-        for gap in block.filled.values():
-            self.filled_in.update(_counts(groups.codes[gap], labels))
-        self.dropped.update(_counts(block.codes[~block.complete], labels))
+        self.gaps |= block.gaps
+        self.seen.update(_counts(block.codes, labels))
         self.sizes.update(_counts(groups.codes, labels))
         without_gaps = all(map(isfinite, self.roles.fill.values()))
         if without_gaps and block.rows.n_rows and (block.weights is None or block.weights.any()):
@@ -238,10 +237,10 @@ class Summing:
     def finished(self) -> GroupMoments:
         """The moments, to which further rows can be added."""
         if self._folds is not None and self.moments.n_features:
-            self.moments._rule, self.moments._seen = self._folds, dict(self.sizes + self.dropped)
+            self.moments._rule, self.moments._seen = self._folds, dict(self.seen)
         return self.moments
 
-    def _name(self, label: Any) -> Any:
+    def name(self, label: Any) -> Any:
         """The name of a group; refuses two crossed groups of one name."""
         columns = self.roles.groups
         if label is None or (len(columns) < 2 and not self._as_text):
@@ -409,18 +408,29 @@ def prepare(
             kept.clear()
     if not summing.n_rows:
         raise column_roles.no_rows(table.name)
+    dropped, missing, filled, shares = Counter[Any](), Counter[str](), Counter[str](), {}
+    for key, (_, n_gone, counts) in (
+        gaps_of(table, roles, roles.groups) if summing.gaps else {}
+    ).items():
+        known = [missing_group if label is None or label != label else label for label in key]
+        group = summing.name(tuple(known) if known[1:] else known[0])
+        dropped.update({} if None in known else {group: n_gone})
+        missing.update({name: n for name, n in counts.items() if name not in roles.fill})
+        filled.update({name: counts[name] for name in roles.fill})
+        if n := sum(counts[name] for name in roles.fill):
+            shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
     _refuse_lost(table, summing)
     chosen = {name: profiles[name] for name in roles.features if name in profiles}
-    n_numbers = {group: n * len(roles.feature_names) for group, n in summing.sizes.items()}
     record = Record(
         summing.n_rows,
         summing.moments.n_dropped,
-        missing=dict(summing.missing),
-        filled=dict(summing.filled),
-        dropped_by_group=dict(summing.dropped),
-        filled_shares={group: n / n_numbers[group] for group, n in summing.filled_in.items()},
+        missing=dict(+missing),
+        filled=dict(+filled),
+        dropped_by_group=dict(+dropped),
+        filled_shares=shares,
         left_out=left_out,
-        constant=[name for name, profile in chosen.items() if profile.constant],
+        constant=[name for name, profile in chosen.items() if profile.same == 1],
+        near_constant={n: p.same for n, p in chosen.items() if _NEARLY_ALL <= p.same < 1},
         sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
         twin_labels=column_roles.twin_labels(summing.sizes),
         unordered=table.unordered,
@@ -443,7 +453,7 @@ def model_roles(table: Table, fitted: Roles, groups: Names = (), keep: Names = (
 
 def _refuse_lost(table: Table, summing: Summing) -> None:
     """Refuse groups and rows that were lost to missing values, and a single group."""
-    lost = [label for label in sort_labels([*summing.dropped]) if label not in summing.sizes]
+    lost = [label for label in sort_labels([*summing.seen]) if label not in summing.sizes]
     if lost or 2 * summing.moments.n_dropped > summing.n_rows:
         error = missing_values(table, summing.roles)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"

@@ -202,6 +202,14 @@ class Table:
         said = ", ".join(asked)
         return self._rows(lambda: f"SELECT {said} FROM ({self._select(values)}{some}) {end}")
 
+    def indicators(self, name: str, values: Sequence[str]) -> list[str]:
+        """SQL: zeros and ones for values of a text column; other values are refused."""
+        text = f"CAST({self.columns[name].label} AS VARCHAR)"
+        known, j = _texts(values), [*self.columns].index(name)
+        strange = f"WHEN NOT list_contains({known}, {text}) THEN error({_odd(j, text)})"
+        shown = values[1:] if len(values) == 2 else values
+        return [f"CASE {strange} ELSE CAST({text} = {quoted(v)} AS DOUBLE) END" for v in shown]
+
     def schema_of(self, columns: Sequence[str]) -> Any:
         """The names v0, v1, ... and Arrow types of SQL columns."""
         cursor = self._cursor()
@@ -339,7 +347,11 @@ class Table:
         line = re.search(r"CSV Error on Line: (\d+)", said)
         place = f"line {line[1]} of {mine}" if line else mine
         if found := re.search(rf"{_ODD}\|(\d+)\|(.*?)\|{_ODD}", said, re.DOTALL):
-            return self.odd_value([*self.columns][int(found[1])], found[2])
+            name = [*self.columns][int(found[1])]
+            if self.columns[name].kind != "text":
+                return self.odd_value(name, found[2])
+            fact = f"{self.name} has {found[2]!r} in column {name!r}, which the model does not know"
+            return TableError("categories", fact, "correct it, or fit again", column=name)
         if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
             where = "the line of column names has" if self._reading.header else "others have"
             n = f"more than {found[1]}" if int(found[2]) > int(found[1]) else found[2]
@@ -520,7 +532,7 @@ def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Co
         kind, odd, mixed = "text", head[pc.index(numeral, False).as_py()].as_py(), share >= _MOSTLY
     usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._reading.missing))
     missing = f"{raw} IS NULL OR {_matches(raw, f'{usual}|{own}')}"
-    refused = f"error('{_ODD}|{j}|' || {raw} || '|{_ODD}')"
+    refused = f"error({_odd(j, raw)})"
     careful = f"coalesce(CASE {number} END, CASE WHEN {missing} THEN NULL ELSE {refused} END)"
     label = f"CASE WHEN {_matches(raw, usual)} THEN NULL ELSE {raw} END"
     return Column(name, kind, raw, f"n{j}", label, bool(name), odd, mixed, declared, careful)
@@ -552,6 +564,11 @@ def _numeral(decimal: str) -> str:
 def _share(column: Any, pattern: str) -> float:
     """Which share of the known texts matches a pattern."""
     return float(pc.mean(pc.match_substring_regex(column, f"^({pattern})$")).as_py() or 0.0)
+
+
+def _odd(j: int, text: str) -> str:
+    """SQL: the message that an odd value of a column is refused with."""
+    return f"'{_ODD}|{j}|' || {text} || '|{_ODD}'"
 
 
 def quoted(text: str) -> str:

@@ -110,7 +110,7 @@ def _frame_roles(frame: Any, **names: Any) -> Roles:
 def _select(frame: Any, roles: Roles) -> Any:
     """The columns of the roles under plain names: Spark gives dots and backticks a meaning."""
     plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
-    wanted = [*roles.numbers, *roles.labels, *roles.keep]
+    wanted = [*roles.number_names, *roles.labels, *roles.keep]
     picked = (F.col(f"c{frame.columns.index(name)}") for name in wanted)
     return plain.select(*(column.alias(f"v{j}") for j, column in enumerate(picked)))
 
@@ -168,9 +168,12 @@ def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
         block = decode(batch, roles)
     except TableError as error:
         raise error.at(where) from error
-    if block.missing and not roles.drop_missing:
-        name, gap = next(iter(block.missing.items()))
-        fact = f"{where} has a missing value in column {name!r}, row {first_row + gap.argmax() + 1}"
+    if not (roles.drop_missing or block.complete.all()):
+        row = int(block.complete.argmin())
+        values = (batch.column(j)[row].as_py() for j in range(batch.num_columns))
+        named = zip([*roles.number_names, *roles.labels], values, strict=False)
+        name = next(name for name, value in named if value is None or value != value)
+        fact = f"{where} has a missing value in column {name!r}, row {first_row + row + 1}"
         raise TableError("missing", fact, "fill it, or pass drop_missing=True")
     return block
 
