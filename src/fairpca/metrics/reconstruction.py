@@ -175,7 +175,7 @@ class DisparityScorer:
     ) -> float:
         """Score a fitted estimator on these rows."""
         if sensitive_features is None:
-            raise ValueError(
+            raise TypeError(
                 "sensitive_features is missing: after "
                 "sklearn.set_config(enable_metadata_routing=True), pass cross_validate(..., params="
                 "{'sensitive_features': groups}) or search.fit(X, sensitive_features=groups)."
