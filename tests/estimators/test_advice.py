@@ -103,7 +103,7 @@ def test_warnings_of_fits_are_kept_or_left_out():
 def test_a_price_that_was_limited_already_is_to_be_smaller(given, advice):
     problem, pca_errors = FairProblem(constraint="pareto", **given), np.array([1.0, 4.0])
     with pytest.warns(LevellingDownWarning) as caught:
-        warn_of_held_out(problem, np.array([0.5, 0.0]), pca_errors, 0.0)
+        warn_of_held_out(problem, "ab", np.array([0.5, 0.0]), pca_errors, 0.0)
     assert str(caught[0].message).endswith(advice)
 
 

@@ -254,8 +254,12 @@ def test_warnings_speak_of_held_out_rows(helped):
         FairPCACV(2, cv=5, max_disparity=0.1, random_state=0).fit(larger, sensitive_features=g)
     best_for_both = np.where(g[:, None] == "b", [2.3, 2.0, 1.0], [2.0, 1.0, 0.7])
     levelled = np.random.default_rng(0).normal(size=(len(g), 3)) * best_for_both
-    with pytest.warns(LevellingDownWarning, match="on held-out rows no group is better off"):
-        FairPCACV(1, cv=5, constraint=None, random_state=0).fit(levelled, sensitive_features=g)
+    fair = FairPCACV(1, cv=5, constraint=None, random_state=0)
+    with pytest.warns(LevellingDownWarning, match="on held-out rows no group is better") as caught:
+        fair.fit(levelled, sensitive_features=g)
+    shares = fair.held_out_changes_ / fair.held_out_pca_group_errors_
+    for label, share in zip("ab", shares, strict=True):
+        assert (f"'{label}' by {100 * share:.3g} %" in str(caught[0].message)) == (share > 2e-3)
 
 
 def test_a_capped_fit_that_only_costs_warns():
@@ -275,7 +279,7 @@ def test_a_gain_next_to_nothing_is_none(gain, paid, warned):
     problem, pca_errors = FairProblem(constraint="pareto"), np.array([1.0, 4.0])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_held_out(problem, np.array([paid, -gain]) * pca_errors, pca_errors, 0.0)
+        warn_of_held_out(problem, "ab", np.array([paid, -gain]) * pca_errors, pca_errors, 0.0)
     assert [w.category for w in caught] == [LevellingDownWarning] * warned
     assert all("Pass max_error_increase" in str(w.message) for w in caught)
 

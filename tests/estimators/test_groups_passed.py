@@ -8,19 +8,30 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.data import make_groups
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import (
     BlindPCA,
+    FairColumns,
     FairPCA,
     FairPLS,
     GroupMoments,
     MinMaxPCA,
     RobustFairPCA,
     WelfarePCA,
+    audit,
+    audit_model,
     tradeoff_path,
+)
+from fairpca.metrics import (
+    classifier_outcomes,
+    group_reconstruction_errors,
+    group_separation,
+    probe_groups,
+    reconstruction_disparity,
 )
 
 
@@ -36,7 +47,8 @@ def test_a_continuous_column_is_refused(estimator, kind):
 def test_a_continuous_column_is_refused_without_an_estimator():
     rng = np.random.default_rng(0)
     X, age = rng.normal(size=(5190, 3)), rng.uniform(16, 90, 5190)
-    for use in (GroupMoments.from_data, partial(tradeoff_path, n_components=2, cv=3)):
+    judge = partial(audit_model, PCA(2).fit(X))
+    for use in (GroupMoments.from_data, partial(tradeoff_path, n_components=2, cv=3), audit, judge):
         with pytest.raises(ValueError, match=r"looks continuous.*pd\.cut"):
             use(X, age)
     moments = GroupMoments().update(X[:60], age[:60])  # of a block, labels say little
@@ -96,6 +108,25 @@ def test_an_index_in_another_order_is_refused():
         np.testing.assert_array_equal(found.components_, expected.components_)
 
 
+def test_no_function_takes_an_index_in_another_order():
+    X, groups = make_groups(d=4)
+    frame = pd.DataFrame(X, index=[*"ab", *range(len(X) - 2)]).add_prefix("c")
+    labels, y = pd.Series(groups, index=frame.index).iloc[::-1], np.arange(len(X)) % 2
+    pca = PCA(2).fit(frame)
+    for use in (
+        lambda: audit(frame, labels, PCA(2)),
+        lambda: audit_model(pca, frame, labels),
+        lambda: group_reconstruction_errors(pca, frame, labels),
+        lambda: reconstruction_disparity(pca, frame, labels),
+        lambda: group_separation(pca, frame, labels),
+        lambda: probe_groups(frame, labels),
+        lambda: classifier_outcomes(PCA(2), frame, y, labels),
+        lambda: FairColumns(2).fit(frame, sensitive_features=labels),
+    ):
+        with pytest.raises(ValueError, match="in another order"):
+            use()
+
+
 @pytest.mark.parametrize(
     "coded", [lambda g: (g == "g1") * 1.0, lambda g: np.where(g == "g1", 7, 3)]
 )
@@ -104,6 +135,8 @@ def test_the_group_among_the_features_is_warned_of(coded):
     frame = pd.DataFrame(X, columns=list("abc")).assign(sex=coded(groups), same=1)
     with pytest.warns(UserWarning, match=r"column 'sex' of X tells the group.*drop\(columns='sex'"):
         FairPCA(2).fit(frame, sensitive_features=groups)
+    with pytest.warns(UserWarning, match="column 'sex' of X tells the group"):
+        audit_model(PCA(2).fit(frame), frame, groups)
     nearly = frame.assign(sex=np.where(np.arange(1600) == 1500, 1 - frame.sex, frame.sex))
     FairPCA(2).fit(nearly, sensitive_features=groups)  # warnings are errors
 

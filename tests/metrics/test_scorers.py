@@ -74,6 +74,6 @@ def test_the_scorer_warns_where_every_group_loses_next_to_nothing(two_groups):
 def test_without_routing_the_message_says_what_to_do(two_groups):
     X, groups = two_groups
     fair = FairPCA(2).fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match=r"sensitive_features is missing.*enable_metadata_routing"):
+    with pytest.raises(TypeError, match=r"sensitive_features is missing.*enable_metadata_routing"):
         disparity_scorer(fair, X)
     assert repr(disparity_scorer) == "disparity_scorer"

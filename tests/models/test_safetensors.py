@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -84,6 +87,18 @@ def test_the_same_model_gives_the_same_bytes(fair, tmp_path):
         clone(fair).fit(fair_rows(), sensitive_features=SEX).save(tmp_path / f"{i}")
         saved.append((tmp_path / f"{i}").read_bytes())
     assert len(set(saved)) == 1
+
+
+def test_the_same_model_gives_the_same_bytes_in_every_process(tmp_path):
+    script = (
+        "import sys, numpy as np; from fairpca import FairPCA;"
+        "X = np.random.default_rng(0).normal(size=(60, 4));"
+        "FairPCA(2).fit(X, sensitive_features=np.arange(60) % 2).save(sys.argv[1])"
+    )
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", script, tmp_path / seed], env=environment, check=True)
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
 def fair_rows():

@@ -18,10 +18,16 @@ from sklearn.utils import _safe_indexing
 from fairpca._audit.record import LeftOut
 from fairpca._cv.held_out import HeldOut
 from fairpca._cv.split import fold_numbers
+from fairpca._estimators.advice import warn_of_group_columns
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._input.checks import check_sample_weight, check_several_groups
+from fairpca._input.checks import (
+    check_not_continuous,
+    check_same_order,
+    check_sample_weight,
+    check_several_groups,
+)
 from fairpca._input.folds import FoldRule
 from fairpca._input.labels import encode_groups, encode_outcomes, refuse_counts
 from fairpca._input.rows import as_rows, dense_blocks
@@ -61,23 +67,34 @@ class People(Folds):
     ``given`` are groups, sample_weight, y and pos_label. ``cv`` is a rule for folds, or a splitter,
     whose first repeat is used. ``before`` are steps before the projection, not fitted; then X is
     what the first of them takes, and ``values`` are the rows as they enter the projection. With
-    ``with_y`` it is fitted to y as well.
+    ``with_y`` it is fitted to y as well. ``many_groups`` are meant to be many.
     """
 
     def __init__(
-        self, X: Any, given: Sequence[Any], cv: Any, before: Pipeline | None, with_y: bool = False
+        self,
+        X: Any,
+        given: Sequence[Any],
+        cv: Any,
+        before: Pipeline | None,
+        with_y: bool = False,
+        many_groups: bool = False,
     ) -> None:
         groups, sample_weight, y, pos_label = given
         if groups is None:
             raise TypeError(
                 "sensitive_features is missing: pass sensitive_features=groups, one label per row."
             )
-        names: list[str] | None = None
-        if before is None:
-            names = as_rows(X).feature_names
+        check_same_order(X, sensitive_features=groups, sample_weight=sample_weight, y=y)
+        rows, names = None if before is not None else as_rows(X), None
+        if rows is not None:
+            names = rows.feature_names
             X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         codes, labels = encode_groups(groups, n)
+        if not many_groups:
+            check_not_continuous(labels, np.bincount(codes), "pass groups as text")
+        if rows is not None:
+            warn_of_group_columns(rows, codes, len(labels))
         classes = None if y is None else _outcome_classes(y, n, pos_label)
         checked = check_sample_weight(sample_weight, n)
         weights = np.ones(n) if checked is None else checked

@@ -30,7 +30,7 @@ from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
-from fairpca._input.checks import check_integer
+from fairpca._input.checks import check_integer, check_same_order
 from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
@@ -228,6 +228,7 @@ def audit_model(
     ('a gap', '75 and older', True)
     """
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
+    check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight, y=y)
     projection, seen = seen_by_projection(model, X)
     own, rule = Subspace(*projection_of(projection)), FoldRule(_FOLDS, random_state)
     people = People(seen, (sensitive_features, sample_weight, y, pos_label), rule, None)
@@ -308,7 +309,8 @@ def _folds(
         cv = step.cv if isinstance(step, FairPCACV) else rule
         if isinstance(cv, Integral):
             cv = fold_rule(cv, rule.salt if step.random_state is None else step.random_state)
-        return People(X, given, cv, before, with_y=bool(needs_y))
+        many = getattr(step, "max_groups", None) is not None
+        return People(X, given, cv, before, with_y=bool(needs_y), many_groups=many)
     if given[0] is not None:
         raise ValueError("moments know their groups; pass audit(moments, estimator=...) without.")
     if before is not None:

@@ -166,11 +166,14 @@ def _warn_of_people(
         )
 
 
-def _who_pays(labels: Sequence[Any], before: Array, changes: Array, negligible: float) -> str:
+def _who_pays(
+    labels: Sequence[Any], before: Array, changes: Array, negligible: float | Array
+) -> str:
     """The groups whose error rises, and by how much, the most expensive first."""
-    order, named = [g for g in np.argsort(-changes).tolist() if changes[g] > negligible], []
+    risen, known = changes > negligible, before > negligible
+    order, named = [g for g in np.argsort(-changes).tolist() if risen[g]], []
     for g in order[:3]:
-        share = f" by {100 * changes[g] / before[g]:.3g} %" if before[g] > negligible else ""
+        share = f" by {100 * changes[g] / before[g]:.3g} %" if known[g] else ""
         start, end = max(before[g], 0.0), before[g] + changes[g]
         named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
@@ -213,19 +216,20 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
     )
 
 
-def warn_of_held_out(problem: FairProblem, changes: Array, pca_errors: Array, D: float) -> None:
+def warn_of_held_out(
+    problem: FairProblem, labels: Sequence[Any], changes: Array, pca_errors: Array, D: float
+) -> None:
     """Warn that on held-out rows nobody gains, or that the disparity is too large.
 
-    ``changes`` and ``pca_errors`` are those of the groups that are compared.
+    ``labels``, ``changes`` and ``pca_errors`` are those of the groups that are compared.
     """
     negligible, pareto = parity_tolerance(pca_errors, pca_errors), problem.constraint == "pareto"
     hardly = np.maximum(_NEXT_TO_NOTHING * pca_errors, negligible)
     if (changes > hardly).any() and (changes >= -hardly).all():
-        why = "the groups are more alike only because they are worse off"
         warn(
             "on held-out rows no group is better off than under PCA by more than "
-            f"{100 * _NEXT_TO_NOTHING:g} %, and one is worse off: "
-            f"{'it pays for next to nothing' if pareto else why}. {_cheaper(problem)}",
+            f"{100 * _NEXT_TO_NOTHING:g} %, and {_who_pays(labels, pca_errors, changes, hardly)}. "
+            f"{_cheaper(problem)}",
             LevellingDownWarning,
         )
     if 0 < problem.max_disparity < D - negligible:

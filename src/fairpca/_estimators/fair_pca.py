@@ -112,7 +112,9 @@ class FairPCA(FairProjection):
         How far the projection can be from the best possible one: zero up to rounding for two
         groups. It is about what ``status_`` claims: the overall error where parity or a disparity
         was reached, the error of the worst-off group where that is at its best, otherwise the
-        disparity. NaN for ``solver="golden"``, which proves nothing.
+        disparity. NaN for ``solver="golden"``, which proves nothing. Above 5,000 features no
+        matrices are formed, and it takes for granted that the eigenvectors found are the leading
+        ones: very likely, but not proven.
     error_gap_ : float
         With more than two groups and ``constraint="pareto"``: how much smaller the overall error
         can be among the projections whose largest error is no larger.

@@ -150,7 +150,8 @@ class FairPCACV(FairPCA):
         curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
         totals = curve.held_out.totals
         changes, errors = totals.changes[chosen, compared], totals.group_errors[PCA, compared]
-        warn_of_held_out(self._problem(), changes, errors, float(curve.disparity[chosen]))
+        labels, D = self.groups_[compared].tolist(), float(curve.disparity[chosen])
+        warn_of_held_out(self._problem(), labels, changes, errors, D)
 
     def fold_components(
         self, moments: GroupMoments, pairs: Sequence[tuple[GroupMoments, GroupMoments]] = ()

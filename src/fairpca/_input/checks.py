@@ -6,7 +6,9 @@ Every message says what was passed, what is allowed, and the call that fixes it.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from math import inf
 from typing import Any, NoReturn
 
 import numpy as np
@@ -59,7 +61,7 @@ def check_same_order(X: Any, **columns: Any) -> None:
         index = getattr(values, "index", None) if library_of(values) == "pandas" else None
         if index is None or len(index) != len(X) or X.index.equals(index):
             continue
-        if X.index.sort_values().equals(index.sort_values()):
+        if Counter(X.index) == Counter(index):  # sorting fails for labels of several types
             problem = f"{name} has the index of X in another order, and rows go by position"
             remedy = f"{name}.loc[X.index], or {name}.to_numpy() if their positions are right"
             raise ValueError(f"{problem}; pass {remedy}.")
@@ -69,19 +71,30 @@ def check_group_labels(
     labels: Labels, counts: NDArray[Any], max_groups: int | None = None, min_group_size: int = 1
 ) -> None:
     """Refuse labels that look continuous, and too many groups of at least this size."""
-    k, n = int((counts >= min_group_size).sum()), int(counts.sum())
-    numbers = labels.dtype.kind in "iuf"
-    continuous = numbers and n > _FEW_ROWS and 2 * int((counts == 1).sum()) > len(labels)
-    if k <= (max_groups or _MOST_GROUPS) and (max_groups is not None or not continuous):
-        return
-    found = f"sensitive_features holds {len(labels)} different labels in {n} rows"
-    if numbers:
-        found += f", from {labels[0]} to {labels[-1]}, and looks continuous"
-        remedy = "make bands, for example pd.cut(age, [0, 30, 45, 60, 120])"
-    else:
-        found += f", more than {max_groups or _MOST_GROUPS}: {labels[:3].tolist()} and so on"
-        remedy = "merge groups into fewer ones"
-    raise ValueError(f"{found}; {remedy}, or pass max_groups={max(k, 2)} to compare them all.")
+    k, most = int((counts >= min_group_size).sum()), max_groups or _MOST_GROUPS
+    insist = f"pass max_groups={max(k, 2)} to compare them all"
+    if max_groups is None or k > most:
+        check_not_continuous(labels, counts, insist, most if k > most else len(labels))
+    if k > most:
+        raise ValueError(
+            f"sensitive_features holds {len(labels)} different labels in {counts.sum()} rows, more "
+            f"than {most}: {labels[:3].tolist()} and so on; merge groups into fewer ones, or "
+            f"{insist}."
+        )
+
+
+def check_not_continuous(
+    labels: Labels, counts: NDArray[Any], insist: str, most: float = inf
+) -> None:
+    """Refuse numbers of which most stand alone, or more than ``most``; ``insist`` is advice."""
+    n = int(counts.sum())
+    alone = n > _FEW_ROWS and 2 * int((counts == 1).sum()) > len(labels)
+    if labels.dtype.kind in "iuf" and (alone or len(labels) > most):
+        raise ValueError(
+            f"sensitive_features holds {len(labels)} different labels in {n} rows, from "
+            f"{labels[0]} to {labels[-1]}, and looks continuous; make bands, for example "
+            f"pd.cut(age, [0, 30, 45, 60, 120]), or {insist}."
+        )
 
 
 def check_integer(name: str, value: Any, least: int) -> None:

@@ -29,13 +29,8 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import varying_columns
-<<<<<<< HEAD
 from fairpca._moments.tolerances import EPS, NO_VARIATION
-from fairpca._typing import Array, Codes
-=======
-from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array, Codes, Label
->>>>>>> core
 
 Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
 

@@ -110,6 +110,7 @@ def probe_groups(
             f"scores have one dimension, {len(scores)} numbers; pass a row of scores for each "
             "person, for example scores.reshape(-1, 1) for one component."
         )
+    checks.check_same_order(scores, sensitive_features=sensitive_features)
     Z = np.asarray(check_array(scores, dtype=np.float64))
     codes, labels = encode_groups(sensitive_features, len(Z))
     checks.check_several_groups(labels.tolist(), len(Z), otherwise="")
@@ -216,6 +217,7 @@ def classifier_outcomes(
     checks.check_classifier("classifier", classifier)
     if issparse(X):
         raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
+    checks.check_same_order(X, sensitive_features=sensitive_features, y=y)
     codes, labels = encode_groups(sensitive_features, len(X))
     checks.check_several_groups(labels.tolist(), len(codes), otherwise="")
     outcomes, classes = encode_outcomes(y, len(X))

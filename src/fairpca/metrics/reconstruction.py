@@ -17,7 +17,12 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._estimators.base import FairProjection
-from fairpca._input.checks import check_feature_names, check_group_weights, check_sample_weight
+from fairpca._input.checks import (
+    check_feature_names,
+    check_group_weights,
+    check_same_order,
+    check_sample_weight,
+)
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
 from fairpca._moments.tolerances import varying_groups
@@ -86,6 +91,7 @@ def group_reconstruction_errors(
     >>> row_reconstruction_errors(pca, X), group_reconstruction_errors(pca, X, groups)
     (array([1., 1., 0., 0.]), {'a': 1.0, 'b': 0.0})
     """
+    check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     squares = _squares(estimator, X)
     n_rows = len(squares[0])
     codes, labels = encode_groups(sensitive_features, n_rows)
@@ -169,7 +175,7 @@ class DisparityScorer:
     ) -> float:
         """Score a fitted estimator on these rows."""
         if sensitive_features is None:
-            raise ValueError(
+            raise TypeError(
                 "sensitive_features is missing: after "
                 "sklearn.set_config(enable_metadata_routing=True), pass cross_validate(..., params="
                 "{'sensitive_features': groups}) or search.fit(X, sensitive_features=groups)."

@@ -10,6 +10,7 @@ import numpy as np
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer
+from fairpca._input.checks import check_same_order
 from fairpca._input.labels import encode_groups
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
@@ -43,6 +44,7 @@ class ScoresDisplay:
         What follows the projection in a pipeline, such as a classifier, is left out.
         """
         refuse_unfitted(estimator)
+        check_same_order(X, sensitive_features=sensitive_features)
         for step in steps_to_projection(estimator, strict=False):
             X = step.transform(X)
         display = cls(np.asarray(X), sensitive_features)
