@@ -159,10 +159,11 @@ def test_moments_and_blocks_give_the_same():
         np.testing.assert_allclose(other.group_errors_, whole.group_errors_)
 
 
-def test_redundant_columns_are_no_trouble():
+@pytest.mark.parametrize("max_subsets", [0, 1000])
+def test_redundant_columns_are_no_trouble(max_subsets):
     X, groups = people(d=4)
     X = np.hstack([X, X[:, :2], np.ones((len(X), 1))])  # singular: two twins and a constant
-    fair = FairColumns(4).fit(X, sensitive_features=groups)
+    fair = FairColumns(4, max_subsets=max_subsets).fit(X, sensitive_features=groups)
     assert fair.group_errors_.max() <= 1e-9 * X.var()
     np.testing.assert_allclose(fair.inverse_transform(fair.transform(X)), X, atol=1e-6)
 
@@ -179,6 +180,14 @@ def test_equal_groups_keep_the_usual_choice():
     twice, groups = np.vstack([X, X]), np.repeat(["a", "b"], len(X))
     fair = FairColumns(2).fit(twice, sensitive_features=groups)
     assert sorted(fair.columns_) == sorted(fair.baseline_columns_)
+
+
+@pytest.mark.parametrize("r", [1, 2])
+def test_a_search_ends_where_nothing_is_left_to_gain(r):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 1)) @ rng.standard_normal((1, 6))  # one column tells all
+    fair = FairColumns(r, max_subsets=0).fit(X, sensitive_features=np.arange(12) % 3)
+    np.testing.assert_allclose(fair.group_errors_, 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("r", [0, 8, 2.0, 0.5, True, None, "2"])

@@ -171,3 +171,10 @@ def test_saved_and_loaded(tmp_path):
     eraser.save(tmp_path / "eraser.safetensors")
     again = fairpca.load_model(tmp_path / "eraser.safetensors")
     np.testing.assert_array_equal(again.transform(X), eraser.transform(X))
+
+
+def test_rows_that_are_all_alike_stay_as_they_are():
+    X, groups = np.ones((20, 3)), np.arange(20) % 2
+    eraser = GroupEraser().fit(X, sensitive_features=groups)
+    assert (eraser.change_, eraser.mean_gap_, len(eraser.detectors_)) == (0.0, 0.0, 0)
+    np.testing.assert_array_equal(eraser.transform(X), X)

@@ -1,4 +1,4 @@
-"""BlindPCA and FairPLS hide what they say, and BlindPCA keeps the most variance that leaves."""
+"""BlindPCA, FairPLS and GroupEraser hide what they say, and keep or change what they promise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from stress.checks import ROUNDING, fit
 from stress.generators import KINDS
 from stress.oracles import Moments
 
-from fairpca import BlindPCA, FairPLS
+from fairpca import BlindPCA, FairPLS, GroupEraser
+from fairpca.exceptions import quietly
 
 pytestmark = pytest.mark.stress
 
@@ -76,3 +77,36 @@ def test_components_for_a_target(kind, rng, within):
     fair = fit(FairPLS(1, notion="demographic_parity"), X, groups, y=target)
     scale = Moments.of_rows(X, groups).scale
     within("means that are not hidden", means_apart(fair, X, groups) / scale, ROUNDING)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_groups_are_erased_by_least_squares(kind, rng, within):
+    """LEACE: without what the guesses of the groups, linear in the rows, tell about the rows."""
+    X, groups = problem(rng, kind)
+    Z = X - X.mean(axis=0)
+    Z = Z[:, np.ptp(X, axis=0) > 0]
+    sizes = np.linalg.svd(Z / Z.std(axis=0))[1] / np.sqrt(len(X))
+    if ((sizes > 1e-10) & (sizes < 1e-4)).any():
+        X, groups = problem(rng, "gaussian")
+        Z = X - X.mean(axis=0)
+    labels = np.unique(groups)
+    scale, told = Z.std(axis=0), (groups[:, None] == labels).astype(float)
+    U, sizes, _ = np.linalg.svd(Z / scale, full_matrices=False)
+    U = U[:, sizes > 1e-7 * sizes[0]]
+    guessed = U @ (U.T @ (told - told.mean(axis=0)))
+    Q, sizes, _ = np.linalg.svd(guessed, full_matrices=False)
+    Q = Q[:, sizes > 1e-7]
+    left = (Z - Q @ (Q.T @ Z)) / scale
+    strength = float(rng.random())
+    with quietly():
+        whole = GroupEraser().fit(X, sensitive_features=groups)
+        part = GroupEraser(strength=strength).fit(X, sensitive_features=groups)
+    varying = np.ptp(X, axis=0) > 0
+    for eraser, wanted in ((whole, left), (part, strength * left + (1 - strength) * Z / scale)):
+        found = ((eraser.transform(X) - X.mean(axis=0))[:, varying]) / scale
+        within("rows that are not erased as by least squares", np.abs(found - wanted).max(), 1e-6)
+        means = [found[groups == g].mean(axis=0) for g in labels]
+        gap = np.square(means).sum(axis=1) @ told.mean(axis=0)
+        within("means that are not erased", abs(gap - eraser.mean_gap_), 1e-7)
+        change = np.square(found - Z / scale).sum(axis=1).mean() / Z.shape[1]
+        within("change of erased rows", abs(change - eraser.change_), 1e-7)

@@ -47,13 +47,16 @@ class Judge:
     def within(self, what, discrepancy, allowed):
         self._within(what, discrepancy / self.scale, allowed)
 
-    def check(self, max_disparity=0.0, max_error=np.inf):
+    def check(self, max_disparity=0.0, max_error=np.inf, max_increase=np.inf):
         """The status must be true, as far as the relaxation can tell."""
         fair, relaxed = self.fair, self.relaxed
         worst, pareto = float(fair.group_errors_.max()), fair.constraint == "pareto"
         budget = [] if np.isinf(max_error) else [(relaxed.overall, max_error)]
         cap = float(fair.pca_group_errors_.max())
         limits = [*budget, (relaxed.worst, cap)] if fair.constraint == "no_worse" else budget
+        if np.isfinite(max_increase):
+            at_most = (1 + max_increase) * fair.pca_group_errors_
+            limits += zip(np.eye(len(at_most), len(at_most) + 2), at_most, strict=True)
         self.keeps(limits)
         match fair.status_:
             case "already fair":
@@ -67,7 +70,12 @@ class Judge:
                 self.within("spread off its aim", fair.disparity_ - max_disparity, _EQUAL)
                 limits = [(relaxed.worst, worst)]
                 self.least(fair.reconstruction_error_, relaxed.overall, limits, "error")
-            case "parity reached" | "error budget spent" | "worst-off group at its best" if pareto:
+            case (
+                "parity reached"
+                | "error budget spent"
+                | "group limit reached"
+                | "worst-off group at its best"
+            ) if pareto:
                 if fair.status_ == "parity reached":
                     self.within("spread off its aim", fair.disparity_ - max_disparity, _EQUAL)
                 self.least(worst, relaxed.worst, limits, "largest error")
@@ -77,7 +85,12 @@ class Judge:
                 self._within(
                     "bound of the error above the relaxation's", error - gap - least, _SOLVED
                 )
-            case "error budget spent" | "capped" | "least disparity found, not proven":
+            case (
+                "error budget spent"
+                | "group limit reached"
+                | "capped"
+                | "least disparity found, not proven"
+            ):
                 self.least(fair.disparity_, relaxed.spread, limits, "spread")
             case "parity infeasible at this rank":
                 self.least(fair.disparity_, relaxed.spread, limits, "spread")
@@ -123,3 +136,12 @@ def test_budgets(kind, constraint, rng, within):
     increase = float(rng.choice([0.0, 10.0 ** rng.uniform(-6, 0)]))
     judge.fit(constraint=constraint, max_error_increase=increase)
     judge.check(max_error=(1 + increase) * pca.pca_reconstruction_error_)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_limits_of_groups(kind, constraint, rng, within):
+    judge = Judge(rng, kind, within)
+    increase = float(10.0 ** rng.uniform(-4, 0))
+    judge.fit(constraint=constraint, max_group_increase=increase)
+    judge.check(max_increase=increase)

@@ -140,3 +140,23 @@ def test_fixed_alpha(kind, rng, within):
         weights = alpha * judge.shares + (1 - alpha) * judge.disparity
         excess = judge.value(weights) - judge.oracle.least(weights)[0]
         judge.within("weighted sum above the least", abs(excess))
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_limits_of_groups(kind, constraint, rng, within):
+    """No group pays more than its limit, and nothing fairer keeps the limit that binds."""
+    judge, disparities = Judge(rng, kind, within), []
+    for increase in (0.0, *np.sort(10.0 ** rng.uniform(-6, 0, 2))):
+        fair = judge.fit(constraint=constraint, max_group_increase=increase)
+        limits = (1 + increase) * fair.pca_group_errors_
+        left = limits - fair.group_errors_
+        judge.within("limit of a group exceeded", -left.min(), _SLACK)
+        if fair.status_ == "group limit reached":
+            ends = [judge.oracle.least(judge.disparity, g, g @ limits)[0] for g in np.eye(2)]
+            binding = np.eye(2)[np.argmax(ends)]
+            judge.least(judge.disparity, binding, binding @ limits, "disparity at a group's limit")
+        else:
+            judge.check()
+        disparities.append(abs(fair.disparity_))
+    judge.within("disparity that rises with the limit", np.diff(disparities).max())

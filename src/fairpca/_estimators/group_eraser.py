@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from fairpca._estimators.base import GroupEstimator, Targeted
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
-from fairpca._moments.tolerances import EPS
+from fairpca._moments.tolerances import EPS, TINY
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._typing import Array
 
@@ -129,7 +129,7 @@ class GroupEraser(
         differences = mean_differences(strata_of(settled, self.notion, self.pos_label))
         total = float(settled.operand.shares @ settled.operand.traces)
         self.detectors_, self.corrections_ = detectors / self.scale_, corrections * self.scale_
-        self.change_ = float(self.strength**2 * (corrections**2).sum() / total)
+        self.change_ = float(self.strength**2 * (corrections**2).sum() / max(total, TINY))
         self.raw_mean_gap_ = float((differences**2).sum())
         left = differences - self.strength * differences @ detectors.T @ corrections
         self.mean_gap_ = float((left**2).sum())

@@ -42,6 +42,7 @@ class ColumnSearch:
         self._compared, self._overall = operand.compared, overall
         self._pooled = np.tensordot(self._shares, self._C, axes=1)
         self._noise = _REDUNDANT * np.diagonal(self._pooled)
+        self._margin = _REDUNDANT * float(self._value(_errors(self._C)))  # smaller gains: rounding
 
     def best(self, r: int, max_subsets: int) -> tuple[Codes, Array, bool]:
         """The best r columns in the order in which they help, their errors, and if that is proven.
@@ -171,7 +172,7 @@ class ColumnSearch:
             without = M + _both(B, crossed + 0.5 * own[:, None] * B)
             j, value = self._next(without, np.delete(columns, i))
             unchanged += 1
-            if value < least * (1 - _REDUNDANT):
+            if value < least - self._margin:
                 columns[i], least, unchanged = j, value, 0
                 M = self._keep(without[None], columns[i : i + 1])[0]
                 lost = self._lost_without(columns)
