@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.data import make_groups
-from helpers.inside import columns as search
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
