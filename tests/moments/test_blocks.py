@@ -300,3 +300,12 @@ def test_parts_shared_among_threads_add_up_and_repeat(monkeypatch, n_threads):
         expected = np.cov(rows.T, aweights=w, ddof=0)
         np.testing.assert_allclose(once.second_moments("group")[g], expected, rtol=1e-8)
         np.testing.assert_allclose(once.means[g], np.average(rows, axis=0, weights=w))
+
+
+def test_infinities_of_both_signs_in_two_parts_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr(accumulate, "WORK_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(accumulate, "blas_threads", lambda: 2)
+    X, groups = make_groups((40, 20), d=3)
+    X[[0, -1], 1] = np.inf, -np.inf
+    with pytest.raises(ValueError, match="infinity in column 1, first in row 0"):
+        GroupMoments.from_data(X, np.zeros(len(groups), int))

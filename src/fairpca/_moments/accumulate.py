@@ -29,11 +29,12 @@ from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._typing import Array, Codes
 
 _ROWS_A_GROUP = 2048  # rows of a block for each group: products of fewer rows are slower
-_MANY_COLUMNS = 2000  # with more columns than this, free memory is checked first
+_MANY_COLUMNS = 2000  # matrices of more columns may not fit into memory
 _ROWS_FOR_SHIFT = 256  # shifts are means of this many rows
 _PARTS_A_THREAD = 4  # with several small parts, no thread waits long for one that is late
 
 
+@np.errstate(over="ignore", invalid="ignore")  # sums that are not finite are refused at the end
 def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -> Sums:
     """Sums of k groups of rows, from parts that do not depend on chance, so that results repeat."""
     n, d = rows.n_rows, rows.n_features
@@ -49,7 +50,7 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
     else:
         n_threads = max(min(blas_threads(), n, int(n * d * d // WORK_WORTH_A_THREAD)), 1)
         n_parts = n_threads
-        if n_threads > 1:
+        if n_threads > 1 and d <= _MANY_COLUMNS:  # each part has matrices of its own
             n_parts *= min(max(n // (n_threads * k * _ROWS_A_GROUP), 1), _PARTS_A_THREAD)
         edges = pairwise([n * i // n_parts for i in range(n_parts + 1)])
         if isinstance(rows, SparseRows):
