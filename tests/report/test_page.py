@@ -11,6 +11,7 @@ from helpers.audits import made_audit, made_cases, made_group
 
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
+from fairpca._audit.record import KeptColumns
 from fairpca.report import Origin, model_card, render
 
 ATTACK = "</script><script>document.title='pwned'</script>"
@@ -205,3 +206,17 @@ def test_a_card_is_markdown_whatever_names_contain():
     assert len(table) == 2 + len(audit.groups)
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 7 for line in table)
     assert "<img" not in card.replace("\\<", "")
+
+
+def test_a_section_on_columns():
+    audit = made_audit()
+    kept = KeptColumns(HOSTILE[:1], [ATTACK], 0.5)
+    columns = replace(audit, path=None, kept=kept)
+    page = render(audit, ORIGIN, columns=columns)
+    assert 'id="section-columns"' in page
+    assert ATTACK not in page
+    own = render(columns)
+    assert 'id="section-columns"' in own
+    assert 'id="section-price"' not in own
+    assert "The usual choice of columns" in own
+    assert 'id="section-columns"' not in render(audit)

@@ -11,31 +11,19 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
 from fairpca._estimators.base import GroupEstimator
-from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._problems.problems import WorstOffProblem
 from fairpca._problems.status import Status
 from fairpca._sklearn import Interval
 from fairpca._solvers import solve
-from fairpca._solvers.columns import ColumnSearch
-from fairpca._typing import Array, Codes, Mask
+from fairpca._solvers.columns import Choice, ColumnSearch
+from fairpca._typing import Array, Mask
 
-
-@dataclass(frozen=True)
-class _Choice:
-    """The fair and the usual choice, the maps that rebuild all columns, and the bound."""
-
-    columns: Codes
-    errors: Array
-    proven: bool
-    usual: Codes
-    usual_errors: Array
-    maps: tuple[Array, Array]
-    bound: float
+_Choices = tuple[Choice, Choice, float]  # the fair one, the usual one, and the bound
 
 
 @dataclass(eq=False, repr=False)
-class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
+class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc]
     r"""Keep r of the columns, so that the worst-described group is rebuilt best from them.
 
     All columns are rebuilt from those kept, S, by one linear map for everybody,
@@ -136,7 +124,7 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
         **dict.fromkeys(("reconstruction_error_", "disparity_", "lower_bound_"), ""),
     }
 
-    def _solve(self, settled: SettledGroups) -> _Choice:
+    def _solve(self, settled: SettledGroups) -> _Choices:
         operand = settled.measured(self.normalize)
         r, d = self.n_columns, operand.n_features
         if r > d:
@@ -145,51 +133,32 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
             raise ValueError(
                 f"FairColumns needs a matrix of {d} x {d} for each group; pass fewer columns."
             )
-        columns, errors, proven = ColumnSearch(operand).best(r, self.max_subsets)
-        usual, usual_errors, _ = ColumnSearch(operand, overall=True).best(r, self.max_subsets)
         bound = max(solve(WorstOffProblem("error"), operand, r).bound, 0.0)
-        maps = _rebuild_map(operand, columns), _rebuild_map(operand, usual)
-        return _Choice(columns, errors, proven, usual, usual_errors, maps, bound)
+        return *ColumnSearch(operand).best(r, self.max_subsets), bound
 
-    def _set_result(self, settled: SettledGroups, result: _Choice) -> None:
+    def _set_result(self, settled: SettledGroups, result: _Choices) -> None:
         shares, compared = settled.measured(self.normalize).shares, settled.compared
-        labels = settled.moments.groups.tolist()
-        self.columns_, self.baseline_columns_ = result.columns, result.usual
+        labels, (fair, usual, self.lower_bound_) = settled.moments.groups.tolist(), result
+        self.columns_, self.group_errors_ = fair.columns, fair.errors
+        self.baseline_columns_, self.baseline_group_errors_ = usual.columns, usual.errors
         self.rebuild_map_, self.baseline_rebuild_map_ = (
-            rebuild * self.scale_ / self.scale_[np.sort(kept), None]
-            for kept, rebuild in zip((result.columns, result.usual), result.maps, strict=True)
+            own.rebuild * self.scale_ / self.scale_[np.sort(own.columns), None]
+            for own in (fair, usual)
         )
-        self.group_errors_ = result.errors
-        self.baseline_group_errors_ = result.usual_errors
         self.reconstruction_error_ = float(shares @ self.group_errors_)
         self.disparity_ = float(np.ptp(self.group_errors_[compared]))
-        by_error = np.where(compared, result.usual_errors, np.nan)
+        by_error = np.where(compared, usual.errors, np.nan)
         self.harmed_group_: Any = labels[int(np.nanargmax(by_error))]
         self.privileged_group_: Any = labels[int(np.nanargmin(by_error))]
-        self.lower_bound_ = result.bound
         largest = float(self.group_errors_[compared].max())
-        self.duality_gap_ = 0.0 if result.proven else max(largest - result.bound, 0.0)
-        self.status_ = str(Status.ALL_TRIED if result.proven else Status.BEST_FOUND)
+        self.duality_gap_ = 0.0 if fair.proven else max(largest - self.lower_bound_, 0.0)
+        self.status_ = str(Status.ALL_TRIED if fair.proven else Status.BEST_FOUND)
 
     def _get_support_mask(self) -> Mask:
         self._ready()
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.columns_] = True
         return mask
-
-    def transform(self, X: Any) -> Any:
-        """The columns kept, in their usual order.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_columns), or a data frame after ``set_output``
-        """
-        self._ready()
-        return super().transform(X)
 
     def inverse_transform(self, X: Any) -> Array:
         """Rebuild all columns from those kept.
@@ -212,10 +181,3 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choice]):  # type: ignore[misc]
             )
         rebuilt: Array = (kept - self.mean_[support]) @ self.rebuild_map_ + self.mean_
         return rebuilt.astype(kept.dtype, copy=False)
-
-
-def _rebuild_map(operand: Operand, columns: Codes) -> Array:
-    """``B'``, of shape (r, d): all columns from those kept, which are in their usual order."""
-    C, kept = np.tensordot(operand.shares, operand.dense_matrices, axes=1), np.sort(columns)
-    inside = np.linalg.pinv(C[np.ix_(kept, kept)], rcond=1e-12, hermitian=True)
-    return np.asarray(inside @ C[kept])

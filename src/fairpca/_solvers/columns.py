@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,32 +35,47 @@ _REDUNDANT = 1e-12  # share of a column's variance: smaller residuals are roundi
 _TIEBREAK = 1e-9  # weight of the overall error beside the largest one
 
 
-class ColumnSearch:
-    """Looks for the columns that make the largest error of a group small, or the overall error."""
+class Choice(NamedTuple):
+    """A choice of columns."""
 
-    def __init__(self, operand: Operand, *, overall: bool = False) -> None:
+    columns: Codes  # in the order in which they help
+    errors: Array  # of the groups
+    rebuild: (
+        Array  # B', of shape (r, d): all columns from those kept, which are in increasing order
+    )
+    proven: bool  # whether no choice is better
+
+
+class ColumnSearch:
+    """Looks for the columns that make the largest error of a group small, and the overall error."""
+
+    def __init__(self, operand: Operand) -> None:
         self._C, self._shares = operand.dense_matrices, operand.shares
-        self._compared, self._overall = operand.compared, overall
+        self._compared, self._overall = operand.compared, False
         self._pooled = np.tensordot(self._shares, self._C, axes=1)
         self._noise = _REDUNDANT * np.diagonal(self._pooled)
-        self._margin = _REDUNDANT * float(self._value(_errors(self._C)))  # smaller gains: rounding
+        self._margin = _REDUNDANT * float(_errors(self._C).max())  # smaller gains are rounding
 
-    def best(self, r: int, max_subsets: int) -> tuple[Codes, Array, bool]:
-        """The best r columns in the order in which they help, their errors, and if that is proven.
-
-        The first column is the best one alone, the next the best beside it, among those kept.
-        """
+    def best(self, r: int, max_subsets: int) -> tuple[Choice, Choice]:
+        """The best r columns for the largest error, and those for the overall error."""
         proven = comb(len(self._noise), r) <= max_subsets
-        kept = self._try_all(r) if proven else self._climb(r)
-        order = self._forward(np.empty(0, dtype=int), r, among=np.sort(kept))
-        return order, np.maximum(_errors(self._residuals(order)), 0.0), proven
+        choices, tried = [], self._try_all(r) if proven else None
+        for self._overall in (False, True):
+            kept = np.sort(self._climb(r) if tried is None else tried[self._overall])
+            order = self._forward(np.empty(0, dtype=int), r, among=kept)
+            inside = np.linalg.pinv(self._pooled[np.ix_(kept, kept)], _REDUNDANT, hermitian=True)
+            errors = np.maximum(_errors(self._residuals(order)), 0.0)
+            choices.append(Choice(order, errors, inside @ self._pooled[kept], proven))
+        return choices[0], choices[1]
+
+    def _values(self, errors: Array) -> tuple[Array, Array]:
+        """Both values of errors of shape (..., k), the smaller the better."""
+        average = np.asarray(errors @ self._shares)
+        return errors[..., self._compared].max(axis=-1) + _TIEBREAK * average, average
 
     def _value(self, errors: Array) -> Array:
-        """Value of errors of shape (..., k): the smaller the better."""
-        average = errors @ self._shares
-        if self._overall:
-            return np.asarray(average)
-        return np.asarray(errors[..., self._compared].max(axis=-1) + _TIEBREAK * average)
+        """The value that is looked at."""
+        return self._values(errors)[self._overall]
 
     # -- one column more or less -------------------------------------------------------------------
 
@@ -101,17 +117,18 @@ class ColumnSearch:
 
     # -- all subsets -------------------------------------------------------------------------------
 
-    def _try_all(self, r: int) -> Codes:
-        """The best subset of all."""
-        least, columns = np.inf, np.arange(r)
+    def _try_all(self, r: int) -> list[Codes]:
+        """The best subsets of all, by both values."""
+        least, best = [np.inf, np.inf], [np.arange(r)] * 2
         for subsets, M in self._prefixes(np.empty((1, 0), dtype=int), self._C[None], r):
             last = subsets[:, -1:] if r > 1 else -1
             later = np.arange(len(self._noise)) > last
-            values = np.where(later, self._value(self._errors_with(M)), np.inf)
-            i, j = np.unravel_index(values.argmin(), values.shape)
-            if values[i, j] < least:
-                least, columns = values[i, j], np.append(subsets[i], j)
-        return columns
+            for which, values in enumerate(self._values(self._errors_with(M))):
+                values = np.where(later, values, np.inf)
+                i, j = np.unravel_index(values.argmin(), values.shape)
+                if values[i, j] < least[which]:
+                    least[which], best[which] = values[i, j], np.append(subsets[i], j)
+        return best
 
     def _prefixes(self, subsets: Codes, M: Array, r: int) -> Iterator[tuple[Codes, Array]]:
         """All increasing subsets of r - 1 columns that begin with these, in batches."""
