@@ -205,3 +205,10 @@ def test_a_card_is_markdown_whatever_names_contain():
     assert len(table) == 2 + len(audit.groups)
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 7 for line in table)
     assert "<img" not in card.replace("\\<", "")
+
+
+@pytest.mark.slow
+def test_ticks_at_numbers_of_components_do_not_repeat(visit):
+    page = visit(render(CASES["remedy"], ORIGIN))
+    ticks = page.locator("#ranks .role-axis-label").first.locator("text").all_inner_texts()
+    assert ticks == ["1", "2", "3"]

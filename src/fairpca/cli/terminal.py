@@ -16,7 +16,7 @@ from fairpca._progress import Progress, printable
 if TYPE_CHECKING:
     from fairpca import FairColumns
     from fairpca._audit.record import Audit, ModelAudit
-    from fairpca._estimators.base import FairProjection
+    from fairpca._estimators.base import FairProjection, GroupEstimator
     from fairpca._typing import Array
 
 _STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
@@ -169,31 +169,32 @@ def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def print_columns(model: FairColumns, usual: Array, fair: Array) -> None:
     """Held-out errors by group under two choices of columns."""
-    from fairpca.report.text import figure, worse
-
-    unit = float(max(usual.max(), fair.max()))
-    rows = [
-        [str(label), f"{n:,}", figure(old, unit), figure(new, unit), worse(new / old - 1)[0]]
-        for label, n, old, new in zip(model.groups_, model.group_sizes_, usual, fair, strict=True)
-    ]
-    _put_table(["group", "people", "usual choice", "fair choice", "change"], rows)
+    _put_errors(model, usual, fair, ["usual choice", "fair choice"])
     put(f"average squared errors of the rebuilt columns for held-out people; {model.status_}")
 
 
 def print_model(model: FairProjection) -> None:
     """Errors by group of a fitted projection, for held-out people if there were any."""
-    from fairpca.report.text import figure, percent, worse
+    from fairpca.report.text import percent
 
     held_out = hasattr(model, "held_out_changes_")
     before = model.held_out_pca_group_errors_ if held_out else model.pca_group_errors_
     after = model.held_out_group_errors_ if held_out else model.group_errors_
-    unit = float(max(before.max(), after.max()))
-    columns = model.groups_.tolist(), model.group_sizes_.tolist(), before.tolist(), after.tolist()
-    rows = []
-    for label, n, old, new in zip(*columns, strict=True):
-        change = worse(new / old - 1 if old > 1e-12 * unit else 0.0)[0]
-        rows.append([str(label), f"{n:,}", figure(old, unit), figure(new, unit), change])
-    _put_table(["group", "people", "PCA", "fair version", "change"], rows)
+    _put_errors(model, before, after, ["PCA", "fair version"])
     put(f"average squared errors{' of held-out people' if held_out else ''}; {model.status_}")
-    cost = model.reconstruction_error_ / model.pca_reconstruction_error_ - 1 if unit > 0 else 0.0
+    pca = model.pca_reconstruction_error_
+    cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0
     put(f"overall error on the rows fitted to: {percent(cost)} above PCA")
+
+
+def _put_errors(model: GroupEstimator, before: Array, after: Array, heads: list[str]) -> None:
+    """A table of errors by group, and their changes."""
+    from fairpca.report.text import figure, worse
+
+    unit, rows = float(max(before.max(), after.max())), []
+    columns = model.groups_, model.group_sizes_, before, after
+    for label, n, *errors in zip(*columns, strict=True):
+        change = errors[1] / errors[0] - 1 if errors[0] > 1e-12 * unit else 0.0
+        shown = [figure(error, unit) for error in errors]
+        rows.append([str(label), f"{n:,}", *shown, worse(change)[0]])
+    _put_table(["group", "people", *heads, "change"], rows)
