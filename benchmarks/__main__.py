@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 
 from benchmarks import (
+    audits,
     blind,
     choices,
     competitors,
@@ -41,6 +42,7 @@ def main() -> None:
         scale,
         coverage,
         choices,
+        audits,
         folds,
         outcomes,
         downstream,

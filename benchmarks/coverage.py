@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks._harness import DOCS, run_cases
 from fairpca import FairPCA, GroupMoments
 from fairpca._cv.held_out import HeldOut
-from fairpca._cv.leave_out import left_out_errors
+from fairpca._cv.leave_out import fold_of
 from fairpca._cv.stopping import Sides, disparity_interval
 from fairpca.exceptions import quietly
 
@@ -153,7 +153,8 @@ def hits(setting, seed):
         for fold in range(FOLDS):
             fit_to, judge = moments._split(fold)
             bases = [model.components_.T for model in fit(fit_to)]
-            sums.append(left_out_errors(judge, bases, fit_to.mean))
+            pair = fold_of(fit_to, judge, np.ones(2, bool), standardize=False)
+            sums.append(pair.errors(bases))
         held_out = HeldOut(*map(np.array, zip(*sums, strict=True)), odds=1 / (FOLDS - 1))
         pca, fair = fit(moments)
         A, B = (pca.groups_.tolist().index(g) for g in (pca.privileged_group_, pca.harmed_group_))

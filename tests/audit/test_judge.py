@@ -495,3 +495,44 @@ def test_what_cannot_be_audited_is_refused():
         audit(X, groups, FairPCA(2), ranks=[9])
     with pytest.raises(ValueError, match="one group"):
         audit(X, np.ones(100), FairPCA(2))
+
+
+def test_a_fitted_projection_is_fitted_again_with_a_warning():
+    X, groups = two_groups((120, 60))
+    with pytest.warns(UserWarning, match=r"fits PCA again.*audit_model"):
+        found = audit(X, groups, PCA(2).fit(X), **QUICK)
+    assert found.verdict.gap == audit(X, groups, PCA(2), **QUICK).verdict.gap
+
+
+@pytest.mark.parametrize("sizes", [(2, 1), (4, 1), (12, 2, 1), (40, 35, 1)])
+@pytest.mark.parametrize("estimator", [None, PCA(2), FairPCA(2, standardize=True)])
+def test_tiny_groups_are_listed_without_warnings(sizes, estimator):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c"][: len(sizes)], sizes)
+    found = audit(rng.normal(size=(len(groups), 4)), groups, estimator, n_points=3)
+    assert [row.n for row in found.groups] == list(sizes)
+    assert found.provenance.n_folds <= max(sizes)
+    assert not any(row.judged for row in found.groups if row.n < 30)
+
+
+def test_two_groups_of_one_row_are_refused():
+    with pytest.raises(ValueError, match="too few for an audit"):
+        audit(np.eye(2), ["a", "b"])
+
+
+def test_ones_that_are_rare_decide_nothing_and_are_no_few_rows():
+    """An indicator of a rare category is a property of the column, not of some of its rows."""
+    X, groups = two_groups((2000, 1000))
+    X[:, 4] = np.arange(3000) % 150 == 0
+    assert [column.name for column in audit(X, groups, FairPCA(2), **QUICK).columns] == []
+
+
+def test_a_million_rows_make_a_small_gap_reliable_but_not_large():
+    rng = np.random.default_rng(0)
+    g = rng.integers(0, 2, 1_000_000)
+    X = rng.normal(size=(len(g), 4)) * [3, 2, 1, 1]
+    X[:, 2:] *= (1 + 0.015 * g)[:, None]
+    moments = GroupMoments.from_data(X, g, folds=10)
+    verdict = audit(moments, estimator=FairPCA(2), **QUICK).verdict
+    assert (verdict.small, verdict.group) == (True, 1)
+    assert 0 < verdict.gap.low < verdict.gap.value < 0.05

@@ -284,7 +284,8 @@ def test_missing_values_are_refused_dropped_or_filled_in(people, tmp_path):
     lines = (people / "gap.csv").read_text("utf-8").splitlines()
     lines[1:41] = ["," + line.partition(",")[2] for line in lines[1:41]]
     (tmp_path / "holes.csv").write_text("\n".join(lines))
-    assert "--drop-missing, --impute median" in fails("audit", "holes.csv", *USUAL, cwd=tmp_path)
+    line = fails("audit", "holes.csv", *USUAL, cwd=tmp_path)
+    assert all(option in line for option in ("--drop-missing", "--impute median", "--drop"))
     dropped = run("audit", "holes.csv", *USUAL, "--drop-missing", cwd=tmp_path).stdout
     assert "left out: 40 rows, missing values" in dropped
     filled = run("audit", "holes.csv", *USUAL, "--impute", "median", cwd=tmp_path).stdout
@@ -292,3 +293,46 @@ def test_missing_values_are_refused_dropped_or_filled_in(people, tmp_path):
     run("fit", "holes.csv", *USUAL, "--impute", "median", "-o", "m.safetensors", cwd=tmp_path)
     run("transform", "m.safetensors", "holes.csv", "-o", "s.csv", cwd=tmp_path)
     assert len((tmp_path / "s.csv").read_text("utf-8").splitlines()) == 601
+
+
+def test_advice_names_only_options_that_help(people, tmp_path):
+    lines = (people / "gap.csv").read_text("utf-8").splitlines()
+    holes = ["," + line.partition(",")[2] for line in lines[1:41]]
+    (tmp_path / "holes.csv").write_text("\n".join([lines[0], *holes, *lines[41:]]))
+    nameless = [line.replace("women", "").replace("men", "") for line in lines[1:41]]
+    (tmp_path / "nameless.csv").write_text("\n".join([lines[0], *nameless, *lines[41:]]))
+    line = fails("audit", "nameless.csv", *USUAL, cwd=tmp_path)
+    assert "--drop-missing" in line
+    assert "--impute" not in line
+    run("fit", people / "gap.csv", *USUAL, "-o", "m.safetensors", cwd=tmp_path)
+    line = fails("transform", "m.safetensors", "holes.csv", "-o", "s.csv", cwd=tmp_path)
+    assert "--drop-missing" in line
+    assert "--impute" not in line
+    target = ["-g", "sex", "--target", "x0", "--drop", "passed,ward,weight", "-r", "2"]
+    assert "(here: --target)" in fails("audit", people / "gap.csv", *target, cwd=tmp_path)
+
+
+def test_fit_warns_of_a_model_that_the_audit_does_not_advise(people, tmp_path):
+    save = ["-o", "m.safetensors"]
+    warned = run("fit", people / "even.csv", *USUAL, "--cv", "0", *save, cwd=tmp_path).stdout
+    judged = run("audit", people / "even.csv", *USUAL, "--cv", "0", cwd=tmp_path).stdout
+    assert judged.splitlines()[0] in warned.splitlines()[0]
+    assert warned.startswith("! ")
+    advised = run("fit", people / "gap.csv", *USUAL, *save, cwd=tmp_path).stdout
+    assert "!" not in advised
+
+
+@pytest.mark.parametrize("sizes", [(2, 1), (4, 1), (12, 2, 1), (40, 1), (60, 50, 2)])
+def test_tiny_groups_are_listed_by_every_command(tmp_path, sizes):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c"][: len(sizes)], sizes)
+    frame = pd.DataFrame(rng.normal(size=(len(groups), 4)).round(3), columns=list("wxyz"))
+    frame.assign(group=groups).to_csv(tmp_path / "tiny.csv", index=False)
+    few = ["tiny.csv", "-g", "group", "--features", "w,x,y,z", "-r", "2"]
+    found = numbers("audit", *few, cwd=tmp_path)
+    assert [group["n"] for group in found["groups"]] == list(sizes)
+    assert not any(group["judged"] for group in found["groups"] if group["n"] < 30)
+    assert found["provenance"]["n_folds"] <= max(sizes)
+    run("fit", *few, "-o", "m.safetensors", cwd=tmp_path)
+    model = fairpca.load_model(tmp_path / "m.safetensors")
+    assert repr(model) == found["provenance"]["alternative"]

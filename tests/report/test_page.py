@@ -220,3 +220,10 @@ def test_a_section_on_columns():
     assert 'id="section-price"' not in own
     assert "The usual choice of columns" in own
     assert 'id="section-columns"' not in render(audit)
+
+
+@pytest.mark.slow
+def test_ticks_at_numbers_of_components_do_not_repeat(visit):
+    page = visit(render(CASES["remedy"], ORIGIN))
+    ticks = page.locator("#ranks .role-axis-label").first.locator("text").all_inner_texts()
+    assert ticks == ["1", "2", "3"]

@@ -228,3 +228,10 @@ def test_the_limits_are_said():
     said = " ".join(what_it_cannot_show(made_audit()))
     assert "12 %" in said
     assert "not equal outcomes" in said
+
+
+def test_a_gap_that_is_left_is_not_called_removed():
+    left = replace(OLD.alternative, gap=Interval(0.52, -0.15, 1.7))
+    said = say(made_audit((replace(OLD, alternative=left), YOUNG)))
+    assert "reduces it to 52 %" in said.lead
+    assert "removes it" in say(made_audit()).lead

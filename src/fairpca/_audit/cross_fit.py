@@ -111,6 +111,11 @@ class People(Folds):
         else:
             folds = next(fold_numbers(cv, self.codes))
         self._rows = [np.flatnonzero(folds == f) for f in np.unique(folds).tolist() if f != NEVER]
+        if len(self._rows) < 2:
+            raise ValueError(
+                f"{len(kept)} rows are too few for an audit, which fits without a part of the rows "
+                "and judges that part; pass two rows of a group or more."
+            )
         self.values = X
         if before is not None:
             self.values, names = self._entering(before, np.arange(len(kept)))
@@ -303,22 +308,29 @@ def _held_out(sums: Array, odds: float) -> HeldOut:
 def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subspace:
     """Plain PCA of all rows; with fewer components where there are not enough rows."""
     rank = int(min(rank, moments.n_features, moments.counts.sum()))
-    many = max(len(moments.groups), 2)  # the audited estimator has decided how many it compares
+    moments = _without_empty_groups(moments)
+    if len(moments.groups) == 1:  # the fold holds all rows of the other groups
+        (C,), (mean,) = moments.second_moments(center="overall"), moments.means
+        deviations = np.sqrt(np.diag(C))
+        scale = np.where(standardize & (deviations > 0), deviations, 1.0)
+        return Subspace(np.linalg.eigh(C / np.outer(scale, scale))[1].T[::-1][:rank], mean, scale)
+    many = len(moments.groups)  # the audited estimator has decided how many it compares
     pca = FairPCA(rank, alpha=1.0, standardize=standardize, max_groups=many)
     return Subspace.of(fit_quietly(pca, moments))
 
 
 def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any:
-    """Fit a clone without warnings: the audit says how the fit ended, and who pays for it.
-
-    A group of which no row is left becomes a part of the largest one.
-    """
+    """Fit a clone without warnings: the audit says how the fit ended, and who pays for it."""
     model: Judged = clone(estimator).set_params(**options)
+    with quietly():
+        return model.fit_moments(_without_empty_groups(moments))
+
+
+def _without_empty_groups(moments: GroupMoments) -> GroupMoments:
+    """Moments in which a group without rows is a part of the largest one."""
     labels, counts = moments.groups.tolist(), moments.counts
     largest = labels[int(counts.argmax())]
-    moments = moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
-    with quietly():
-        return model.fit_moments(moments)
+    return moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
 
 
 def dense(X: Any) -> Array:

@@ -374,7 +374,9 @@ def _few_rows(x: Array, few: int) -> Codes:
     largest = largest[np.argsort(-squares[largest], kind="stable")]
     reached = np.cumsum(squares[largest]) > squares.sum() / 2
     if reached.any():
-        return np.asarray(largest[: int(reached.argmax()) + 1])
+        alike = np.flatnonzero(squares >= squares[largest[int(reached.argmax())]])
+        if len(alike) <= few:
+            return alike
     extreme = x == x[squares.argmax()]
     shared = extreme.sum() <= _MANY_ALIKE * len(x) and np.ptp(x[~extreme]) > 0
     return np.flatnonzero(extreme & (shared and squares[extreme].sum() > squares.sum() / 4))

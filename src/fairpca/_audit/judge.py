@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.pipeline import Pipeline
@@ -35,6 +36,7 @@ from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
+from fairpca.exceptions import warn
 from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_projection
 
 # What the fits add to the variance of a gap, as a share of what the people make up. With it 95 %
@@ -77,7 +79,8 @@ def audit(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed. Not with moments, which know it.
     estimator : estimator or pipeline, default=FairPCACV(0.7, standardize=True)
-        It is cloned. The default keeps 70 % of the variance of each group.
+        It is cloned, so a fitted one is fitted again, with a warning. The default keeps 70 % of
+        the variance of each group.
 
         * An estimator of this library is the fair version, and PCA has as many components and the
           same ``standardize``. With ``normalize=True`` the verdict is about shares of each group's
@@ -158,7 +161,7 @@ def audit(
         n_components=rank,
         standardized=fair.standardize,
         weighted=sample_weight is not None,
-        n_folds=moments.n_folds,
+        n_folds=len(moments._folds()),
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
@@ -295,6 +298,12 @@ def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
             "it is, call fairpca.audit_model(model, X, groups)."
         )
     at = places[-1]
+    if hasattr(steps[at][1], "components_"):
+        warn(
+            f"audit fits {type(steps[at][1]).__name__} again, without each part of the rows in "
+            "turn; to judge the fitted one as it is, call fairpca.audit_model(model, X, groups).",
+            UserWarning,
+        )
     return Pipeline(steps[:at]) if at else None, steps[at][1]
 
 
@@ -325,7 +334,7 @@ def _folds(
 
 def _alternative(step: Any, folds: Folds) -> Judged:
     """The fair version: the one that was passed, or the one that is recommended."""
-    n_folds, sizes = folds.moments.n_folds, folds.moments.counts
+    n_folds = folds.moments.n_folds
     if isinstance(step, Judged):
         chosen: Judged = clone(step)
         return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
@@ -334,12 +343,19 @@ def _alternative(step: Any, folds: Folds) -> Judged:
         rank = int(clone(step).fit(folds.dense()).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
-    how: dict[str, Any] = {"standardize": step is None}
+    return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.counts)
+
+
+def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:
+    """The same for groups of these sizes: those of fewer rows than folds cannot be compared."""
+    how = fair.get_params()
+    n_folds, seed = how.pop("cv"), how.pop("random_state")
+    if how["small_groups"] != "error" or (sizes >= n_folds).all():
+        return fair
     if (sizes >= n_folds).sum() < 2:  # too few rows to choose by cross-validation
-        return FairPCA(rank, **how)
-    if (sizes < n_folds).any():
-        how |= {"min_group_size": n_folds, "small_groups": "ignore"}
-    return FairPCACV(rank, cv=n_folds, **how)
+        return FairPCA(**how)
+    small = {"min_group_size": n_folds, "small_groups": "ignore"}
+    return FairPCACV(cv=n_folds, random_state=seed, **how | small)
 
 
 def _refits_of_columns(
@@ -348,7 +364,7 @@ def _refits_of_columns(
     """A function that chooses columns without a fold: the usual ones, and the fair ones."""
 
     def fit(moments: GroupMoments) -> list[Subspace]:
-        compared = np.isin(moments.groups, fair.small_groups_, invert=True)
+        compared = np.array([g not in fair.small_groups_ for g in moments.groups.tolist()])
         if np.count_nonzero(moments.counts[compared]) < 2:
             raise ValueError(
                 "without a fold only one group is left to choose columns for; pass fewer folds, or "

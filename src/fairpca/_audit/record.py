@@ -74,6 +74,12 @@ class GroupFigures:
     share_gap_estimate: float
     robust: Robust | None = None  # of judged groups, with rows in memory
 
+    def read(self, by_share: bool) -> tuple[Interval | None, float]:
+        """The gap and its bare figure, by one of the readings."""
+        if by_share:
+            return self.share_gap, self.share_gap_estimate
+        return self.gap, self.gap_estimate
+
 
 @dataclass(frozen=True)
 class GroupResult:

@@ -45,8 +45,8 @@ class Thresholds:
 
     judge_from: int = 30  # rows of a group; below, intervals of a mean cannot be relied on
     # A gap below is called small, however reliable: with a million rows everything is reliable.
-    # Aequitas and the four-fifths rule of US employment law draw the line at 20 %.
     small_gap: float = 0.05
+    large_gap: float = 0.2  # by Aequitas and the four-fifths rule of US employment law
     level: float = 0.95  # all intervals of judged groups hold together with this probability
     power: float = 0.8  # a gap is detectable if these rows show it with this probability
     few_rows: float = 0.005  # share of the rows that is few when a column hangs on them
@@ -181,7 +181,7 @@ def best_off(groups: Sequence[GroupResult], by_share: bool, estimate: bool = Fal
 
 def _own_gaps(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
     """The gaps in the records, by one of the readings."""
-    rows = [(row.label, row.baseline.share_gap if by_share else row.baseline.gap) for row in groups]
+    rows = [(row.label, row.baseline.read(by_share)[0]) for row in groups]
     return {label: gap for label, gap in rows if gap is not None}
 
 

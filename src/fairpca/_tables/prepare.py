@@ -194,7 +194,9 @@ def missing_values(table: Table, roles: Roles) -> TableError:
         "make a group of rows without one, missing_group='not recorded'": no_group,
     }
     advice = ", or ".join(way for way, helps in ways.items() if helps) or "complete the table"
-    return TableError("missing", f"{fact} (the first is {place})", advice)
+    helps = zip(("drop", "impute", "drop_missing"), ways.values(), strict=False)
+    useless = [name for name, helpful in helps if not helpful]
+    return TableError("missing", f"{fact} (the first is {place})", advice, useless=useless)
 
 
 class Summing:

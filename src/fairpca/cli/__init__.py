@@ -8,6 +8,7 @@ judged, 130 interrupted, 141 if the reader of our output closed the pipe.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
@@ -118,7 +119,7 @@ def run_command(argv: Sequence[str]) -> int:
         print_line(_misuse(error))
         return 2
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
-        print_line(_in_words_of_the_shell(error))
+        print_line(_in_words_of_the_shell(error, next(iter(argv), "")))
         return 2
     return 0
 
@@ -151,37 +152,58 @@ def _misuse(error: typer.TyperException) -> str:
     return f"{said.rstrip('.')}. See {path} --help."
 
 
-#: What to type, by the problem that the reader of tables found; filled in with its facts.
+#: What to do, by the problem that the reader of tables found, filled in with its facts. A way that
+#: names an option is left out where the command does not have it, or where it does not help.
 _HINTS = {
-    "encoding": "pass its encoding, for example --encoding latin-1",
-    "odd_value": "correct it, pass --missing-value '{value}', or --drop '{column}'",
-    "decimal": "pass --decimal . or --decimal ,",
-    "no_names": "pass --no-header if the first line holds values",
-    "sheet": "name it with --sheet",
-    "no_group": "name the column of the groups with --group",
-    "many_groups": "make bands or fewer groups with a query, or name another column with --group",
-    "no_features": "pass --encode to use text columns, or other --features",
-    "missing": "pass --drop-missing, --impute median, or --drop for the emptiest columns",
-    "categories": "leave it out with --drop '{column}'",
-    "too_large": "take a sample of the rows with a query",
-    "target": "name another column with --target, or the value that counts with --target-positive",
-    "weight": "name another column with --weight",
-    "query": "check the query",
+    "encoding": ["pass its encoding, for example --encoding latin-1"],
+    "odd_value": [
+        "correct it",
+        "pass --missing-value '{value}'",
+        "leave it out: --drop '{column}'",
+    ],
+    "decimal": ["pass --decimal . or --decimal ,"],
+    "no_names": ["pass --no-header if the first line holds values"],
+    "sheet": ["name it with --sheet"],
+    "no_group": ["name the column of the groups with --group"],
+    "many_groups": ["make bands or fewer groups with a query", "name another column with --group"],
+    "no_features": ["pass --encode to use text columns", "pass other --features"],
+    "missing": [
+        "leave such rows out with --drop-missing",
+        "fill numbers in with --impute median",
+        "leave the emptiest columns out with --drop",
+        "complete the table",
+    ],
+    "categories": ["leave it out with --drop '{column}'", "correct it"],
+    "too_large": ["take a sample of the rows with a query"],
+    "target": ["name another column with --target", "say which value counts: --target-positive"],
+    "weight": ["name another column with --weight"],
+    "query": ["check the query"],
 }
 
 
-def _in_words_of_the_shell(error: Exception) -> str:
+def _ways(error: Exception, name: str) -> list[str]:
+    """The ways out of a problem with a table that the command called ``name`` has."""
+    facts: dict[str, Any] = getattr(error, "facts", {})
+    own = getattr(typer.main.get_command(app), "commands", {}).get(name)
+    known = {word for option in (own.params if own else ()) for word in option.opts}
+    known -= {f"--{option.replace('_', '-')}" for option in facts.get("useless", ())}
+    return [
+        re.sub(r"{(\w+)}", lambda fact: str(facts.get(fact[1], "")), way)
+        for way in _HINTS.get(getattr(error, "problem", ""), [])
+        if known.issuperset(re.findall(r"--[a-z-]+", way))
+    ]
+
+
+def _in_words_of_the_shell(error: Exception, name: str) -> str:
     """What the line on standard error says."""
     if isinstance(error, OSError):
         text = error.strerror or str(error)
         return f"{error.filename}: {text}" if error.filename else text
     if isinstance(error, UnicodeEncodeError):  # of bytes in a name that Python could not decode
         return f"the name {error.object[:80]!a} is not UTF-8 text; rename the file or column."
-    hint = _HINTS.get(getattr(error, "problem", ""))
-    if hint is None:
-        text = str(error) or type(error).__name__
-        named = [own.name.replace("_", "-") for own in fields(Choice) if f"{own.name}=" in text]
-        return f"{text} (here: --{', --'.join(named)})" if named else text
-    for name, value in getattr(error, "facts", {}).items():
-        hint = hint.replace(f"{{{name}}}", str(value))
-    return f"{getattr(error, 'fact', error)}; {hint}."
+    if ways := _ways(error, name):
+        return f"{getattr(error, 'fact', error)}; {', or '.join(ways)}."
+    text = str(error) or type(error).__name__
+    named = [own.name.replace("_", "-") for own in fields(Choice) if f"{own.name}=" in text]
+    named += ["target"] * text.startswith("y ")
+    return f"{text} (here: --{', --'.join(named)})" if named else text

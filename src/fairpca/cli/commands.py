@@ -66,23 +66,14 @@ def audit_command(
 def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = False) -> None:
     """Fit the fair version that report judges with the same options, and save it."""
     with outputs(request.reads, model=out) as paths, progress(quiet) as show:
-        from fairpca._input.folds import FoldRule
         from fairpca.cli import work
-        from fairpca.exceptions import noted
 
-        model, choice = work.estimator_of(request.choice), request.choice
-        folds = FoldRule(choice.cv, choice.seed) if hasattr(model, "cv") else None
-        how = {"rows_up_to": 0, "folds": folds, "whole": False}
-        with work.prepared_table(request, show, **how) as prepared, noted() as caught:
-            show("fitting")
-            model.fit_moments(prepared.moments)
-            work.save(model, prepared.roles, paths["model"])
-    warned = [f"! {warning.message}" for warning in caught]
+        model, lines = work.fit(request, paths["model"], show)
     if out == "-":
-        for line in warned:
+        for line in lines:
             terminal.print_line(line)
     elif not quiet:
-        for line in (*warned, *work.notes_on(prepared.record)):
+        for line in lines:
             put(line)
         terminal.print_model(model)
         put(f"written to {out}")

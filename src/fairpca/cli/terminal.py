@@ -183,13 +183,12 @@ def print_model(model: FairProjection) -> None:
     held_out = hasattr(model, "held_out_changes_")
     before = model.held_out_pca_group_errors_ if held_out else model.pca_group_errors_
     after = model.held_out_group_errors_ if held_out else model.group_errors_
-    unit = float(max(before.max(), after.max()))
-    columns = model.groups_.tolist(), model.group_sizes_.tolist(), before.tolist(), after.tolist()
-    rows = []
-    for label, n, old, new in zip(*columns, strict=True):
-        change = worse(new / old - 1 if old > 1e-12 * unit else 0.0)[0]
-        rows.append([str(label), f"{n:,}", figure(old, unit), figure(new, unit), change])
+    unit, rows = float(max(before.max(), after.max())), []
+    for label, n, *errors in zip(model.groups_, model.group_sizes_, before, after, strict=True):
+        change = errors[1] / errors[0] - 1 if errors[0] > 1e-12 * unit else 0.0
+        rows.append([str(label), f"{n:,}", *(figure(e, unit) for e in errors), worse(change)[0]])
     _put_table(["group", "people", "PCA", "fair version", "change"], rows)
     put(f"average squared errors{' of held-out people' if held_out else ''}; {model.status_}")
-    cost = model.reconstruction_error_ / model.pca_reconstruction_error_ - 1 if unit > 0 else 0.0
+    pca = model.pca_reconstruction_error_
+    cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0
     put(f"overall error on the rows fitted to: {percent(cost)} above PCA")

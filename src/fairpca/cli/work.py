@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairpca import FairColumns, FairPCA, FairPCACV, MinMaxPCA, audit, audit_model
-from fairpca._audit.judge import model_from_loadings
+from fairpca._audit.judge import for_sizes, model_from_loadings
 from fairpca._audit.record import Audit, LeftOut, ModelAudit, with_group_columns
 from fairpca._audit.verdict import Case, gaps_of, groups_above
 from fairpca._estimators.base import FairProjection
@@ -34,6 +35,7 @@ from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
 from fairpca.cli.options import AuditRequest, Choice, Columns, Files, Gate, Judging, Request, words
 from fairpca.datasets import load_checkup
+from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
 from fairpca.report.text import counted, display_names, in_a_row, percent, percent_range
 
@@ -54,8 +56,8 @@ _NOT_USED = {
 }
 
 
-def estimator_of(choice: Choice) -> FairProjection:
-    """The estimator that ``fit`` saves and ``report`` judges, by the same options."""
+def estimator_of(choice: Choice, sizes: NDArray[np.int64]) -> FairProjection:
+    """The estimator that ``fit`` saves and ``report`` judges, for groups of these sizes."""
     names = ("standardize", "normalize", "min_group_size", "small_groups")
     shared: dict[str, Any] = {name: getattr(choice, name) for name in names}
     own = ("constraint", "alpha", "max_disparity", "max_error_increase", "max_group_increase")
@@ -73,7 +75,21 @@ def estimator_of(choice: Choice) -> FairProjection:
     if choice.alpha is not None or choice.cv == 0:
         return FairPCA(choice.components, **given, **shared)
     salt = choice.seed or None
-    return FairPCACV(choice.components, cv=choice.cv, random_state=salt, **given, **shared)
+    fair = FairPCACV(choice.components, cv=choice.cv, random_state=salt, **given, **shared)
+    return for_sizes(fair, sizes)
+
+
+def fit(request: Request, path: Path, show: Progress) -> tuple[FairProjection, list[str]]:
+    """Fit and save a model; also what must not be overlooked, and what became of the data."""
+    with prepared_table(request, show, folds=_folds(request)) as prepared, noted() as caught:
+        show("fitting")
+        model = estimator_of(request.choice, prepared.moments.counts)
+        model.fit_moments(prepared.moments)
+        save(model, prepared.roles, path)
+        quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
+        found = _audit_of(request, prepared, **quick)
+    cautions = [*map(str, (warning.message for warning in caught)), *sentences.cautions(found)]
+    return model, [*(f"! {text}" for text in cautions), *notes_on(prepared.record)]
 
 
 def judge(
@@ -89,40 +105,51 @@ def judge(
     """
     choice, judging = request.choice, request.judging
     model: Any = None
-    how: dict[str, Any] = {"folds": FoldRule(choice.cv or 10, choice.seed)}
+    how: dict[str, Any] = {"folds": _folds(request)}
     if request.model_file is not None:
         model, how, request = _model_of(request)
     with prepared_table(request, show, **how) as prepared:
-        groups, names = prepared.sensitive_features, list(prepared.roles.groups)
         same = ("probes", "reference", "judge_from", "small_gap")
         options: dict[str, Any] = {name: getattr(judging, name) for name in same}
-        options |= {"sample_weight": prepared.sample_weight, "random_state": choice.seed}
         options |= {"y": prepared.target, "pos_label": judging.target_positive}
         found: Audit | ModelAudit
         columns: Audit | None = None
         if model is None:
-            X = prepared.moments if prepared.streamed else prepared.data
-            fair = estimator_of(choice) if estimator is None else estimator
-            found = with_group_columns(audit(X, groups, fair, **options, progress=show), names)
+            found = _audit_of(request, prepared, estimator, **options, progress=show)
             r, d = found.n_components, len(found.provenance.feature_names)
             if with_columns and r < d <= _MOST_COLUMNS and all(g.n > 1 for g in found.groups):
                 same = ("standardize", "normalize", "min_group_size", "small_groups")
                 kept = FairColumns(r, max_subsets=_FEW_SUBSETS)
                 kept.set_params(**{name: getattr(choice, name) for name in same})
                 options |= {"probes": False, "y": None}
-                columns = with_group_columns(audit(X, groups, kept, **options), names)
+                columns = _audit_of(request, prepared, kept, **options)
         elif prepared.streamed:
             raise ValueError(
                 f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
                 "needs; take a sample of the rows with a query."
             )
         else:
-            found = with_group_columns(audit_model(model, prepared.data, groups, **options), names)
+            options |= {"sample_weight": prepared.sample_weight, "random_state": choice.seed}
+            own = audit_model(model, prepared.data, prepared.sensitive_features, **options)
+            found = with_group_columns(own, prepared.roles.groups)
         found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
         origin = _origin(request, prepared, found, argv)
         if estimator is not None:
             origin = replace(origin, fit_command="", step_command="")
         return found, origin, columns
+
+
+def _folds(request: Request) -> FoldRule:
+    return FoldRule(request.choice.cv or 10, request.choice.seed)
+
+
+def _audit_of(request: Request, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
+    """The audit of PCA or of an estimator, and of the fair version that is asked for."""
+    X = prepared.moments if prepared.streamed else prepared.data
+    fair = estimator_of(request.choice, prepared.moments.counts) if fair is None else fair
+    options |= {"sample_weight": prepared.sample_weight, "random_state": request.choice.seed}
+    found = audit(X, prepared.sensitive_features, fair, **options)
+    return with_group_columns(found, prepared.roles.groups)
 
 
 def columns_of(choice: Choice) -> FairColumns:
@@ -412,8 +439,9 @@ def notes_on(record: Record) -> list[str]:
         )
     for odd in record.sentinels:
         notes.append(
-            f"Column {odd.column} holds {odd.value:g} in {counted(odd.n_rows, 'row')}, far from "
-            f"all others ({odd.next_value:g}); it may stand for a missing value (--missing-value)."
+            f"Column {odd.column} holds {odd.value:.12g} in {counted(odd.n_rows, 'row')}, far from "
+            f"all others ({odd.next_value:g}). If it stands for a missing value, pass "
+            f"--missing-value {odd.value:.12g}."
         )
     for twins in record.twin_labels:
         notes.append(f"Groups that may be the same: {listed([repr(twin) for twin in twins])}.")

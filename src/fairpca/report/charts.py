@@ -105,12 +105,15 @@ def _mark(what: str, method: str, found: Any, unit: float = 1.0) -> dict[str, An
 def _gaps(audit: AnyAudit) -> dict[str, Any]:
     """How much worse off each judged group is than all others, before and after."""
     names, marks = group_names(audit, 24), []
-    for row in audit.groups if audit.verdict.case is not Case.CANNOT_JUDGE else ():
+    by_share, can_judge = audit.verdict.by_share, audit.verdict.case is not Case.CANNOT_JUDGE
+    rows = sorted(audit.groups, key=lambda row: -row.baseline.read(by_share)[1])
+    for row in rows if can_judge else ():
         for method, own in zip(methods(audit), (row.baseline, row.alternative), strict=True):
-            gap = own.share_gap if audit.verdict.by_share else own.gap
+            gap, _ = own.read(by_share)
             if gap is not None:
                 marks.append(_mark(names[row.label], method, gap, 100))
-    return _intervals(audit, "error against all others, %", 0.0, marks)
+    others = "all others" if audit.provenance.reference is None else "the reference group"
+    return _intervals(audit, f"error against {others}, %", 0.0, marks)
 
 
 def _rates(audit: AnyAudit) -> dict[str, Any]:

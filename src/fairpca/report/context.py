@@ -72,7 +72,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
 
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after = row.baseline, row.alternative
-        worse_by = before.share_gap_estimate if verdict.by_share else before.gap_estimate
+        _, worse_by = before.read(verdict.by_share)
         cells = {
             "g": g,
             "name": name,

@@ -24,8 +24,6 @@ from fairpca.report.text import counted, display_names, figure, in_a_row, percen
 
 AnyAudit = Audit | ModelAudit
 
-#: Aequitas and the four-fifths rule of US employment law call a difference of 20 % large.
-LARGE_GAP = 0.2
 #: How many groups or columns a sentence names before it counts the others.
 _MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
 
@@ -55,6 +53,13 @@ def say(audit: AnyAudit) -> Said:
     chips = _chips(audit)
     tone = "plain" if audit.verdict.small else chips[0][1]
     return Said(headline, lead, to_do, chips, _notices(audit), tone)
+
+
+def cautions(audit: AnyAudit) -> list[str]:
+    """What to know before the fair version is used: that it is not advised, and the notices."""
+    said = say(audit)
+    advised = audit.verdict.case is Case.REMEDY
+    return said.notices if advised else [f"{said.headline} {said.to_do}", *said.notices]
 
 
 def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
@@ -121,7 +126,7 @@ def gap_under_alternative(audit: AnyAudit, row: GroupResult) -> Interval | None:
     is_reference = row.label == audit.provenance.reference
     if is_reference:
         row = audit.group(best_off(audit.groups, audit.verdict.by_share))
-    gap = row.alternative.share_gap if audit.verdict.by_share else row.alternative.gap
+    gap, _ = row.alternative.read(audit.verdict.by_share)
     return gap.reversed if gap is not None and is_reference else gap
 
 
@@ -142,7 +147,7 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     detectable = audit.verdict.detectable_gap or inf
     if isfinite(detectable):
         lead += f" With these rows a gap of {percent(detectable)} or more would have been seen."
-        if detectable > LARGE_GAP:
+        if detectable > audit.provenance.thresholds.large_gap:
             to_do = "Nothing is proven, and a gap that matters could have been missed: "
             to_do += "judge again when there are more rows."
     other = audit.verdict.other_group
@@ -154,10 +159,10 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
 def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     row, _ = _of_headline(audit)
     left, effect = gap_under_alternative(audit, row), "reduces it"
-    if left is not None and left.direction > 0:
-        effect = f"reduces it to {percent(left.value)}"
-    elif left is not None:
-        effect = "more than removes it" if left.direction < 0 else "removes it"
+    if left is not None:
+        near_zero = abs(left.value) < audit.provenance.thresholds.small_gap
+        over = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
+        effect = "removes it" if near_zero and not left.direction else over
     lead = f"{_how_sure(audit)} A fair version {effect}: {_gains_and_payments(audit)}."
     pay = max((g.change.value for g in audit.groups if g.judged and g.change), default=0.0)
     to_do = "Use the fair version."
@@ -166,7 +171,7 @@ def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
             f"If {percent(pay)} more error for those who pay is acceptable, use the fair version."
         )
         if isinstance(audit, Audit) and audit.path is not None:
-            to_do += " If not, smaller steps cost less: the page shows them."
+            to_do += " If not, a smaller step costs less."
     if audit.verdict.small:
         small = percent(audit.provenance.thresholds.small_gap)
         to_do = f"The gap is small (below {small}): decide whether it matters. {to_do}"
@@ -222,7 +227,7 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         return (
             f"This cannot be judged yet: {'one value decides' if one else 'few rows decide'}.",
             " ".join(map(about_column, deciding)),
-            f"Correct {columns} or leave it out, and run again.",
+            f"Correct {columns}, or leave {'them' if deciding[1:] else 'it'} out, and run again.",
         )
     if reason is Reason.NOTHING_COMPRESSED:
         columns = counted(len(origin.feature_names), "column")
@@ -345,7 +350,8 @@ def _notices(audit: AnyAudit) -> list[str]:
                 f"{name(audit, row.label)} was set aside when the fair version was made, and pays "
                 f"{percent(row.change.value)} more error for it."
             )
-    said += [about_column(column) for column in audit.columns if not column.decides]
+    if verdict.reason is not Reason.TOO_FEW_ROWS:
+        said += [about_column(column) for column in audit.columns if not column.decides]
     if isinstance(audit, Audit):
         return said + [
             f"The limit {budget.name} = {figure(budget.wanted)} is not met: the best that was "

@@ -16,6 +16,12 @@ const tip = (...fields) => fields.map(([field, title]) =>
   ["group", "method", "what", "column"].includes(field)
     ? { field, title, type: "nominal" }
     : { field, title, type: "quantitative", format: ".3~g" });
+// Ticks at whole numbers, without repeats: some ten of those that are drawn.
+const whole = (marks) => {
+  const all = [...new Set(marks.map((mark) => mark.r))].sort((a, b) => a - b);
+  const every = Math.ceil(all.length / 12);
+  return all.filter((_, i) => i % every === 0);
+};
 const atPosition = [{ filter: "datum.i == position" }];
 const remaining = () => number("disparity", "remaining difference of errors", { sort: "descending" });
 
@@ -72,7 +78,7 @@ const kinds = {
     const y = number("value", "gap, %"), grey = "var(--pca)";
     return {
       height: 240,
-      encoding: { x: number("r", "components", { axis: { tickMinStep: 1, format: "d" }, scale: { zero: false, nice: false, padding: 12 } }) },
+      encoding: { x: number("r", "components", { axis: { values: whole(marks), format: "d" }, scale: { zero: false, nice: false, padding: 12 } }) },
       layer: [
         { mark: { type: "area", opacity: 0.18, color: grey }, encoding: { y: number("low", "gap, %"), y2: { field: "high" } } },
         { mark: { type: "line", color: grey, point: { color: grey } }, encoding: { y, tooltip: tip(["r", "components"], ["value", "gap, %"], ["low", "from"], ["high", "to"]) } },
