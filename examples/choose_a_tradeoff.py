@@ -37,6 +37,25 @@ for model in (half, cheap, mild):
     print(f"{model.status_}: disparity {model.disparity_:.3f} at {cost:.2%} ({by_group})")
 
 # %%
+# ``tradeoff_path`` draws the line at such a limit too. Each group's change along the frontier, and
+# where the frontier ends if nobody may lose more than 3 %:
+
+_, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
+limited = tradeoff_path(
+    X, age, n_components=5, n_points=20, max_group_increase=0.03, standardize=True
+)
+for found, style in ((path, ":"), (limited, "-")):
+    for g, group in enumerate(found.groups):
+        change = 100 * (found.group_errors[:, g] / found.group_errors[0, g] - 1)
+        label = group if found is limited else None
+        ax.plot(found.disparity, change, style, color=f"C{g}", label=label)
+ax.axhline(3, color="0.7", linewidth=1)
+ax.invert_xaxis()
+ax.set(xlabel="disparity, from PCA to parity", ylabel="change of the error, in %")
+ax.legend(frameon=False)
+plt.show()
+
+# %%
 # The frontier, with the cheap choice on it. With one component it has a second part: beyond the
 # point where ``FairPCA(1)`` ends, *both* groups get worse, only so that they differ less. That part
 # is levelling down.

@@ -140,7 +140,7 @@ def test_moments_and_blocks_give_the_same():
     np.testing.assert_allclose(by_blocks.transform(X), whole, atol=1e-8)
 
 
-@pytest.mark.parametrize("strength", [-0.1, 1.1, "all", True, None])
+@pytest.mark.parametrize("strength", [-0.1, 1.1, float("nan"), "all", True, None])
 def test_bad_strengths(strength):
     X, groups, _ = people()
     with pytest.raises(ValueError, match="strength"):
