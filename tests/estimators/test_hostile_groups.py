@@ -178,9 +178,7 @@ def test_a_budget_that_nothing_can_exceed_is_none(increase, option, constraint):
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)
         plain, limited = (
-            FairPCA(2, constraint=constraint, **{option: limit}).fit(
-                X, sensitive_features=groups
-            )
+            FairPCA(2, constraint=constraint, **{option: limit}).fit(X, sensitive_features=groups)
             for limit in (None, increase)
         )
     assert limited.status_ == plain.status_
