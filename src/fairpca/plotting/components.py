@@ -9,8 +9,7 @@ import numpy as np
 
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._input.checks import check_integer
-from fairpca._input.checks import check_same_order
+from fairpca._input.checks import check_integer, check_same_order
 from fairpca._input.labels import encode_groups
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
