@@ -11,6 +11,7 @@ from helpers.command import fails, run
 
 import fairpca
 from fairpca import FairPCA, FairPCACV, audit
+from fairpca._tables.read import Table
 from fairpca.datasets import load_checkup
 
 USUAL = ["-g", "sex", "--drop", "passed,ward,weight", "-r", "2"]
@@ -53,6 +54,20 @@ def test_fit_writes_the_model_that_report_judged(people, tmp_path):
         assert repr(model) == found["provenance"]["alternative"]
         assert model.group_errors_ == pytest.approx(found["fit"]["fair_errors"])
         assert model.alpha_ == pytest.approx(found["fit"]["alpha"], nan_ok=True) or options
+
+
+@pytest.mark.parametrize("command", ["fit", "columns"])
+def test_all_rows_are_read_once(people, tmp_path, monkeypatch, command):
+    whole, batches = [], Table.batches
+
+    def counted(self, columns, limit=None, progress=None):
+        whole.append(limit is None)
+        return batches(self, columns, limit, progress)
+
+    monkeypatch.setattr(Table, "batches", counted)
+    output = ["-o", "m.safetensors"] if command == "fit" else []
+    run(command, people / "gap.csv", *USUAL, *output, cwd=tmp_path)
+    assert sum(whole) == 1
 
 
 def test_columns_are_judged_on_held_out_people(tmp_path):

@@ -116,8 +116,9 @@ class FairPCA(FairProjection):
         matrices are formed, and it takes for granted that the eigenvectors found are the leading
         ones: very likely, but not proven.
     error_gap_ : float
-        With more than two groups and ``constraint="pareto"``: how much smaller the overall error
-        can be among the projections whose largest error is no larger.
+        With more than two groups: how much smaller the overall error can be among the projections
+        that keep the limits and whose largest error is no larger (``constraint="pareto"``), or
+        whose disparity is no larger (otherwise).
     status_ : str
         "parity reached", "worst-off group at its best" (by ``constraint="pareto"``), "capped" (by
         ``constraint="no_worse"``), "parity infeasible at this rank", "already fair", "disparity
