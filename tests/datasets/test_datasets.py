@@ -330,7 +330,7 @@ def test_offline_message_says_which_file_goes_where(cache, table, monkeypatch):
 
 
 def test_lfw_has_no_address_and_says_so(cache):
-    with pytest.raises(FileNotFoundError, match=r"13232 text images.*pack_lfw .*lfw\.npz into"):
+    with pytest.raises(FileNotFoundError, match="pack_lfw"):
         datasets.load_lfw()
 
 

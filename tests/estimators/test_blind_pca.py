@@ -205,11 +205,11 @@ def test_very_many_features(params, monkeypatch):
     blind = BlindPCA(2, **params).fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(blind.components_, expected.components_, atol=1e-5)
     assert blind.mean_gap_ == pytest.approx(expected.mean_gap_, abs=1e-9)
-    with pytest.raises(ValueError, match="would need matrices with 40 rows"):
+    with pytest.raises(ValueError, match="40 rows"):
         BlindPCA(2, hide_covariances=1).fit(X, sensitive_features=groups)
     monkeypatch.undo()
     wide = np.random.default_rng(0).normal(size=(6, 300_000)).astype(np.float32)
-    with pytest.raises(ValueError, match="would need matrices with 300000 rows"):
+    with pytest.raises(ValueError, match="300000 rows"):
         BlindPCA(2, hide_covariances=1).fit(wide, sensitive_features=list("aaabbb"))
 
 
@@ -325,7 +325,7 @@ def test_refusals(params, given, message):
 def test_a_group_without_a_class_is_named():
     X, groups, y = people()
     y = np.where(groups == "g1", "no", y)
-    with pytest.raises(ValueError, match=r"no row of group 'g1' has the outcome 'yes'"):
+    with pytest.raises(ValueError, match=r"'g1'.*'yes'"):
         BlindPCA(2, notion="equal_opportunity").fit(X, y, sensitive_features=groups)
     three = np.where(np.arange(len(y)) % 3, y, "maybe")
     with pytest.raises(ValueError, match="pass pos_label='yes'"):
@@ -410,7 +410,7 @@ def test_moments_without_outcomes_are_refused_where_they_count():
     moments = GroupMoments.from_data(X, groups)
     with pytest.raises(ValueError, match=r"GroupMoments.from_data\(X, groups, target=y\)"):
         BlindPCA(2, notion="equalized_odds").fit_moments(moments)
-    with pytest.raises(ValueError, match="with the same outcomes, got none and classes"):
+    with pytest.raises(ValueError, match="none and classes"):
         moments.update(X, groups, target=y)
     blind = BlindPCA(2).fit_moments(GroupMoments.from_data(X, groups, target=y))
     expected = BlindPCA(2).fit_moments(moments)

@@ -250,12 +250,12 @@ def test_no_worse_caps_held_out_errors(two_groups):
 def test_warnings_speak_of_held_out_rows(helped):
     X, g = helped
     larger = X * np.where(g == "b", 9.0, 1.0)[:, None]
-    with pytest.warns(ParityInfeasibleWarning, match="on held-out rows the disparity"):
+    with pytest.warns(ParityInfeasibleWarning, match="held-out"):
         FairPCACV(2, cv=5, max_disparity=0.1, random_state=0).fit(larger, sensitive_features=g)
     best_for_both = np.where(g[:, None] == "b", [2.3, 2.0, 1.0], [2.0, 1.0, 0.7])
     levelled = np.random.default_rng(0).normal(size=(len(g), 3)) * best_for_both
     fair = FairPCACV(1, cv=5, constraint=None, random_state=0)
-    with pytest.warns(LevellingDownWarning, match="on held-out rows no group is better") as caught:
+    with pytest.warns(LevellingDownWarning, match="held-out") as caught:
         fair.fit(levelled, sensitive_features=g)
     shares = fair.held_out_changes_ / fair.held_out_pca_group_errors_
     for label, share in zip("ab", shares, strict=True):
@@ -484,7 +484,7 @@ def test_refused(helped, parameters, match):
 
 def test_refused_sources(helped, monkeypatch):
     X, g = helped
-    with pytest.raises(ValueError, match="needs the moments of folds"):
+    with pytest.raises(ValueError, match="folds"):
         FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g))
     with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
         FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g, folds=7))
@@ -495,16 +495,14 @@ def test_refused_sources(helped, monkeypatch):
     assert not hasattr(FairPCACV(2), "partial_fit")
     with pytest.raises(AttributeError, match="partial_fit"):
         FairPCACV(2).partial_fit(X, sensitive_features=g)
-    with pytest.raises(ValueError, match="fits to all rows it does not leave out"):
+    with pytest.raises(ValueError, match="leave out"):
         FairPCACV(2, cv=ShuffleSplit(2, train_size=0.5, test_size=0.2)).fit(X, sensitive_features=g)
     twice = [(np.arange(10, 600), np.append(np.arange(9), 0))] * 2  # row 0; row 9 is nowhere
     with pytest.raises(ValueError, match="must be one or the other, and once") as error:
         FairPCACV(2, cv=twice).fit(X, sensitive_features=g)
     assert len(str(error.value)) < 400
     sorted_by_group = np.argsort(g, kind="stable")
-    with pytest.raises(
-        ValueError, match=r"group 'b' \(n_samples = 150\): one fold holds all of its rows"
-    ):
+    with pytest.raises(ValueError, match=r"group 'b' \(n_samples = 150\)"):
         FairPCACV(2, cv=KFold(2)).fit(X[sorted_by_group], sensitive_features=g[sorted_by_group])
     with pytest.raises(ValueError, match="NaN"):
         FairPCACV(2, cv=5).fit(np.where(X > 3, np.nan, X), sensitive_features=g)

@@ -242,7 +242,7 @@ def test_an_open_gap_is_said_aloud():
 def test_infeasible_parity_is_said_aloud():
     X, groups = several()
     X[groups == "g3"] *= 10
-    with pytest.warns(ParityInfeasibleWarning, match="this one has the least possible"):
+    with pytest.warns(ParityInfeasibleWarning, match="least possible"):
         fair = FairPCA(1, constraint=None, tol=1.0).fit(X, sensitive_features=groups)
     assert fair.status_ == "parity infeasible at this rank"
     assert fair.disparity_ == pytest.approx(np.ptp(fair.group_errors_))
@@ -296,7 +296,7 @@ def test_alpha_one_is_pca_and_less_needs_two_groups():
     np.testing.assert_allclose(pca.group_errors_, fair.pca_group_errors_, rtol=1e-12)
     assert pca.disparity_ == pytest.approx(np.ptp(fair.pca_group_errors_))
     ignoring = FairPCA(2, alpha=0.5, min_group_size=50, small_groups="ignore")
-    with pytest.raises(ValueError, match="compares two groups, but sensitive_features holds 4"):
+    with pytest.raises(ValueError, match="holds 4"):
         ignoring.fit(X, sensitive_features=groups)
 
 

@@ -17,7 +17,7 @@ from fairpca import BlindPCA, FairPCA, FairPLS
 @pytest.mark.parametrize("small_groups", ["error", "merge", "ignore"])
 def test_group_without_weight_is_named(small_groups):
     X, groups = np.arange(12.0).reshape(6, 2) ** 2, np.array(["a", "a", "b", "b", "c", "c"])
-    with pytest.raises(ValueError, match=r"groups \['c'\] have total weight zero"):
+    with pytest.raises(ValueError, match=r"\['c'\]"):
         FairPCA(1, small_groups=small_groups).fit(
             X, sensitive_features=groups, sample_weight=groups != "c"
         )
@@ -116,12 +116,10 @@ def test_bad_data(two_groups):
         fair.partial_fit(X)
     with pytest.raises(TypeError, match="sensitive_features is missing"):
         fair.fit_transform(X)
-    with pytest.raises(
-        ValueError, match=r"one group only \('a', n_samples = 150\).*sklearn.decomposition"
-    ):
+    with pytest.raises(ValueError, match=r"'a'.*sklearn\.decomposition"):
         fair.fit(X, sensitive_features=["a"] * len(X))
     for two_only in (FairPCA(2, alpha=0.5), FairPCA(2, solver="golden")):
-        with pytest.raises(ValueError, match=r"holds 3: \[0, 1, 2\].*compare one with the rest"):
+        with pytest.raises(ValueError, match=r"\[0, 1, 2\]"):
             two_only.fit(X, sensitive_features=np.arange(len(X)) % 3)
     bad = pd.DataFrame(X.copy(), columns=list("abcdef"))
     bad.loc[4, "c"] = np.nan
@@ -183,5 +181,5 @@ def test_features_drowned_by_another_are_called_so():
 )  # fmt: skip
 def test_bools_are_no_numbers(two_groups, estimator):
     X, groups = two_groups
-    with pytest.raises(ValueError, match=r"=(True|False): pass a number, not a bool"):
+    with pytest.raises(ValueError, match=r"=(True|False)"):
         estimator.fit(X, X[:, 0] > X[:, 0].mean(), sensitive_features=groups)

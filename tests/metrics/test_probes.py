@@ -109,9 +109,9 @@ def test_refusals():
         probe_groups(Z, groups, cv=30)
     with pytest.raises(ValueError, match="confidence=95"):
         probe_groups(Z, groups, confidence=95)
-    with pytest.raises(ValueError, match="but one has 1; merge small groups"):
+    with pytest.raises(ValueError, match="merge small groups"):
         probe_groups(Z, np.arange(60) == 0)
-    with pytest.raises(TypeError, match="probe 'svm'=SVC has no predict_proba; pass one that has"):
+    with pytest.raises(TypeError, match=r"'svm'.*predict_proba"):
         probe_groups(Z, groups, probes={"svm": SVC()})
     with pytest.raises(TypeError, match="pass classifiers by name"):
         probe_groups(Z, groups, probes=[SVC()])

@@ -182,9 +182,9 @@ def test_a_group_at_the_mean_loses_no_share():
 def test_refusals(two_groups):
     X, groups = two_groups
     pca = PCA(2).fit(X)
-    with pytest.raises(TypeError, match="StandardScaler has no components_ and mean_"):
+    with pytest.raises(TypeError, match="components_"):
         group_reconstruction_errors(StandardScaler().fit(X), X, groups)
-    with pytest.raises(TypeError, match=r"no step of the pipeline \(StandardScaler\) is a fitted"):
+    with pytest.raises(TypeError, match="StandardScaler"):
         group_reconstruction_errors(make_pipeline(StandardScaler()).fit(X), X, groups)
     with pytest.raises(ValueError, match="not orthonormal"):
         group_reconstruction_errors(FactorAnalysis(2).fit(X), X, groups)
@@ -192,7 +192,7 @@ def test_refusals(two_groups):
         group_reconstruction_errors(pca, X[:, :3], groups)
     frame = pd.DataFrame(X, columns=list("abcdef"))
     named = PCA(2).fit(frame)
-    with pytest.raises(ValueError, match="the same names in another order"):
+    with pytest.raises(ValueError, match="another order"):
         group_reconstruction_errors(named, frame[list("fedcba")], groups)
     with pytest.raises(ValueError, match="one group only"):
         reconstruction_disparity(pca, X, ["a"] * len(X))

@@ -55,7 +55,7 @@ def test_a_search_over_the_rank_is_not_won_in_silence(routing, two_groups):
     X, groups = two_groups
     ranks = {"n_components": [2, X.shape[1]]}
     search = GridSearchCV(FairPCA(), ranks, scoring=disparity_scorer, cv=FOLDS)
-    with pytest.warns(UserWarning, match=r"loses next to nothing of any group.*refit='R2'"):
+    with pytest.warns(UserWarning, match="refit='R2'"):
         search.fit(X, sensitive_features=groups)
     assert search.best_params_ == {"n_components": X.shape[1]}
 

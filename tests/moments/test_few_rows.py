@@ -248,7 +248,7 @@ def test_an_audit_forms_no_matrix_of_features(monkeypatch):
 def test_without_memory_it_is_refused_with_the_figure(monkeypatch):
     X, groups = wide()
     monkeypatch.setattr(operand, "free_memory", lambda: 1e4)
-    with pytest.raises(MemoryError, match=r"15 rows of 60 columns need 2.4e-05 GB of memory, and"):
+    with pytest.raises(MemoryError, match="15 rows of 60 columns"):
         FairPCA(2).fit(X, sensitive_features=groups)
 
 

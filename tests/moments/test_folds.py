@@ -116,9 +116,9 @@ def test_moments_with_other_axes_are_not_merged(weighted_rows):
         (five, GroupMoments.from_data(X, g, folds=4)),
         (five, GroupMoments.from_data(X, g, folds=5, fold_seed=1)),
     ):
-        with pytest.raises(ValueError, match="merge needs moments with the same folds"):
+        with pytest.raises(ValueError, match="same folds"):
             a.merge(b)
-    with pytest.raises(ValueError, match="the same outcomes, got none and classes"):
+    with pytest.raises(ValueError, match="none and classes"):
         plain.merge(GroupMoments.from_data(X, g, target=y))
     assert numbered.merge(numbered).n_folds == five.merge(five).n_folds == 5
 

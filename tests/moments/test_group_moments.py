@@ -370,12 +370,12 @@ def test_other_refusals(two_groups):
     alone = np.where(np.arange(len(X)) == 3, "alone", "others")
     moments = GroupMoments.from_data(X, alone)
     assert np.isfinite(moments.second_moments()).all()
-    with pytest.raises(ValueError, match=r"\['alone'\] have a single row"):
+    with pytest.raises(ValueError, match=r"\['alone'\]"):
         moments.second_moments("group")
-    with pytest.raises(ValueError, match=r"\['alone'\] have a single row"):
+    with pytest.raises(ValueError, match=r"\['alone'\]"):
         moments.operand("group", np.array([True, True]))
     assert moments.operand("group").traces[0] == pytest.approx(0, abs=1e-9)
-    with pytest.raises(ValueError, match=r"\['alone'\] have total weight zero"):
+    with pytest.raises(ValueError, match=r"\['alone'\]"):
         GroupMoments.from_data(X, alone, (alone != "alone").astype(float)).second_moments()
     with pytest.raises(TypeError, match=r"got ndarray; add rows with update"):
         GroupMoments.from_data(X, groups).merge(X)
@@ -388,7 +388,7 @@ def test_other_refusals(two_groups):
     with pytest.raises(ValueError, match=r"unexpected: \['g'\], missing: \['f'\]"):
         left.merge(right)
     reordered = GroupMoments.from_data(pd.DataFrame(X, columns=list("abcdfe")), groups)
-    with pytest.raises(ValueError, match="the same names in another order"):
+    with pytest.raises(ValueError, match="another order"):
         left.merge(reordered)
 
 
@@ -421,7 +421,7 @@ def test_labels_that_differ_by_their_type_only():
     X, groups = make_groups((90, 60), d=4)
     numbers = (groups == "g1").astype(int)
     moments = GroupMoments.from_data(X, numbers)
-    with pytest.raises(ValueError, match="labels 0 and '0' differ by their type only"):
+    with pytest.raises(ValueError, match="0 and '0'"):
         moments.update(X, numbers.astype(str))
     assert_same(moments, GroupMoments.from_data(X, numbers))
 

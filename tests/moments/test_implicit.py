@@ -225,7 +225,7 @@ def test_search_that_does_not_converge_says_so(monkeypatch):
     groups = np.arange(4000) % 3 == 0
     X[groups, :300] *= 1.02
     exact = FairPCA(2, alpha=1.0).fit_moments(GroupMoments.from_data(X, groups))
-    with pytest.warns(ConvergenceWarning, match="with 900 features the search ended before"):
+    with pytest.warns(ConvergenceWarning, match="900 features"):
         fair = FairPCA(2, alpha=1.0).fit(X, sensitive_features=groups)
     excess = fair.reconstruction_error_ - exact.reconstruction_error_
     assert 0 < excess <= fair.duality_gap_
@@ -236,7 +236,7 @@ def test_search_that_does_not_converge_says_so(monkeypatch):
 def test_features_lost_in_rounding_are_warned_of(make, data):
     X, groups = data
     X[:, 7] *= 1e9
-    with pytest.warns(RuntimeWarning, match="feature 7 varies so much more"):
+    with pytest.warns(RuntimeWarning, match="feature 7"):
         FairPCA(2, alpha=1.0).fit(make(X), sensitive_features=groups)
 
 
@@ -278,7 +278,7 @@ def test_a_budget_that_is_not_certain_is_warned_of(monkeypatch):
     monkeypatch.setattr(_solvers, "_BASIS_PER_RANK", 20)
     X, groups = nearly_equal_eigenvalues()
     least = FairPCA(8, alpha=1.0).fit_moments(GroupMoments.from_data(X, groups))
-    with pytest.warns(ConvergenceWarning, match=r"PCA itself .* max_error_increase=1e-05 counts"):
+    with pytest.warns(ConvergenceWarning, match="max_error_increase=1e-05"):
         fair = FairPCA(8, max_error_increase=1e-5, constraint=None).fit(
             X, sensitive_features=groups
         )

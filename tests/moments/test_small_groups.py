@@ -30,10 +30,10 @@ def test_small_groups_merged_are_one_group():
 
 def test_merging_has_limits():
     X, groups = several()
-    with pytest.raises(ValueError, match=r"merged they have 25 rows.*small_groups='ignore'"):
+    with pytest.raises(ValueError, match="small_groups='ignore'"):
         FairPCA(2, min_group_size=30, small_groups="merge").fit(X, sensitive_features=groups)
     taken = np.where(groups == "g0", "rest", groups)
-    with pytest.raises(ValueError, match="one has that name already"):
+    with pytest.raises(ValueError, match="already"):
         FairPCA(2, min_group_size=50, small_groups="merge").fit(X, sensitive_features=taken)
 
 

@@ -90,7 +90,7 @@ def test_several_groups():
     assert display.pca[0] == pytest.approx(fair.pca_group_errors_)
     assert LoadingsDisplay.from_estimator(fair).loadings["PCA"].shape == (3, X.shape[1])
     fair.set_params(small_groups="ignore").fit(X, sensitive_features=np.column_stack([SEX, ward]))
-    with pytest.raises(ValueError, match="the frontier compares all groups"):
+    with pytest.raises(ValueError, match="all groups"):
         TradeoffDisplay.from_estimator(fair)
 
 
@@ -245,7 +245,7 @@ def test_loadings_of_projections_without_moments(tmp_path):
     assert list(LoadingsDisplay.from_estimator(loaded).loadings) == ["fair PCA"]
     assert list(LoadingsDisplay.from_estimator(PCA(2).fit(X)).loadings) == ["PCA"]
     for display in (TradeoffDisplay, GroupErrorDisplay, GroupScreeDisplay):
-        with pytest.raises(ValueError, match=r"holds no moments: it was loaded.*Use from_data"):
+        with pytest.raises(ValueError, match="from_data"):
             display.from_estimator(loaded)
 
 
@@ -258,11 +258,11 @@ def test_estimators_that_are_not_fitted(display, estimator):
 
 def test_what_knows_no_groups_is_refused_with_the_way_out():
     for model in (PCA(2).fit(X), make_pipeline(StandardScaler(), PCA(2)).fit(X)):
-        with pytest.raises(TypeError, match="PCA knows no groups; use from_data"):
+        with pytest.raises(TypeError, match="from_data"):
             TradeoffDisplay.from_estimator(model)
-    with pytest.raises(TypeError, match=r"no step of the pipeline \(StandardScaler\)"):
+    with pytest.raises(TypeError, match="StandardScaler"):
         LoadingsDisplay.from_estimator(make_pipeline(StandardScaler()).fit(X))
-    with pytest.raises(TypeError, match="StandardScaler has no components_"):
+    with pytest.raises(TypeError, match="components_"):
         LoadingsDisplay.from_estimator(StandardScaler().fit(X))
     with pytest.raises(NotFittedError, match="is not fitted"):
         ScoresDisplay.from_estimator(PCA(2), X, SEX)

@@ -51,7 +51,7 @@ def test_pack_lfw_is_lossless_and_loads(text_images, tmp_path, monkeypatch):
 
 
 def test_pack_lfw_refuses_other_images(text_images, tmp_path):
-    with pytest.raises(ValueError, match=r"do not give the lfw\.npz the paper used"):
+    with pytest.raises(ValueError, match=r"lfw\.npz"):
         pack_lfw(text_images[0], tmp_path / "out")
     assert left_behind(tmp_path / "out") == []
 
