@@ -16,7 +16,7 @@ from fairpca._progress import Progress, printable
 if TYPE_CHECKING:
     from fairpca import FairColumns
     from fairpca._audit.record import Audit, ModelAudit
-    from fairpca._estimators.base import FairProjection, GroupEstimator
+    from fairpca._estimators.base import FairProjection
     from fairpca._typing import Array
 
 _STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
@@ -187,7 +187,9 @@ def print_model(model: FairProjection) -> None:
     put(f"overall error on the rows fitted to: {percent(cost)} above PCA")
 
 
-def _put_errors(model: GroupEstimator, before: Array, after: Array, heads: list[str]) -> None:
+def _put_errors(
+    model: FairColumns | FairProjection, before: Array, after: Array, heads: list[str]
+) -> None:
     """A table of errors by group, and their changes."""
     from fairpca.report.text import figure, worse
 
