@@ -1,6 +1,6 @@
 """How often the intervals of ``fairpca.audit`` hold what they promise.
 
-Run ``python -m benchmarks.audits``; shares of 500 simulated data sets are stored in
+Run ``python -m benchmarks.audits``; shares of 300 simulated data sets are stored in
 docs/benchmarks_audits.csv. The populations are those of ``benchmarks.coverage``. The truth is what
 PCA and ``FairPCACV``, fitted to all rows, do to new rows of each group: the gap of the smaller
 group (by errors, and by shares of its own variation), and how the fair version changes each group's
@@ -50,7 +50,7 @@ def hits(setting, seed):
 
 def coverage(options, name):
     """Shares of data sets whose interval holds the truth."""
-    setting, n = SETTINGS[name], options.pick(500, 4)
+    setting, n = SETTINGS[name], options.pick(300, 4)
     found = [hits(setting, seed) for seed in range(n)]
     quantities = list(dict.fromkeys(what for one in found for what in one))
     yield {

@@ -334,7 +334,7 @@ def test_fit_warns_of_a_model_that_the_audit_does_not_advise(people, tmp_path):
     assert judged.splitlines()[0] in warned.splitlines()[0]
     assert warned.startswith("! ")
     advised = run("fit", people / "gap.csv", *USUAL, *save, cwd=tmp_path).stdout
-    assert "!" not in advised
+    assert "PCA describes" not in advised
 
 
 @pytest.mark.parametrize("sizes", [(2, 1), (4, 1), (12, 2, 1), (40, 1), (60, 50, 2)])
@@ -350,4 +350,4 @@ def test_tiny_groups_are_listed_by_every_command(tmp_path, sizes):
     assert found["provenance"]["n_folds"] <= max(sizes)
     run("fit", *few, "-o", "m.safetensors", cwd=tmp_path)
     model = fairpca.load_model(tmp_path / "m.safetensors")
-    assert repr(model) == found["provenance"]["alternative"]
+    assert " ".join(repr(model).split()) == found["provenance"]["alternative"]
