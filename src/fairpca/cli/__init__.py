@@ -162,6 +162,8 @@ _HINTS = {
     "many_groups": "make bands or fewer groups with a query, or name another column with --group",
     "no_features": "pass --encode to use text columns, or other --features",
     "missing": "pass --drop-missing, --impute median, or --drop for the emptiest columns",
+    "missing_label": "pass --drop-missing, or name them in a query: SELECT * REPLACE "
+    "(coalesce({column}, 'not recorded') AS {column}) FROM ...",
     "categories": "leave it out with --drop '{column}'",
     "too_large": "take a sample of the rows with a query",
     "target": "name another column with --target, or the value that counts with --target-positive",
