@@ -35,7 +35,7 @@ def test_columns_are_named_and_the_advice_is_harmless(people):
     assert "line 3 of" in error.fact
     assert "drop=['weeks']" in error.advice
     assert "drop_missing" not in error.advice  # most rows would go
-    with pytest.raises(TableError, match=r"leave out these 20 rows, drop_missing=True"):
+    with pytest.raises(TableError, match=r"leave out 20 rows, drop_missing=True"):
         read_table(people, "g", drop="weeks")
 
 
@@ -67,6 +67,22 @@ def test_a_row_without_a_group_can_be_a_group(tmp_path):
     table = read_table(tmp_path / "d.csv", "g", missing_group="not recorded")
     assert table.sensitive_features.tolist() == ["a", "b", "a", "b", "not recorded"]
     assert read_table(tmp_path / "d.csv", "g", drop_missing=True).data.num_rows == 4
+
+
+def test_a_group_of_rows_without_one_loses_no_rows(tmp_path):
+    rows = [f"{'' if i % 4 == 0 else i},{i % 3},{['a', 'b', ''][i % 3]}" for i in range(30)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,y,g", *rows]))
+    table = read_table(tmp_path / "d.csv", "g", impute="median", missing_group="not recorded")
+    assert (table.record.n_dropped, table.record.dropped_by_group) == (0, {})
+    assert (table.record.missing, table.record.filled) == ({}, {"x": 8})
+    assert set(table.record.filled_shares) == {"a", "b", "not recorded"}
+
+
+def test_missing_text_is_counted_once_by_its_column(tmp_path):
+    rows = [f"{i},{['u', 'v', 'w', ''][i % 4]},{'ab'[i % 2]}" for i in range(20)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,town,g", *rows]))
+    with pytest.raises(TableError, match=r"in 'town' \(5\).*drop=\['town'\]"):
+        read_table(tmp_path / "d.csv", "g", encode=True)
 
 
 def test_values_that_mean_a_missing_one_spare_the_groups(tmp_path):

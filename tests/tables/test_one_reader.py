@@ -151,6 +151,7 @@ def test_what_is_suspicious_is_recorded(tmp_path):
         "steps": np.where(np.arange(n) == 7, 999999.375, rng.uniform(0, 55, n).round(2)),
         "rich": np.exp(rng.normal(size=n) * 2),  # a long tail is no code
         "same": np.full(n, 3.5),
+        "rare": (np.arange(n) == 9).astype(float),
         "sex": rng.choice(["female", " FEMALE", "male"], n),
     }
     pq.write_table(pa.table(columns), tmp_path / "d.parquet")
@@ -159,6 +160,7 @@ def test_what_is_suspicious_is_recorded(tmp_path):
     n_codes = int((columns["weight"] == -999).sum())
     assert codes == {("weight", -999.0): n_codes, ("steps", 999999.375): 1}
     assert record.constant == ["same"]
+    assert record.near_constant == ["rare"]
     assert record.twin_labels == [(" FEMALE", "female")]
 
 

@@ -70,6 +70,17 @@ class Roles:
         return [*self.feature_names, *filter(None, [self.weight])]
 
     @property
+    def mended(self) -> set[str]:
+        """The columns whose missing values are replaced by others."""
+        return {*self.fill, *(self.groups if self.missing_group is not None else ())}
+
+    @property
+    def number_columns(self) -> list[str]:
+        """The column of each of these."""
+        columns = [c for c in self.features for _ in indicated(self.categories.get(c, [c]))]
+        return [*columns, *filter(None, [self.weight])]
+
+    @property
     def feature_names(self) -> list[str]:
         """Names of the features, in order."""
         names: list[str] = []

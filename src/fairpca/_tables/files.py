@@ -49,7 +49,6 @@ _NAMED_FORMATS = {
     ".duckdb": "database", ".ddb": "database", ".db": "database", ".txt": "csv",
 }  # fmt: skip
 _PASS_FORMAT = "pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
-_NOT_BY_DUCKDB = (".bz2", ".lz4", ".br")  # compressions
 _HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # The dialect is told from these.
 _DAMAGE = (OSError, EOFError, pa.ArrowException)
 
@@ -150,6 +149,8 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
     names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
     advice = f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
+    if "://" in text:
+        advice = "it is an address, so download the file first"
     if path.is_symlink():
         advice = f"it is a link that leads nowhere ({os.readlink(path)!r}), so mend it"
     raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
@@ -173,7 +174,7 @@ def _files_in(folder: Path, paths: Iterable[Path], file_format: str | None) -> l
 def _format_of(path: Path) -> str | None:
     """The format by the ending of the name, in front of that of a compression."""
     endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in (".gz", ".zst", *_NOT_BY_DUCKDB):
+    if endings and endings[-1] in (".gz", ".zst"):
         endings.pop()
     return _FORMATS.get(endings[-1]) if endings else None
 
@@ -191,8 +192,7 @@ def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         plain = "utf-16"
     mixed = b"\r\n" in head and re.search(rb"[^\r]\n", head) is not None
-    packed = file.path.suffix.lower() in _NOT_BY_DUCKDB
-    if plain in ("utf-8", "utf-8-sig") and not mixed and not packed:
+    if plain in ("utf-8", "utf-8-sig") and not mixed:
         return file
     copy, line = file.new_copy(folder), 1
     try:

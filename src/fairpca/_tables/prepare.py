@@ -48,7 +48,7 @@ class Record:
     #: "row numbers", "index" (also of a path) or "asked".
     left_out: dict[str, str]
     constant: list[str]  # features that do not vary
-    near_constant: dict[str, float]  # features with one value nearly everywhere: in what share
+    near_constant: list[str]  # features with one value in nearly all rows
     sentinels: list[Sentinel]
     twin_labels: list[tuple[str, ...]]  # groups that differ by upper case or blanks only
     unordered: bool  # whether the rows may come in another order next time
@@ -155,7 +155,7 @@ def gaps_of(
     """By the labels of some columns: rows, rows that are incomplete, missing values by column."""
     values = _values(table, roles)
     gaps = {name: _gap(table, name, f"v{j}") for j, name in enumerate(values)}
-    gone = " OR ".join(gap for name, gap in gaps.items() if name not in roles.fill) or "false"
+    gone = " OR ".join(gap for name, gap in gaps.items() if name not in roles.mended) or "false"
     keys = [f"v{[*values].index(name)}" for name in by]
     counts = [f"count(*) FILTER ({where})" for where in ("true", gone, *gaps.values())]
     found = table.figures([*keys, *counts], [*values.values()], end="GROUP BY ALL")
@@ -164,24 +164,23 @@ def gaps_of(
 
 
 def _values(table: Table, roles: Roles) -> dict[str, str]:
-    """The SQL of numbers and labels."""
-    return dict(zip([*roles.number_names, *roles.labels], roles.sql(table), strict=False))
+    """The SQL of the numbers and labels of each column; one of those that text is encoded as."""
+    return dict(zip([*roles.number_columns, *roles.labels], roles.sql(table), strict=False))
 
 
 def _gap(table: Table, name: str, value: str) -> str:
     """SQL: whether a number or label is missing."""
-    column = table.columns.get(name)
-    is_text = column is not None and column.kind == "text"
-    return f"{value} IS NULL" + ("" if is_text else f" OR isnan(CAST({value} AS DOUBLE))")
+    is_number = table.columns[name].kind == "number"
+    return f"{value} IS NULL" + f" OR isnan(TRY_CAST({value} AS DOUBLE))" * is_number
 
 
 def missing_values(table: Table, roles: Roles) -> TableError:
     """The error for missing values: where they are, and what each way out costs."""
     n_rows, n_gone, counts = gaps_of(table, roles)[()]
-    missing = {n: counts[n] for n in sorted(counts, key=lambda n: -counts[n]) if counts[n]}
-    missing = {name: n for name, n in missing.items() if name not in roles.fill}
+    missing = {name: n for name, n in Counter(counts).most_common() if n}
+    missing = {name: n for name, n in missing.items() if name not in roles.mended}
     empty = [name for name, n in missing.items() if n > n_rows / 2]
-    features = [name for name in missing if name in roles.feature_names]
+    features = [name for name in missing if name in roles.features]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
     values = _values(table, roles)
     place = table.place_of(" OR ".join(_gap(table, name, values[name]) for name in missing))
@@ -190,13 +189,14 @@ def missing_values(table: Table, roles: Roles) -> TableError:
     ways = {
         f"leave out columns, drop={(empty or features)[:30]!r}": bool(features),
         "fill numbers in, impute='median'": any(name in roles.numbers for name in features),
-        f"leave out these {n_gone} rows, drop_missing=True": 2 * n_gone <= n_rows,
+        f"leave out {n_gone} row{'s' * (n_gone > 1)}, drop_missing=True": 2 * n_gone <= n_rows,
         "make a group of rows without one, missing_group='not recorded'": no_group,
     }
     advice = ", or ".join(way for way, helps in ways.items() if helps) or "complete the table"
     helps = zip(("drop", "impute", "drop_missing"), ways.values(), strict=False)
-    useless = [name for name, helpful in helps if not helpful]
-    return TableError("missing", f"{fact} (the first is {place})", advice, useless=useless)
+    facts = {"column": next(iter(missing)), "useless": [name for name, does in helps if not does]}
+    problem = "missing" if features else "missing_label"
+    return TableError(problem, f"{fact} (the first is {place})", advice, **facts)
 
 
 class Summing:
@@ -417,7 +417,7 @@ def prepare(
         known = [missing_group if label is None or label != label else label for label in key]
         group = summing.name(tuple(known) if known[1:] else known[0])
         dropped.update({} if None in known else {group: n_gone})
-        missing.update({name: n for name, n in counts.items() if name not in roles.fill})
+        missing.update({name: n for name, n in counts.items() if name not in roles.mended})
         filled.update({name: counts[name] for name in roles.fill})
         if n := sum(counts[name] for name in roles.fill):
             shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
@@ -432,7 +432,7 @@ def prepare(
         filled_shares=shares,
         left_out=left_out,
         constant=[name for name, profile in chosen.items() if profile.same == 1],
-        near_constant={n: p.same for n, p in chosen.items() if _NEARLY_ALL <= p.same < 1},
+        near_constant=[n for n, p in chosen.items() if _NEARLY_ALL <= p.same < 1],
         sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
         twin_labels=column_roles.twin_labels(summing.sizes),
         unordered=table.unordered,

@@ -32,7 +32,7 @@ except ImportError as error:
 Kind = Literal["number", "text", "date", "empty", "other"]
 
 HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # These tell what a column holds.
-_BATCH_ROWS, _BATCH_ENTRIES = 1 << 15, 1 << 21  # at most, in a record batch
+_BATCH_ROWS, _BATCH_ENTRIES = 1 << 14, 1 << 21  # at most, in a record batch
 _MOSTLY = 0.75  # A column with so large a share of numbers is meant to hold numbers.
 _LINE_BYTES = 1 << 21  # Lines may be at least so long.
 _MISSING = (
@@ -369,9 +369,6 @@ class Table:
             return TableError("query", fact, "download the data first; no extensions are loaded")
         if not self.files:
             return TableError("query", said.strip().rstrip("."), "correct the query")
-        if found := re.search(r"[cC]onvert string '(.*?)'", said):
-            fact = f"{mine} holds {found[1]!r} in a column that otherwise holds numbers"
-            return TableError("odd_value", fact, "correct it, or leave out the column")
         return damaged(mine, said.split("\n")[0])
 
 
@@ -430,17 +427,16 @@ def _define_arrow(table: Table) -> None:
             f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
         )
         table._define(source, names, index)
-        for f in first:  # a column of numbers may be text in another file
-            if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
-                table.columns[f.name] = replace(table.columns[f.name], kind="number")
+        for j, f in enumerate(first):  # a column of numbers may be text in another file
+            column, numbers = table.columns[f.name], (pa.types.is_integer, pa.types.is_floating)
+            if column.kind == "text" and any(is_kind(f.type) for is_kind in numbers):
+                cast = f"TRY_CAST({column.raw} AS DOUBLE)"
+                odd = f"{column.raw} IS NOT NULL AND {cast} IS NULL"
+                number = f"CASE WHEN {odd} THEN error({_odd(j, column.raw)}) ELSE {cast} END"
+                number = table._unless_missing(number)
+                table.columns[f.name] = replace(column, kind="number", number=number)
         return
-    try:
-        wanted = [pa.schema([schema.field(name) for name in names]) for schema in schemas]
-        whole = pa.unify_schemas(wanted, promote_options="permissive")
-    except pa.ArrowException as error:
-        fact = f"the columns of {table.name} have types that do not fit together ({error})"
-        raise TableError("damaged", fact, "write them alike") from error
-    whole, read = whole.append(pa.field(_FILE, pa.string())), files.arrow_batches
+    whole, read = first.append(pa.field(_FILE, pa.string())), files.arrow_batches
     table._arrow = lambda: pa.RecordBatchReader.from_batches(whole, read(table.files, whole))
     table._define("arrow_rows", names, index)
 

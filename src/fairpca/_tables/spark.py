@@ -182,9 +182,10 @@ def _merger(fan_in: int) -> Any:
     """A function of one argument, as Spark wants it: one row for some rows of the same group."""
 
     def merge(table: Any) -> Any:
-        rows = sorted(table.to_pylist(), key=lambda row: row["slot"])
-        merged = reduce(GroupMoments.merge, (_unpacked(row["part"]) for row in rows))
-        return pa.Table.from_batches([_row(rows[0]["key"], rows[0]["slot"] // fan_in, merged)])
+        slots, parts = table["slot"].to_pylist(), table["part"]
+        order = sorted(range(len(slots)), key=slots.__getitem__)
+        merged = reduce(GroupMoments.merge, (_unpacked(parts[i].as_buffer()) for i in order))
+        return pa.Table.from_batches([_row(table["key"][0].as_py(), slots[0] // fan_in, merged)])
 
     return merge
 
@@ -212,7 +213,7 @@ def _packed(moments: GroupMoments, slot: int) -> Iterator[Any]:
         yield _row(f"{type(label).__name__} {label}", slot, part)
 
 
-def _unpacked(content: bytes) -> GroupMoments:
+def _unpacked(content: Any) -> GroupMoments:
     moments, state = GroupMoments(), pickle.loads(content)
     if isinstance(state["_sums"], Sums):
         halves, d = state["_sums"].grams, state["n_features"]

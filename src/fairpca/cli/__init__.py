@@ -173,6 +173,10 @@ _HINTS = {
         "leave the emptiest columns out with --drop",
         "complete the table",
     ],
+    "missing_label": [
+        "leave such rows out with --drop-missing",
+        "name them in a query: SELECT * REPLACE (coalesce({column}, 'not recorded') AS {column})",
+    ],
     "categories": ["leave it out with --drop '{column}'", "correct it"],
     "too_large": ["take a sample of the rows with a query"],
     "target": ["name another column with --target", "say which value counts: --target-positive"],

@@ -427,8 +427,8 @@ def notes_on(record: Record) -> list[str]:
     if record.constant:
         notes.append(f"Columns that do not vary: {listed(record.constant)}.")
     if record.near_constant:
-        nearly = [f"{name} ({percent(share)})" for name, share in record.near_constant.items()]
-        notes.append(f"Columns in which nearly all rows have one value: {listed(nearly)}.")
+        nearly = listed(record.near_constant)
+        notes.append(f"Columns in which nearly all rows have the same value: {nearly}.")
     if record.filled:
         filled = [f"{name} ({n:,})" for name, n in record.filled.items()]
         shares = [f"{label} {percent(share)}" for label, share in record.filled_shares.items()]
