@@ -1,5 +1,7 @@
 """Folders, and columns in the names of folders."""
 
+import bz2
+
 import numpy as np
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -97,3 +99,12 @@ def test_a_link_to_itself_is_called_one(tmp_path):
         find_files(tmp_path / "d.csv")
     with pytest.raises(FileNotFoundError, match="pass another path"):
         find_files(tmp_path / "e.csv")
+
+
+def test_a_compression_that_cannot_be_read_is_refused_also_in_a_folder(tmp_path):
+    text = "x,sex\n1,f\n2,m\n"
+    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / "b.csv.bz2").write_bytes(bz2.compress(text.encode()))
+    for path in (tmp_path, tmp_path / "b.csv.bz2"):
+        with pytest.raises(ValueError, match=r"b\.csv\.bz2 is compressed"):
+            GroupMoments.from_files(path, sensitive_features="sex")

@@ -16,10 +16,10 @@ from fairpca._problems.problems import WorstOffProblem
 from fairpca._problems.status import Status
 from fairpca._sklearn import Interval
 from fairpca._solvers import solve
-from fairpca._solvers.columns import Choice, ColumnSearch
+from fairpca._solvers.columns import ColumnChoice, ColumnSearch
 from fairpca._typing import Array, Mask
 
-_Choices = tuple[Choice, Choice, float]  # the fair one, the usual one, and the bound
+_Choices = tuple[ColumnChoice, ColumnChoice, float]  # the fair one, the usual one, and the bound
 
 
 @dataclass(eq=False, repr=False)

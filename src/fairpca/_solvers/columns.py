@@ -35,7 +35,7 @@ _REDUNDANT = 1e-12  # share of a column's variance: smaller residuals are roundi
 _TIEBREAK = 1e-9  # weight of the overall error beside the largest one
 
 
-class Choice(NamedTuple):
+class ColumnChoice(NamedTuple):
     """A choice of columns."""
 
     columns: Codes  # in the order in which they help
@@ -56,7 +56,7 @@ class ColumnSearch:
         self._noise = _REDUNDANT * np.diagonal(self._pooled)
         self._margin = _REDUNDANT * float(_errors(self._C).max())  # smaller gains are rounding
 
-    def best(self, r: int, max_subsets: int) -> tuple[Choice, Choice]:
+    def best(self, r: int, max_subsets: int) -> tuple[ColumnChoice, ColumnChoice]:
         """The best r columns for the largest error, and those for the overall error."""
         proven = comb(len(self._noise), r) <= max_subsets
         choices, tried = [], self._try_all(r) if proven else None
@@ -65,7 +65,7 @@ class ColumnSearch:
             order = self._forward(np.empty(0, dtype=int), r, among=kept)
             inside = np.linalg.pinv(self._pooled[np.ix_(kept, kept)], _REDUNDANT, hermitian=True)
             errors = np.maximum(_errors(self._residuals(order)), 0.0)
-            choices.append(Choice(order, errors, inside @ self._pooled[kept], proven))
+            choices.append(ColumnChoice(order, errors, inside @ self._pooled[kept], proven))
         return choices[0], choices[1]
 
     def _values(self, errors: Array) -> tuple[Array, Array]:

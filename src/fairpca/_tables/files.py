@@ -173,10 +173,11 @@ def _files_in(folder: Path, paths: Iterable[Path], file_format: str | None) -> l
 
 def _format_of(path: Path) -> str | None:
     """The format by the ending of the name, in front of that of a compression."""
-    endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in (".gz", ".zst"):
-        endings.pop()
-    return _FORMATS.get(endings[-1]) if endings else None
+    *others, last = ["", *map(str.lower, path.suffixes)]
+    if last in (".bz2", ".xz", ".lz4", ".br", ".zip") and others[-1] in _FORMATS:
+        fact = f"{path} is compressed in a way that cannot be read"
+        raise TableError("format", fact, "decompress it, or compress it with gzip")
+    return _FORMATS.get(others[-1] if others and last in (".gz", ".zst") else last)
 
 
 def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
@@ -304,11 +305,25 @@ def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
                 reader = pa.ipc.open_file(source)
                 for batch in map(reader.get_batch, range(reader.num_record_batches)):
                     batch.validate(full=True)  # offsets outside of the batch would end the process
-                    columns = [batch.column(f.name).cast(f.type) for f in [*schema][:-1]]
+                    columns = [_cast(batch.column(f.name), f, file) for f in [*schema][:-1]]
                     columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except _DAMAGE as error:
             raise damaged(file.name, error) from error
+
+
+def _cast(column: Any, field: Any, file: TableFile) -> Any:
+    """A column with the type that it has in the first file; text is not turned into numbers."""
+    own = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_other = pa.types.is_null(field.type) or _is_text(own) != _is_text(field.type)
+    if is_other and not pa.types.is_null(own):
+        fact = f"column {field.name!r} of {file.name} is {own}, in the first file {field.type}"
+        raise TableError("types", fact, "write all files with the same types")
+    return column.cast(field.type)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def damaged(name: str, error: object) -> TableError:

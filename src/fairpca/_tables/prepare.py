@@ -149,7 +149,7 @@ def blocks_of(
         yield block
 
 
-def gaps_of(
+def missing_by(
     table: Table, roles: Roles, by: Sequence[str] = ()
 ) -> dict[tuple[Any, ...], tuple[int, int, dict[str, int]]]:
     """By the labels of some columns: rows, rows that are incomplete, missing values by column."""
@@ -176,7 +176,7 @@ def _gap(table: Table, name: str, value: str) -> str:
 
 def missing_values(table: Table, roles: Roles) -> TableError:
     """The error for missing values: where they are, and what each way out costs."""
-    n_rows, n_gone, counts = gaps_of(table, roles)[()]
+    n_rows, n_gone, counts = missing_by(table, roles)[()]
     missing = {name: n for name, n in Counter(counts).most_common() if n}
     missing = {name: n for name, n in missing.items() if name not in roles.mended}
     empty = [name for name, n in missing.items() if n > n_rows / 2]
@@ -412,7 +412,7 @@ def prepare(
         raise column_roles.no_rows(table.name)
     dropped, missing, filled, shares = Counter[Any](), Counter[str](), Counter[str](), {}
     for key, (_, n_gone, counts) in (
-        gaps_of(table, roles, roles.groups) if summing.gaps else {}
+        missing_by(table, roles, roles.groups) if summing.gaps else {}
     ).items():
         known = [missing_group if label is None or label != label else label for label in key]
         group = summing.name(tuple(known) if known[1:] else known[0])

@@ -81,7 +81,8 @@ def estimator_of(choice: Choice, sizes: NDArray[np.int64]) -> FairProjection:
 
 def fit(request: Request, path: Path, show: Progress) -> tuple[FairProjection, list[str]]:
     """Fit and save a model; also what must not be overlooked, and what became of the data."""
-    with prepared_table(request, show, folds=_folds(request)) as prepared, noted() as caught:
+    how: dict[str, Any] = {"folds": _folds(request), "whole": False, "rows_up_to": 0}
+    with prepared_table(request, show, **how) as prepared, noted() as caught:
         show("fitting")
         model = estimator_of(request.choice, prepared.moments.counts)
         model.fit_moments(prepared.moments)
