@@ -38,7 +38,7 @@ from fairpca._typing import Array, Codes, Labels
 from fairpca.exceptions import quietly
 
 _ROUNDING = 1e-12  # Errors below this share of the variation count as zero.
-_PARTS = 5  # into which each fold is divided
+_PARTS = 5  # Each fold is divided into this number of parts.
 
 #: Estimators that an audit compares with the usual choice, which ignores groups.
 Judged = FairProjection | FairColumns

@@ -36,11 +36,11 @@ _TINY = 1e-300
 _NO_GAIN = 1e-12  # Gains below this share of the squared distance from the mean are rounding.
 _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
 _MOST_RANKS = 30
-_MANY_FEATURES = 300  # With so many, each rank takes time, so the curve has fewer ranks.
+_MANY_FEATURES = 300  # From here on each rank takes time, so the curve has fewer ranks.
 _MOST_COLUMNS = 2000  # Tables with more are not searched for deciding columns.
-_FEW_OF_GROUP = 0.05  # the largest share of a group's rows that is few
+_FEW_OF_GROUP = 0.05  # largest share of a group's rows that counts as few
 _MANY_ALIKE = 0.02  # An extreme value in a larger share of the rows belongs to the column.
-_MOST_ROWS = 10_000  # that classifiers are given
+_MOST_ROWS = 10_000  # Classifiers get a sample of larger tables.
 _FOLDS = 5  # for classifiers
 _FEWEST_FOLDS = 3  # for FairPCACV when it is fitted to a part of the rows
 _MOST_SCORES = 600  # people in the sample of scores
@@ -75,7 +75,7 @@ class Setup:
         least, sizes = origin.thresholds.judge_from, folds.moments.counts
         # A group is judged if it has enough rows and the others have enough too.
         self.judged = np.asarray((sizes >= least) & (self.others @ sizes >= least))
-        self.has_gap = np.asarray(self.judged & ~np.diag(self.others))  # not the reference
+        self.has_gap = np.asarray(self.judged & ~np.diag(self.others))  # the reference has none
 
     def ratios(self, totals: Totals) -> Array:
         """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_projections, k)."""
@@ -115,7 +115,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     worst = int(np.where(setup.judged, paired.totals.group_errors[JUDGED], -1.0).argmax())
 
     def over(totals: Totals) -> Array:
-        """New errors over each group's judged error, and over the worst judged error."""
+        """Errors of the alternative over each group's own judged error, and over the worst."""
         before, after = np.maximum(totals.group_errors, _TINY)
         return np.stack([after / before, after / before[worst]])
 

@@ -43,8 +43,8 @@ from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_pro
 # truth in .94 to .99 of simulated data sets (benchmarks.audits).
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
-_SAME = 1e-8  # Rows whose scores have the fitted variance, up to this share, were fitted to.
-_FAR = 10.0  # Rows more standard deviations out are unlike those fitted to.
+_SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
+_FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
 def audit(
