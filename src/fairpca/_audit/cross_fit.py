@@ -1,7 +1,7 @@
-"""Fits without each fold in turn, of projections or columns, and the errors of the rows left out.
+"""Fit projections or columns without each fold in turn, and measure the errors of that fold.
 
-Rows in memory and files give the moments of a fold, and of all rows outside it, by subtraction. A
-pipeline fits its first steps without the fold, so every fold has a space of its own.
+The moments outside a fold are those of all rows minus those of the fold. A pipeline fits its first
+steps without the fold, so every fold has a space of its own.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from fairpca._progress import Progress
 from fairpca._typing import Array, Codes, Labels
 from fairpca.exceptions import quietly
 
-_ROUNDING = 1e-12  # share of the variation; smaller errors count as zero
-_PARTS = 5  # of each fold
+_ROUNDING = 1e-12  # Errors below this share of the variation count as zero.
+_PARTS = 5  # Each fold is divided into this number of parts.
 
-#: What can be judged beside what is done without a thought of groups.
+#: Estimators that an audit compares with the usual choice, which ignores groups.
 Judged = FairProjection | FairColumns
 
-# Moments to fit to and to judge by, the rows left out, and these as they enter the projection.
+# Moments to fit to and to judge by, positions of the held-out rows, and the projection's input.
 Fold = tuple[tuple[GroupMoments, GroupMoments], Codes, Any]
 
 
 class Folds:
-    """The folds of what is audited, known by its moments alone. :class:`People` have rows too."""
+    """Folds of data that are known by moments alone; :class:`People` has the rows too."""
 
     def __init__(self, moments: GroupMoments, feature_names: Sequence[str] | None) -> None:
         self.moments, self.labels = moments, moments.groups.tolist()
@@ -62,12 +62,12 @@ class Folds:
 
 
 class People(Folds):
-    """The rows in memory that count, without those of weight zero.
+    """Rows in memory, without those of weight zero.
 
-    ``given`` are groups, sample_weight, y and pos_label. ``cv`` is a rule for folds, or a splitter,
-    whose first repeat is used. ``before`` are steps before the projection, not fitted; then X is
-    what the first of them takes, and ``values`` are the rows as they enter the projection. With
-    ``with_y`` it is fitted to y as well. ``many_groups`` are meant to be many.
+    ``given`` holds groups, sample_weight, y and pos_label. ``cv`` is a rule for folds, or a
+    splitter whose first repeat is used. ``before`` holds the unfitted steps before the projection:
+    the first one takes X, and ``values`` are the rows as they enter the projection. ``with_y`` fits
+    it to y as well. ``many_groups`` says that the groups are meant to be many.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class People(Folds):
         return dense(_safe_indexing(self.values, rows))
 
     def moments_of(self, values: Any, folds: Any, rows: Codes | None = None) -> GroupMoments:
-        """Moments by fold of all or some rows; ``values`` are all, as they enter the projection."""
+        """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         groups, weights, target = self.groups, self.weights, self._target
         if rows is not None:
             values, groups, weights = _safe_indexing(values, rows), groups[rows], weights[rows]
@@ -148,14 +148,14 @@ class People(Folds):
         return moments_of_rows(as_rows(values), groups, weights, target, folds)
 
     def _own_space(self, before: Pipeline, rows: Codes) -> Fold:
-        """A fold in the space that the first steps make of the other rows."""
+        """One fold, in the space of the first steps fitted without it."""
         inside = np.full(len(self.codes), NEVER)
         inside[rows] = 0
         values, _ = self._entering(before, np.flatnonzero(inside == NEVER))
         return self.moments_of(values, inside)._split(0), rows, _safe_indexing(values, rows)
 
     def _entering(self, before: Pipeline, fitted_to: Codes) -> tuple[Any, list[str] | None]:
-        """All rows as they enter the projection, if the first steps are fitted to some of them."""
+        """All rows after the first steps, which are fitted to some rows, and the column names."""
         target = None if self._target is None else self._target[fitted_to]
         fitted = clone(before).fit(_safe_indexing(self.X, fitted_to), target)
         try:
@@ -172,7 +172,7 @@ class People(Folds):
 
 
 def _outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
-    """The class of each row: one of two, or of several if one of them is the positive one."""
+    """The class of each row; with more than two classes, ``pos_label`` is needed."""
     codes, labels = encode_outcomes(y, n_rows)
     refuse_counts(labels.tolist(), "pass classes, for example y > threshold")
     positive_class(labels.tolist(), pos_label)
@@ -180,10 +180,10 @@ def _outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
 
 
 class Subspace(NamedTuple):
-    """How rows about a mean, divided by a scale, are encoded and rebuilt.
+    """How centred and scaled rows are encoded and rebuilt.
 
-    A projection rebuilds rows by its components. Where columns are kept, the components are rows of
-    the identity, and another matrix of shape (r, d) rebuilds.
+    A projection rebuilds rows with its components. If columns are kept, the components are rows of
+    the identity, and ``map``, of shape (r, d), rebuilds the rows.
     """
 
     components: Array
@@ -200,7 +200,7 @@ class Subspace(NamedTuple):
 
     @classmethod
     def usual(cls, model: Judged, moments: GroupMoments) -> Subspace:
-        """What is done without a thought of groups: PCA, or the columns of least overall error."""
+        """The choice that ignores groups: PCA, or the columns of least overall error."""
         if isinstance(model, FairColumns):
             return cls._keeping(model, model.baseline_columns_, model.baseline_rebuild_map_)
         return fit_pca(moments, model.n_components_, model.standardize)
@@ -213,7 +213,7 @@ class Subspace(NamedTuple):
 
     @property
     def rebuild(self) -> Array:
-        """From scores to columns, of shape (r, d)."""
+        """The matrix from scores to columns, of shape (r, d)."""
         return self.components if self.map is None else self.map
 
     def scores(self, X: Any) -> Array:
@@ -224,13 +224,13 @@ class Subspace(NamedTuple):
 
 
 class CrossFitted(NamedTuple):
-    """Errors under what is judged, under the alternative, and under any other projections."""
+    """Errors under the judged projection, the alternative, and any other projections."""
 
-    folds: HeldOut  # for changes, which are paired and hang on the fits
-    parts: HeldOut  # for gaps; see below
-    rows: Codes  # positions of the rows that were left out once; none without rows in memory
-    errors: Array  # their squared errors, of shape (2, n)
-    distances: Array  # squared, from the mean
+    folds: HeldOut  # for changes, which are paired and depend on the fits
+    parts: HeldOut  # for gaps; see cross_fit
+    rows: Codes  # positions of the held-out rows; empty without rows in memory
+    errors: Array  # squared errors of these rows, of shape (2, n)
+    distances: Array  # squared distances of these rows from the mean
 
 
 def cross_fit(
@@ -238,10 +238,10 @@ def cross_fit(
 ) -> CrossFitted:
     """Measure the errors of each fold under projections that were fitted without it.
 
-    ``fit`` returns what is judged; the alternative, as the other folds choose it and as all folds
-    choose it together; and any others. Rows in memory are also summed up in parts of the folds: a
-    gap between groups hangs on who the people are, hardly on the fit, and ten folds alone would
-    give intervals that are half as wide again as needed. ``refit`` is what the fits add to them.
+    ``fit`` returns the judged projection; the alternative, as the other folds choose it and as all
+    folds choose it together; and any others. Rows in memory are also summed up in parts of the
+    folds: a gap depends on the people sampled and hardly on the fit, and ten folds alone would make
+    intervals half again as wide. ``refit`` is the share that refitting adds to the variance.
     """
     found, odds = [], []
     squares = np.full((3, len(folds.codes) if isinstance(folds, People) else 0), np.nan)
@@ -260,7 +260,7 @@ def cross_fit(
             if first.map is None:
                 bases = [projection.components.T for projection in projections]
                 errors, variation = own.errors(bases, first.mean / scale)
-            else:  # squared lengths along the residual maps are what is lost
+            else:  # the residual maps give what is lost, not what is kept
                 bases = [np.eye(len(scale)) - p.components.T @ p.rebuild for p in projections]
                 kept, variation = own.errors(bases, first.mean / scale)
                 errors = variation - kept
@@ -275,7 +275,7 @@ def cross_fit(
 
 
 def row_errors(projections: list[Subspace], X: Any) -> Array:
-    """Squared errors of rows under each projection, and squared distances to the first's mean."""
+    """Squared errors of rows under each projection, then squared distances from the mean."""
     rows, first = as_rows(X), projections[0]
     squares = np.empty((len(projections) + 1, rows.n_rows))
     nothing = first._replace(components=first.components[:0], map=None)
@@ -297,7 +297,7 @@ def _sums_of_parts(squares: Array, people: People, rows: Codes) -> Array:
 
 
 def _held_out(sums: Array, odds: float) -> HeldOut:
-    """From errors, variation and weights, along the second axis."""
+    """Split sums along the second axis into errors, variation and weights."""
     errors, variation, weights = sums[:, :-2], sums[:, -2], sums[:, -1]
     errors = np.where(errors < _ROUNDING * variation[:, None], 0.0, errors)
     measured, others = HeldOut(errors, weights, variation, odds), range(3, errors.shape[1])
@@ -306,7 +306,7 @@ def _held_out(sums: Array, odds: float) -> HeldOut:
 
 
 def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subspace:
-    """Plain PCA of all rows; with fewer components where there are not enough rows."""
+    """Plain PCA of all rows, with fewer components if there are too few rows."""
     rank = int(min(rank, moments.n_features, moments.counts.sum()))
     moments = _without_empty_groups(moments)
     if len(moments.groups) == 1:  # the fold holds all rows of the other groups
@@ -314,7 +314,7 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subs
         deviations = np.sqrt(np.diag(C))
         scale = np.where(standardize & (deviations > 0), deviations, 1.0)
         return Subspace(np.linalg.eigh(C / np.outer(scale, scale))[1].T[::-1][:rank], mean, scale)
-    many = len(moments.groups)  # the audited estimator has decided how many it compares
+    many = len(moments.groups)  # the audited estimator has already accepted this number
     pca = FairPCA(rank, alpha=1.0, standardize=standardize, max_groups=many)
     return Subspace.of(fit_quietly(pca, moments))
 
@@ -327,7 +327,7 @@ def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any
 
 
 def _without_empty_groups(moments: GroupMoments) -> GroupMoments:
-    """Moments in which a group without rows is a part of the largest one."""
+    """Moments in which groups without rows are merged into the largest group."""
     labels, counts = moments.groups.tolist(), moments.counts
     largest = labels[int(counts.argmax())]
     return moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})

@@ -31,26 +31,26 @@ from fairpca.metrics import Outcomes, classifier_outcomes, group_separation, pro
 from fairpca.path import TradeoffPath, tradeoff_path
 
 JUDGED, ALTERNATIVE = 0, 1  # places of the two projections
-_ROUNDING = 1e-9  # share of the variation; smaller errors count as zero
+_ROUNDING = 1e-9  # Errors below this share of the variation count as zero.
 _TINY = 1e-300
-_NO_GAIN = 1e-12  # share of the squared distance from the mean; smaller gains are rounding
-_TRIMMED = (0.01, 0.05)  # shares of every group that are left out
+_NO_GAIN = 1e-12  # Gains below this share of the squared distance from the mean are rounding.
+_TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
 _MOST_RANKS = 30
-_MANY_FEATURES = 300  # from here on a rank more is worth waiting for
-_MOST_COLUMNS = 2000  # that are looked at one by one
-_FEW_OF_GROUP = 0.05  # more rows of a group than this share are not few
-_MANY_ALIKE = 0.02  # one extreme value in more rows than this share is a property of the column
-_MOST_ROWS = 10_000  # for classifiers
-_FOLDS = 5  # of classifiers
-_FEWEST_FOLDS = 3  # of FairPCACV, where it is fitted to a part of the rows
+_MANY_FEATURES = 300  # From here on each rank takes time, so the curve has fewer ranks.
+_MOST_COLUMNS = 2000  # Tables with more are not searched for deciding columns.
+_FEW_OF_GROUP = 0.05  # largest share of a group's rows that counts as few
+_MANY_ALIKE = 0.02  # An extreme value in a larger share of the rows belongs to the column.
+_MOST_ROWS = 10_000  # Classifiers get a sample of larger tables.
+_FOLDS = 5  # for classifiers
+_FEWEST_FOLDS = 3  # for FairPCACV when it is fitted to a part of the rows
 _MOST_SCORES = 600  # people in the sample of scores
 
 
 class Setup:
-    """Which groups are compared with whom, and how.
+    """Which groups are compared with which others, and how.
 
-    ``by_share``: shares of each group's own variation are judged. ``set_aside``: groups that the
-    fit did not compare. ``own`` are the fields of the provenance that the folds do not know.
+    ``by_share`` judges shares of each group's own variation. ``set_aside`` lists groups that the
+    fit did not compare. ``own`` holds the fields of the provenance that the folds do not know.
     """
 
     def __init__(self, folds: Folds, by_share: bool, set_aside: Sequence[Any], **own: Any) -> None:
@@ -73,9 +73,9 @@ class Setup:
         if reference is not None:
             self.others[:] = [label == reference for label in labels]
         least, sizes = origin.thresholds.judge_from, folds.moments.counts
-        # A group is judged if it, and those it is compared with, have enough rows.
+        # A group is judged if it has enough rows and the others have enough too.
         self.judged = np.asarray((sizes >= least) & (self.others @ sizes >= least))
-        self.has_gap = np.asarray(self.judged & ~np.diag(self.others))  # and is not the reference
+        self.has_gap = np.asarray(self.judged & ~np.diag(self.others))  # the reference has none
 
     def ratios(self, totals: Totals) -> Array:
         """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_projections, k)."""
@@ -97,7 +97,7 @@ def above_one(held_out: HeldOut, figure: Figure, level: float, comparisons: int 
 
 
 def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
-    """The figures of every group, from sums for what is judged and the alternative."""
+    """The figures of every group under the judged projection and the alternative."""
     folds, thresholds = setup.folds, setup.origin.thresholds
     k, level = len(folds.labels), thresholds.level
     parts, paired = (of.projections([JUDGED, ALTERNATIVE]) for of in (crossed.parts, crossed.folds))
@@ -115,7 +115,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     worst = int(np.where(setup.judged, paired.totals.group_errors[JUDGED], -1.0).argmax())
 
     def over(totals: Totals) -> Array:
-        """The alternative over what is judged: each group's own error, and the worst one."""
+        """Errors of the alternative over each group's own judged error, and over the worst."""
         before, after = np.maximum(totals.group_errors, _TINY)
         return np.stack([after / before, after / before[worst]])
 
@@ -165,7 +165,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
 
 
 def results(setup: Setup, crossed: CrossFitted, **how: bool) -> dict[str, Any]:
-    """The fields that both kinds of audit have, but for figures about scores."""
+    """The fields that both kinds of audit have, except for figures about scores."""
     thresholds, folds = setup.origin.thresholds, crossed.folds
     groups = group_results(crossed, setup)
     columns = deciding_columns(setup, crossed.rows, crossed.errors[0])
@@ -185,12 +185,12 @@ def results(setup: Setup, crossed: CrossFitted, **how: bool) -> dict[str, Any]:
 def robust_figures(
     errors: Array, codes: Codes, weights: Array, others: Mask, wanted: Mask
 ) -> list[Robust | None]:
-    """The robust figures of the groups wanted, each against its ``others``, of shape (k, k)."""
-    # Leaving out the rows with the largest shares in a *difference* of means would take them all
-    # from the smaller group. Here every group loses the same share of its own rows.
+    """Robust figures of the wanted groups against their ``others``, a mask of shape (k, k)."""
+    # Trimming the rows that contribute most to a *difference* of means would take them all from the
+    # smaller group. Here every group loses the same share of its own rows.
     order = np.argsort(errors, kind="stable")
     errors, codes, weights = errors[order], codes[order], weights[order]
-    reached = np.empty(len(codes))  # the share of the own group up to each row
+    reached = np.empty(len(codes))  # share of its own group up to each row
     for g in np.unique(codes):
         below = np.cumsum(weights[codes == g])
         reached[codes == g] = np.append(0.0, below[1:] / below[-1])  # one row is always kept
@@ -236,7 +236,7 @@ def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -
 
 
 def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) -> record.RankCurve:
-    """Errors of PCA, the projections from the third on, and the gap of the verdict's group."""
+    """Errors of PCA by rank (projections from the third on), and the gap of the verdict's group."""
     read = held_out.relative() if setup.by_share else held_out
     g = int(setup.ratios(read.totals)[0].argmax())
     if group is not None:
@@ -251,7 +251,7 @@ def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) ->
 
 
 def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) -> TradeoffPath:
-    """The frontier at the rank of the audit, on held-out rows too where groups are large enough."""
+    """The frontier at the rank of the audit, also on held-out rows if groups are large enough."""
     n_folds = moments.n_folds
     large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
     same = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
@@ -274,7 +274,7 @@ def kept_columns(fair: FairColumns, names: Sequence[str]) -> record.KeptColumns:
 
 
 def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -> record.Fit:
-    """What is judged and the fair version, fitted to all rows."""
+    """Figures of the judged and the fair projection, fitted to all rows."""
     columns = [column_errors(projection, moments) for projection in both]
     exact = isinstance(fair, FairPCA) and fair.solver == "exact"
     return record.Fit(
@@ -323,9 +323,9 @@ def column_errors(projection: Subspace, moments: GroupMoments) -> Array:
 
 
 def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.DecidingColumn]:
-    """Columns whose scale hangs on few rows, those that decide first.
+    """Columns whose scale depends on few rows; deciding columns come first.
 
-    They decide if these rows make up most of the error of a judged group.
+    A column decides if these rows make up most of the error of a judged group.
     """
     people, thresholds = setup.people, setup.origin.thresholds
     if people is None or len(people.feature_names) > _MOST_COLUMNS:
@@ -342,7 +342,7 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
         few_of_group = np.bincount(codes[at], minlength=k) <= np.maximum(_FEW_OF_GROUP * sizes, 1)
         deciding = setup.judged & few_of_group & (part > thresholds.decides * sums)
         values, others, middle = np.unique(x[at]), np.delete(x, at), np.median(x)
-        side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if they lie on both sides
+        side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if these rows lie on both sides
         next_value = others[(side * others if side else np.abs(others - middle)).argmax()]
         squares = (x - x.mean()) ** 2
         found.append(
@@ -361,10 +361,10 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
 
 
 def _few_rows(x: Array, few: int) -> Codes:
-    """The few rows that the scale of a column hangs on, if there are such rows.
+    """The few rows that the scale of a column depends on; empty if there are none.
 
-    They are all that differ from the others, or make up half of the variance, or share an extreme
-    value that makes up a quarter of it, such as a 0 that stands for something missing.
+    They are the only ones that differ from the median, or make up half of the variance, or share an
+    extreme value that makes up a quarter of it, such as a 0 that stands for a missing value.
     """
     different = np.flatnonzero(x != np.median(x))
     if len(different) <= few:
@@ -387,8 +387,8 @@ def leakage(
 ) -> record.Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 
-    With an estimator for fewer rows, probes guess the groups of one half of the rows from scores
-    of projections fitted to the other half.
+    If ``smaller``, an estimator for fewer rows, is given, projections are fitted to one half of the
+    rows and probes guess the groups of the other half.
     """
     people = setup.people
     if people is None or setup.judged.sum() < 2:
@@ -422,7 +422,7 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
     y, rows = people.classes, _sampled(setup, people)
     cells = people.codes[rows], np.unique(y[rows], return_inverse=True)[1]
     n_folds = min(_FOLDS, int(np.unique(cells, axis=1, return_counts=True)[1].min()))
-    if n_folds < 2:  # one row of a group and class
+    if n_folds < 2:  # a group has only one row of a class
         return None
     X = _safe_indexing(X, rows)
     with quietly():
@@ -433,7 +433,7 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
 
 
 def _sampled(setup: Setup, people: People) -> Codes:
-    """The rows of judged groups; of very many a random sample, the same share of every group."""
+    """The rows of judged groups; if there are too many, a random sample stratified by group."""
     rows, seed = np.flatnonzero(setup.judged[people.codes]), setup.origin.random_state
     if len(rows) <= _MOST_ROWS:
         return rows
@@ -442,7 +442,7 @@ def _sampled(setup: Setup, people: People) -> Codes:
 
 
 def sampled_scores(setup: Setup, both: Sequence[Subspace]) -> record.SampledRows | None:
-    """Scores of a sample of people, about as many of each judged group."""
+    """Scores of a random sample, with about the same number of people of each judged group."""
     people, judged = setup.people, np.flatnonzero(setup.judged)
     if people is None or not len(judged):
         return None
@@ -455,7 +455,7 @@ def sampled_scores(setup: Setup, both: Sequence[Subspace]) -> record.SampledRows
 
 
 def for_fewer_rows(estimator: Judged, fair: Judged, setup: Setup) -> Judged:
-    """The same estimator and rank for a part of the rows, with judged groups only."""
+    """The estimator at the same rank, for a part of the rows of judged groups."""
     if isinstance(fair, FairColumns):
         fewer: Judged = clone(estimator).set_params(min_group_size=1)
         return fewer

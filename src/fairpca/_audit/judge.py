@@ -39,12 +39,12 @@ from fairpca._typing import Array
 from fairpca.exceptions import warn
 from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_projection
 
-# What the fits add to the variance of a gap, as a share of what the people make up. With it 95 %
-# intervals hold the truth in .94 to .99 of simulated data sets (benchmarks.audits).
+# Refitting adds this share to the sampling variance of a gap. With it, 95 % intervals cover the
+# truth in .94 to .99 of simulated data sets (benchmarks.audits).
 _REFIT = 0.25
-_FOLDS = 10  # of plain PCA, beside a fitted model
-_SAME = 1e-8  # share of the scores' variance, by which rows not fitted to differ at least
-_FAR = 10.0  # standard deviations: no row like those fitted to lies further out
+_FOLDS = 10  # for plain PCA, with which a fitted model is compared
+_SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
+_FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
 def audit(
@@ -68,17 +68,17 @@ def audit(
 ) -> Audit:
     """Find out whether PCA short-changes a group, how sure that is, and what can be done.
 
-    PCA and a fair version are fitted without a part of the rows and judged by that part, in turns.
+    PCA and a fair version are fitted without each fold of the rows in turn and judged by that fold.
     To judge a fitted model as it is, call :func:`audit_model`.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_features), or GroupMoments
-        Moments, made with ``folds=``, have no medians, no probes and no outcomes.
+        Moments must be made with ``folds=``; they give no medians, probes or outcomes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        The group of each row; several columns are crossed. Not with moments, which know it.
+        The group of each row; several columns are crossed. Moments already hold it.
     estimator : estimator or pipeline, default=FairPCACV(0.7, standardize=True)
-        It is cloned, so a fitted one is fitted again, with a warning. The default keeps 70 % of
+        It is cloned; a fitted one is fitted again, with a warning. The default keeps 70 % of
         the variance of each group.
 
         * An estimator of this library is the fair version, and PCA has as many components and the
@@ -86,28 +86,28 @@ def audit(
           own variation.
         * ``FairColumns`` is judged beside the usual choice, the columns of least overall error.
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
-        * Of a pipeline, the last step of these kinds is meant. The steps before it are fitted
+        * In a pipeline, the last step of these kinds is used. The steps before it are fitted
           without each fold; X may be a raw data frame.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows in all averages. Rows of weight zero are left out.
     y : array-like of shape (n_samples,), optional
-        Classes, to say what classifiers make of the scores, and for estimators that need them.
+        Classes, for classifiers on the scores and for estimators that need them.
     pos_label : label, optional
         The class of y that counts as positive; by default the larger one.
     probes : bool, default=False
-        Let classifiers guess the group from the scores, with or without y.
+        Let classifiers guess the group from the scores; with y they always do.
     reference : label, optional
         Compare every group with this one; by default with all people outside the group.
     judge_from : int, default=30
         Groups of fewer rows are listed but not judged.
     small_gap : float, default=0.05
-        A reliable gap below is called small.
+        A reliable gap below this is called small.
     level : float, default=0.95
-        Confidence level of the intervals, of all judged groups together.
+        Joint confidence level of the intervals of all judged groups.
     n_folds : int, default=10
-        Unless the estimator has a ``cv``; of a splitter that repeats itself, the first repeat.
+        Used unless the estimator has a ``cv``. Only the first repeat of a splitter is used.
     ranks : sequence of int, optional
-        Numbers of components for the curve of errors; by default all, or some thirty of them.
+        Numbers of components for the curve of errors; by default all, or at most about 30.
     n_points : int, optional
         Points of the frontier; by default 41 for two groups and 9 for more, which take longer.
     random_state : int, default=0
@@ -202,7 +202,7 @@ def audit_model(
     level: float = 0.95,
     random_state: int = 0,
 ) -> ModelAudit:
-    """Judge a fitted model as it is, beside plain PCA of the same rank, fitted to X in folds.
+    """Judge a fitted model as it is, next to cross-validated plain PCA of the same rank.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def audit_model(
         An estimator of this library, what :func:`~fairpca.load_model` returns, scikit-learn's
         ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``, or a pipeline with one of them.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows that the model has best not been fitted to, as the model takes them.
+        Rows as the model takes them, preferably not those it was fitted to.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
     sample_weight, y, pos_label, probes, reference, judge_from, small_gap, level, random_state
         As for :func:`audit`.
@@ -240,7 +240,7 @@ def audit_model(
             f"X has {n} features where the projection has {d}; pass the same columns as for fit."
         )
     for names in (getattr(one, "feature_names_in_", None) for one in (model, projection)):
-        if names is not None and len(names) == d:  # as the projection, or else the model knows them
+        if names is not None and len(names) == d:  # those of the projection win
             people.feature_names = [str(name) for name in names]
     steps = flattened(model)
     setup = figures.Setup(
@@ -280,7 +280,7 @@ def audit_model(
 
 
 def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
-    """The steps before the projection, and the projection: of fairpca, a PCA, or None."""
+    """The steps before the projection, and the projection itself; None for the default."""
     if estimator is None:
         return None, None
     if isinstance(estimator, type):
@@ -309,7 +309,7 @@ def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
 def _folds(
     X: Any, given: Sequence[Any], before: Pipeline | None, step: Any, rule: FoldRule
 ) -> Folds:
-    """The folds of moments, or of rows: by the ``cv`` of the estimator if it has one."""
+    """Folds of moments, or of rows; the estimator's ``cv`` splits rows if it has one."""
     if not isinstance(X, GroupMoments):
         needs_y = isinstance(step, Judged) and get_tags(step).target_tags.required
         if needs_y and given[2] is None:
@@ -332,7 +332,7 @@ def _folds(
 
 
 def _alternative(step: Any, folds: Folds) -> Judged:
-    """The fair version: the one that was passed, or the one that is recommended."""
+    """The fair version: the estimator that was passed, or the recommended one."""
     n_folds = folds.moments.n_folds
     if isinstance(step, Judged):
         chosen: Judged = clone(step)
@@ -346,7 +346,7 @@ def _alternative(step: Any, folds: Folds) -> Judged:
 
 
 def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:
-    """The same for groups of these sizes: those of fewer rows than folds cannot be compared."""
+    """Adapt the estimator to group sizes: groups of fewer rows than folds cannot be compared."""
     how = fair.get_params()
     n_folds, seed = how.pop("cv"), how.pop("random_state")
     if how["small_groups"] != "error" or (sizes >= n_folds).all():
@@ -360,7 +360,7 @@ def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:
 def _refits_of_columns(
     estimator: FairColumns, fair: FairColumns, folds: Folds, ranks: list[int], is_usual: bool
 ) -> Callable[[GroupMoments], list[Subspace]]:
-    """A function that chooses columns without a fold: the usual ones, and the fair ones."""
+    """A function that chooses the usual and the fair columns without a fold."""
 
     def fit(moments: GroupMoments) -> list[Subspace]:
         compared = np.array([g not in fair.small_groups_ for g in moments.groups.tolist()])
@@ -369,7 +369,7 @@ def _refits_of_columns(
                 "without a fold only one group is left to choose columns for; pass fewer folds, or "
                 "min_group_size with small_groups='ignore'."
             )
-        least = max(int(moments.counts[compared].min()), 1)  # fewer rows, without the fold
+        least = max(int(moments.counts[compared].min()), 1)  # groups are smaller without the fold
         model = fit_quietly(estimator, moments, min_group_size=least)
         usual = Subspace.usual(model, moments)
         own = usual if is_usual else Subspace.of(model)
@@ -393,7 +393,7 @@ def _refits(
         compared = [size for label, size in sizes if label not in fair.small_groups_]
         if chosen is not None:
             own, together = next(chosen)
-        elif not is_pca and np.count_nonzero(compared) > 1:  # somebody is left to be fair to
+        elif not is_pca and np.count_nonzero(compared) > 1:  # two groups are left to compare
             options: dict[str, Any] = {"n_components": rank}
             if hasattr(fair, "min_group_size"):  # a group may be too small without the fold
                 options["min_group_size"] = max(min(compared), 1)
@@ -405,11 +405,11 @@ def _refits(
 
 
 def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:
-    """Whether the scores vary as in the fit; the share of rows far from it, where that is known."""
+    """Whether the scores vary as in the fit, and the share of rows far from it, if known."""
     along = getattr(model, "explained_variance_", None)
     across = getattr(model, "noise_variance_", None)
     (r, d), same = own.components.shape, False
-    if along is not None and r < d:  # all standardised rows vary alike if nothing is lost
+    if along is not None and r < d:  # otherwise any standardised rows would match
         total = float(np.sum(along))
         same = bool(abs(kept.sum() / max(len(kept) - 1, 1) - total) <= _SAME * total)
     if along is None or across is None:

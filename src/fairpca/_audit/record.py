@@ -1,4 +1,4 @@
-"""The figures that an audit finds, as frozen records. Words are made elsewhere.
+"""The figures that an audit finds, as frozen records. ``fairpca.report`` puts them into words.
 
 ========  ==================================================================
 symbol    meaning
@@ -57,14 +57,14 @@ class Robust:
     """Figures of a group that a few unusual people cannot move."""
 
     median: float  # the median squared error of the group
-    median_gap: float  # over the median of all others, minus 1
+    median_gap: float  # ratio to the median of all others, minus 1
     trimmed_gaps: Mapping[float, float]  # without the largest 1 % and 5 % of errors in EACH group
     pairs: float  # how often a person of the group has a larger error than one of all others
 
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """The figures of one group under one projection; intervals of judged groups hold together."""
+    """The figures of one group under one projection; intervals of judged groups are joint."""
 
     error: float  # R_g
     share: float  # R_g / V_g, what the group loses of its own variation
@@ -72,7 +72,7 @@ class GroupFigures:
     share_gap: Interval | None  # (R_g / V_g) / (R_rest / V_rest) - 1
     gap_estimate: float  # the bare figures, for every group
     share_gap_estimate: float
-    robust: Robust | None = None  # of judged groups, with rows in memory
+    robust: Robust | None = None  # only for judged groups, with rows in memory
 
     def read(self, by_share: bool) -> tuple[Interval | None, float]:
         """The gap and its bare figure, by one of the readings."""
@@ -92,11 +92,11 @@ class GroupResult:
     compared: bool  # False if ``small_groups`` set the group aside in the fit
     baseline: GroupFigures
     alternative: GroupFigures
-    change: Interval | None = None  # R_g(alternative) / R_g(baseline) - 1; of judged groups
+    change: Interval | None = None  # R_g(alternative) / R_g(baseline) - 1, if judged
     change_estimate: float = float("nan")  # the bare figure, for every group
     above_worst: Interval | None = None  # R_g(alternative) over the worst judged baseline, minus 1
     better_off: float | None = None  # share of people whose error the alternative lowers
-    detectable_gap: float | None = None  # these rows would have shown it in 80 % of cases
+    detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
 
 
 @dataclass(frozen=True)
@@ -110,25 +110,25 @@ class Overall:
 
 @dataclass(frozen=True)
 class DecidingColumn:
-    """A column whose scale hangs on few rows."""
+    """A column whose scale depends on few rows."""
 
     name: str
     n_rows: int  # how many rows lie far from all others
-    value: float | None  # that they share; None if they differ
+    value: float | None  # the value of these rows; None if they differ
     next_value: float  # the most extreme value of the other rows, on the same side
-    share_of_variance: float  # which these rows make up
+    share_of_variance: float  # share of the column's variance that these rows make up
     near_constant: bool  # whether all other rows have one and the same value
     decides: bool  # whether these rows make up half of the error of a judged group
-    group: Any = None  # that group
+    group: Any = None  # the group whose error they make up
 
 
 class LeftOut(NamedTuple):
     """Something that the audit did not look at."""
 
-    what: str  # "column", "rows" or "group"
+    what: str  # "column" or "rows"
     name: str
     n_rows: int
-    reason: str  # a short phrase such as "constant"
+    reason: str  # a short phrase such as "weight zero"
 
 
 @dataclass(frozen=True)
@@ -156,9 +156,9 @@ class Fit:
     status: str  # how the fit of the fair version ended
     alpha: float
     duality_gap: float
-    certified: bool  # whether nothing is better by more than the duality gap
+    certified: bool  # whether no projection is better by more than the duality gap
     budgets: Sequence[Budget]
-    pca_loadings: Array  # of shape (n_components, n_features), signs as those of the fair ones
+    pca_loadings: Array  # of shape (n_components, n_features), with the signs of the fair ones
     fair_loadings: Array
     pca_errors: Array  # of shape (k,)
     fair_errors: Array
@@ -168,11 +168,11 @@ class Fit:
 
 @dataclass(frozen=True)
 class KeptColumns:
-    """Which columns are kept, in the order in which they help, chosen by all rows."""
+    """The columns that each choice keeps, most helpful first; chosen on all rows."""
 
     usual: Sequence[str]  # those of least overall error
     fair: Sequence[str]
-    lower_bound: float  # no choice has a smaller largest error of a group, on the rows fitted to
+    lower_bound: float  # no choice brings the worst group below it, on the rows fitted to
 
 
 @dataclass(frozen=True)
@@ -181,16 +181,16 @@ class Leakage:
 
     baseline: Mapping[str, float]  # group_separation of the worst pair of judged groups
     alternative: Mapping[str, float]
-    baseline_probes: Sequence[Probe] = ()  # classifiers that guess the group, if asked for
+    baseline_probes: Sequence[Probe] = ()  # classifiers that guess the group, on request or with y
     alternative_probes: Sequence[Probe] = ()
-    n_rows: int = 0  # that the probes guessed
+    n_rows: int = 0  # rows whose group the probes guessed
 
 
 @dataclass(frozen=True)
 class SampledRows:
     """Single people of judged groups, kept out of ``to_dict`` and of the page unless asked for."""
 
-    rows: Codes  # positions of a random sample, about as many of each group
+    rows: Codes  # positions of a random sample, about equally many of each group
     group: Codes  # index into ``Audit.groups``
     pca: Array  # scores on the first two components
     fair: Array
@@ -201,7 +201,7 @@ class Provenance:
     """How the figures came about."""
 
     judged: str  # what was judged, as code
-    fitted_here: bool  # False for somebody's model
+    fitted_here: bool  # False for audit_model
     alternative: str  # as code
     n_rows: int
     n_components: int
@@ -272,7 +272,7 @@ class _Result:
 class Audit(_Result):
     """How plain PCA treats the groups, and what a fair version changes, on held-out rows.
 
-    Every figure is about rows that the projection was not fitted to, unless it is in ``fit``.
+    Errors and gaps are those of held-out rows, except in ``fit``, ``kept`` and ``path`` itself.
     """
 
     fit: Fit
@@ -289,11 +289,11 @@ class ModelAudit(_Result):
     The case of the verdict is ``GAP`` where there is a gap: no remedy is tried.
     """
 
-    # Whether the scores vary exactly as in the fit, so that these are the model's own rows, which
-    # make it look too good. False may also mean that this cannot be told.
+    # Whether the scores vary exactly as in the fit: then these are the rows that the model was
+    # fitted to, on which it looks too good. False may also mean that this is unknown.
     on_rows_fitted_to: bool
-    # Share of rows that in some column lie more than ten standard deviations from the mean of the
-    # fit. None where the model does not know its scale.
+    # Share of rows with a column more than ten standard deviations from the mean of the fit. None
+    # if the model does not store its variances.
     outside: float | None
     column_errors: Array  # what each group loses on each column, of shape (k, n_features)
     loadings: Array  # of shape (n_components, n_features)
@@ -333,7 +333,7 @@ def group_name(label: Any, columns: Sequence[str], full: bool = False) -> str:
 
 
 def plain_json(value: Any) -> Any:
-    """The value as JSON can hold it, without the bases of a frontier: many numbers, no figures."""
+    """The value as JSON can hold it, without the bases of a frontier, which are large."""
     if hasattr(value, "_asdict"):  # a named tuple
         value = value._asdict()
     elif is_dataclass(value):

@@ -1,4 +1,4 @@
-"""The verdict: which of a few cases the figures of an audit are, and all thresholds for that."""
+"""The verdict: the case that the figures of an audit fall into, and all its thresholds."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Remedy(Enum):
 class Thresholds:
     """Every threshold of the verdict."""
 
-    judge_from: int = 30  # rows of a group; below, intervals of a mean cannot be relied on
-    # A gap below is called small, however reliable: with a million rows everything is reliable.
+    judge_from: int = 30  # With fewer rows, intervals of a group's mean are not reliable.
+    # A gap below this is called small: with a million rows, every gap is reliable.
     small_gap: float = 0.05
-    large_gap: float = 0.2  # by Aequitas and the four-fifths rule of US employment law
+    large_gap: float = 0.2  # as in Aequitas and the four-fifths rule of US employment law
     level: float = 0.95  # all intervals of judged groups hold together with this probability
     power: float = 0.8  # a gap is detectable if these rows show it with this probability
-    few_rows: float = 0.005  # share of the rows that is few when a column hangs on them
+    few_rows: float = 0.005  # share of the rows that counts as few
     decides: float = 0.5  # a column decides if few rows make up this share of a group's error
     paying: float = 0.01  # a group that is not judged pays if its error rises by this share
 
@@ -69,19 +69,19 @@ class Verdict:
     case: Case
     reason: Reason | None = None  # only with Case.CANNOT_JUDGE
     group: Any = None  # the judged group whose gap has the largest lower end; the reference last
-    gap: Interval | None = None  # its gap, by the reading of the audit
+    gap: Interval | None = None  # the gap of this group, by the reading of the audit
     by_share: bool = False  # whether that reading is shares of each group's own variation
     small: bool = False  # whether the gap is reliable but small
     worse: Sequence[Any] = ()  # judged groups reliably worse off than all others
-    better: Sequence[Any] = ()
-    remedy: Remedy = Remedy.NOT_TRIED  # not recommended if the case is NO_GAP, whatever it is
+    better: Sequence[Any] = ()  # judged groups reliably better off
+    remedy: Remedy = Remedy.NOT_TRIED  # not recommended without a gap, even if it helps
     gainers: Sequence[Any] = ()  # judged groups whose error the alternative reliably lowers
-    payers: Sequence[Any] = ()  # or raises
-    harmed: Sequence[Any] = ()  # or puts above the worst error under PCA
-    unjudged_payers: Sequence[Any] = ()  # by the bare figure
+    payers: Sequence[Any] = ()  # judged groups whose error it reliably raises
+    harmed: Sequence[Any] = ()  # judged groups that it reliably puts above the worst PCA error
+    unjudged_payers: Sequence[Any] = ()  # other groups whose estimated error it raises
     readings_agree: bool | None = None  # whether errors and shares name the same group as worst off
-    other_group: Any = None  # whom the other reading names; None if nobody
-    detectable_gap: float | None = None  # such a gap would have been seen for any judged group
+    other_group: Any = None  # the group that the other reading names, if any
+    detectable_gap: float | None = None  # a gap this large would be seen in any judged group
 
 
 def decide(
@@ -163,7 +163,7 @@ def groups_above(
 def gaps_of(
     groups: Sequence[GroupResult], by_share: bool, estimate: bool = False
 ) -> dict[Any, Interval]:
-    """The gap of every judged group; that of a reference group is against :func:`best_off`."""
+    """The gap of every judged group; a reference group is compared with :func:`best_off`."""
     gaps = _own_gaps(groups, by_share)
     best = best_off(groups, by_share, estimate)
     return gaps | {label: gaps[best].reversed for label in _reference(groups) if gaps}
@@ -172,7 +172,7 @@ def gaps_of(
 def best_off(groups: Sequence[GroupResult], by_share: bool, estimate: bool = False) -> Any:
     """The judged group that is most surely better off than a reference group.
 
-    With ``estimate`` it is the one with the smallest bare figure.
+    With ``estimate``, it is the group with the smallest estimated gap.
     """
     gaps = _own_gaps(groups, by_share)
     ends = {label: gap.value if estimate else gap.high for label, gap in gaps.items()}
@@ -191,6 +191,6 @@ def _reference(groups: Sequence[GroupResult]) -> list[Any]:
 
 
 def _headline(groups: Sequence[GroupResult], gaps: dict[Any, Interval]) -> Any:
-    """The largest lower end; a reference group only if nobody is reliably worse off than it."""
+    """The group with the largest lower end; the reference only if it alone is reliably worse."""
     reference = _reference(groups)
     return max(gaps, key=lambda g: (gaps[g].direction > 0, g not in reference, gaps[g].low))

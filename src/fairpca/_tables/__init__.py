@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 
 from fairpca._input.folds import FoldRule
 
-_MERGE_BYTES = 1 << 28  # that one merge of results of a cluster may hold
+_MERGE_BYTES = 1 << 28  # memory for one merge of the results of a cluster
 
 
 def read_table(
@@ -37,7 +37,7 @@ def read_table(
     Parameters
     ----------
     data : path, list of paths or query
-        CSV, TSV, Parquet, Arrow or Excel files, or a folder or pattern of one kind of these; a
+        CSV, TSV, Parquet, Arrow or Excel files; a folder or pattern of such files except Excel; a
         DuckDB database; or a text that begins with SELECT, WITH or FROM.
     sensitive_features : str or sequence of str
         Columns that name the groups; several are crossed.
@@ -46,17 +46,17 @@ def read_table(
     target, sample_weight : str, optional
         A column of outcomes, and one of weights; neither is a feature.
     encode : bool, default=False
-        Turn the values of text columns into columns; otherwise text columns are left out.
+        Turn text columns into columns of zeros and ones; otherwise they are left out.
     drop_missing, keep_missing : bool, default=False
-        Leave out rows with missing values, or leave them NaN for an imputer; otherwise an error.
+        Drop rows with missing values, or keep missing numbers as NaN; otherwise an error.
     impute : {"median"}, optional
-        Fill in missing numbers with the median; of large tables, that of a sample of the rows.
+        Fill in missing numbers with the median, or in large tables that of a sample of rows.
     missing_group : str, optional
         The group of rows without one, for example "not recorded".
     query, sheet : str, optional
-        A query to the database that ``data`` names; a sheet, needed if several hold rows.
+        A query to the database ``data``; a sheet of a workbook, if several hold rows.
     encoding, decimal : str, optional
-        Of text files; by default UTF-8, and "." or "," as the first rows tell.
+        Format of text files; by default UTF-8, and "." or "," according to the first rows.
     header : bool, default=True
         Whether text files begin with a line of names; otherwise columns are c0, c1, ...
     missing_values : str or sequence of str
@@ -98,6 +98,6 @@ def read_table(
 
 
 def merge_fan_in(n_features: int, folds: FoldRule | None) -> int:
-    """How many results are merged at once: fewer the larger they are."""
+    """How many results are merged at once; fewer if they are large."""
     n_cells = 1 if folds is None else folds.n_folds
     return max(2, min(16, _MERGE_BYTES // (8 * n_cells * max(1, n_features) ** 2)))

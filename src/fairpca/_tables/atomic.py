@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one, and never over what is being read."""
+"""Write files so that nobody sees half of one, and never over a file that is being read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _STREAMS = {("dev", "stdout"), ("dev", "stderr"), ("dev", "fd"), ("proc", "self"
 def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place when the block ends without an error.
 
-    It is made at once, so that a folder without write access is noticed before any work. Otherwise
-    it is removed and ``path`` stays as it was. If ``path`` is a link, its target is replaced; an
-    existing file keeps its mode; a device or pipe is written to. Files that are read are refused.
+    It is made at once, so that a folder without write access is noticed before any work. After an
+    error it is removed and ``path`` stays as it was. If ``path`` is a link, its target is replaced;
+    an existing file keeps its mode; a device or pipe is written to. Refuses files in ``reads``.
     """
     refuse_inputs(path, reads)
     target = Path(os.path.realpath(path))
@@ -58,7 +58,7 @@ def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
             os.fsync(content.fileno())  # the content must be on the disk before the name
         temporary.replace(target)
     except OSError as error:
-        # Errors name the file that the user knows; a full disk is noticed where no name is known.
+        # Errors name the file that the user knows; the error of a full disk names none.
         full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         if full or str(error.filename) in (str(temporary), str(target.parent)):
             error.filename = os.fspath(path)
@@ -77,7 +77,7 @@ def handing_over(send: Callable[[Path], object], suffix: str = "") -> Iterator[P
 
 
 def refuse_inputs(output: FileName, reads: Iterable[FileName]) -> None:
-    """Refuse to write to a file that is read, under whatever name, or into a folder that is.
+    """Refuse to write to a file that is read, under whatever name, or into a folder that is read.
 
     ``-`` is standard output, and standard input in ``reads``.
     """

@@ -19,9 +19,9 @@ Names = str | Sequence[str] | None
 
 _ENOUGH_ROWS = 20  # With fewer rows, measurements are often all different.
 _MOST_CATEGORIES, _FEW = 100, 5  # values of a text column to encode; values of a coarse column
-_PROFILED = 1 << 21  # numbers in the sample that profiles are told from
-_FAR = 3.0  # A value is far from others if it is so many times their range away.
-#: Words that have ids come in a list, because many words end in id: paid, humid.
+_PROFILED = 1 << 21  # most numbers in the sample behind profiles
+_FAR = 3.0  # A value is far from others if it is this many times their range away.
+#: The words before "id" are listed, because other words end in id too: paid, humid.
 _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?))"
     r"|(?i:(row[\W_])?(index|idx)|Unnamed: \d+|seqn|ssn)|.*[a-z](ID|Id)"
@@ -47,7 +47,7 @@ class Roles:
     target: str | None = None
     keep: tuple[str, ...] = ()  # carried along in front of scores
     #: The text columns among the features, and their values. Two values become one feature of
-    #: zeros and ones, ``column=value``, more become one each.
+    #: zeros and ones, ``column=value``; three or more become one feature each.
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     fill: Mapping[str, float] = field(default_factory=dict)  # what stands in for missing values
     drop_missing: bool = False  # leave out rows with missing values; otherwise they are refused
@@ -76,7 +76,7 @@ class Roles:
 
     @property
     def number_columns(self) -> list[str]:
-        """The column of each of these."""
+        """The column behind each of ``number_names``."""
         columns = [c for c in self.features for _ in indicated(self.categories.get(c, [c]))]
         return [*columns, *filter(None, [self.weight])]
 
@@ -125,10 +125,10 @@ class Profile(NamedTuple):
 
 
 def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[str, Profile]:
-    """What columns of numbers hold, in all rows or in the first ones, within bounded memory.
+    """Profile columns of numbers, in all rows or in the first ones, within bounded memory.
 
-    Least and largest numbers are those of all rows. The rest is told from a sample: every row, or
-    of many rows every second, every fourth, and so on.
+    The smallest and largest numbers are exact. The rest comes from a sample: every row or, in large
+    tables, every second, every fourth, and so on.
     """
     if not names:
         return {}
@@ -194,8 +194,8 @@ def choose_roles(
 ) -> tuple[Roles, dict[str, str]]:
     """The roles of the columns, and why the others have none.
 
-    Without ``features`` all columns of numbers are features, with ``encode`` also those of text,
-    except for those that have another role, an index, or a name like that of an id.
+    Without ``features`` all columns of numbers are features, and with ``encode`` text columns too,
+    except for columns with another role, indexes, and columns named like an id.
     """
     groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
     others = [*groups, *kept, *filter(None, (target, sample_weight))]
@@ -229,7 +229,7 @@ def choose_roles(
 
 
 def _reason(column: Column, encode: bool) -> str:
-    """Why a column that nobody named is no feature; "" if it is one."""
+    """Why a column is not a feature by default; "" if it is one."""
     if not column.usual:
         return "index"
     if column.kind == "number" or (column.kind == "text" and (encode or column.mixed)):
@@ -253,7 +253,7 @@ def no_rows(name: str) -> TableError:
 
 
 def no_group(table: Table) -> TableError:
-    """The error for a table whose group column nobody named, with those that could be meant."""
+    """The error if no column of groups was named; it suggests columns of few values."""
     texts = [c for c in table.columns.values() if c.kind == "text" or c.name in ("sex", "race")]
     counts = [f"count(DISTINCT v{j})" for j in range(len(texts))]
     found = table.figures(counts, [c.label for c in texts], HEAD_ROWS)[0] if texts else []
@@ -281,7 +281,7 @@ def with_categories(table: Table, roles: Roles) -> Roles:
 
 
 def twin_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:
-    """Labels that differ by upper case or blanks only."""
+    """Labels that differ only by case or blanks."""
     alike = defaultdict(list)
     for label in sorted(labels):
         alike[" ".join(label.casefold().split())].append(label)

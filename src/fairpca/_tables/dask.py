@@ -1,4 +1,4 @@
-"""Dask arrays and data frames: moments block by block, merged in a tree, wherever they are.
+"""Moments of dask arrays and data frames, summed where the blocks are and merged in a tree.
 
 Only moments travel between the workers. Blocks are merged in their order, so a block that is
 computed again on another worker changes nothing. This is the only file that imports dask.
@@ -97,8 +97,8 @@ def count_columns(X: Any) -> int:
 
 def _delayed(values: Any) -> list[Any]:
     """The blocks of a frame, column or array."""
-    # Dask would optimise every column of a frame on its own and join Parquet files where few
-    # columns are read, so that labels would be cut elsewhere than X.
+    # Dask would optimise each column of a frame by itself and join Parquet files if few columns are
+    # read; labels and X would then be cut at different rows.
     return list(np.ravel(values.to_delayed(optimize_graph=isinstance(values, da.Array))))
 
 

@@ -43,13 +43,13 @@ _FORMATS: dict[str, str] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
 }  # fmt: skip
-#: Formats of a file that is named; a folder may hold notes and spreadsheets beside its data.
+#: Formats of files passed by name only: a folder may hold notes and spreadsheets beside data.
 _NAMED_FORMATS = {
     ".xlsx": "excel", ".xls": "excel", ".xlsm": "excel", ".xlsb": "excel", ".ods": "excel",
     ".duckdb": "database", ".ddb": "database", ".db": "database", ".txt": "csv",
 }  # fmt: skip
 _PASS_FORMAT = "pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
-_HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # The dialect is told from these.
+_HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # parts of a file that tell its dialect
 _DAMAGE = (OSError, EOFError, pa.ArrowException)
 
 
@@ -77,7 +77,7 @@ class TableFile:
     """One file."""
 
     path: Path
-    name: str  # in messages
+    name: str  # as messages call it
     format: str
     partition: Mapping[str, str] = field(default_factory=dict)  # the columns that its folders name
 
@@ -102,10 +102,10 @@ class TableFile:
 
 
 def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
-    """Every file of ``paths``: in the given order, those of a folder or pattern sorted by path.
+    """The files of ``paths`` in the given order; those of a folder or pattern sorted by path.
 
     ``-`` is standard input. In a folder, unknown formats and hidden files (``.`` or ``_`` in front,
-    such as Spark's ``_SUCCESS``) do not count. All files must have one format.
+    such as Spark's ``_SUCCESS``) are skipped. All files must have one format.
     """
     if file_format not in (None, *_FORMATS.values()):
         raise TableError("format", f"file_format={file_format!r} is not known", _PASS_FORMAT)
@@ -172,7 +172,7 @@ def _files_in(folder: Path, paths: Iterable[Path], file_format: str | None) -> l
 
 
 def _format_of(path: Path) -> str | None:
-    """The format by the ending of the name, in front of that of a compression."""
+    """The format by the ending of the name, apart from the ending of a compression."""
     *others, last = ["", *map(str.lower, path.suffixes)]
     if last in (".bz2", ".xz", ".lz4", ".br", ".zip") and others[-1] in _FORMATS:
         fact = f"{path} is compressed in a way that cannot be read"
@@ -274,7 +274,7 @@ def _cell(value: Any) -> Any:
 def schemas_of(files: Sequence[TableFile]) -> list[Any]:
     """The Arrow schemas of files; refuses those that lack a column of the first, or have it twice.
 
-    A dictionary counts as its values, which is what other files and DuckDB can use.
+    A dictionary gets the type of its values, which other files and DuckDB can use.
     """
     schemas: list[Any] = []
     for file in files:
@@ -304,7 +304,7 @@ def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
             with pa.OSFile(str(file.path)) as source:
                 reader = pa.ipc.open_file(source)
                 for batch in map(reader.get_batch, range(reader.num_record_batches)):
-                    batch.validate(full=True)  # offsets outside of the batch would end the process
+                    batch.validate(full=True)  # offsets outside the batch would crash
                     columns = [_cast(batch.column(f.name), f, file) for f in [*schema][:-1]]
                     columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)

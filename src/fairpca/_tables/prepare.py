@@ -30,7 +30,7 @@ from fairpca.exceptions import warn
 
 _MOST_BYTES_IN_MEMORY = 200_000_000
 _MOST_GROUPS = 50
-_NEARLY_ALL = 0.99  # With so large a share of one value, a column hardly varies.
+_NEARLY_ALL = 0.99  # A column with this share of one value hardly varies.
 _LARGE = 1e150  # Sums of squares of larger numbers overflow.
 
 
@@ -40,17 +40,17 @@ class Record:
 
     n_rows: int
     n_dropped: int  # rows left out for missing values
-    missing: dict[str, int]  # how many values of each column are missing,
-    filled: dict[str, int]  # and how many were filled in
+    missing: dict[str, int]  # missing values that were not filled in, by column
+    filled: dict[str, int]  # values that were filled in, by column
     dropped_by_group: dict[str, int]
-    filled_shares: dict[str, float]  # of the numbers of each group
+    filled_shares: dict[str, float]  # share of each group's numbers that was filled in
     #: Columns without a role and why: "text", "date", "empty", "other", "identifier",
     #: "row numbers", "index" (also of a path) or "asked".
     left_out: dict[str, str]
     constant: list[str]  # features that do not vary
     near_constant: list[str]  # features with one value in nearly all rows
     sentinels: list[Sentinel]
-    twin_labels: list[tuple[str, ...]]  # groups that differ by upper case or blanks only
+    twin_labels: list[tuple[str, ...]]  # groups that differ only by case or blanks
     unordered: bool  # whether the rows may come in another order next time
 
 
@@ -64,7 +64,7 @@ class Block(NamedTuple):
     kept: Any  # the columns that are carried along
     complete: Mask  # which rows of the batch these are
     codes: NDArray[Any]  # the group of every row of the batch, -1 for none
-    gaps: bool  # whether values are missing, or were
+    gaps: bool  # whether values were missing, filled in or not
 
     def scores(self, encoder: Array, mean: Array) -> Array:
         """The rows, centred and projected."""
@@ -114,7 +114,7 @@ def decode(batch: Any, roles: Roles) -> Block:
 
 
 def _labels(column: Any) -> CodedLabels:
-    """Codes and labels of a column; -1 is the code of a row without a label, and None the last."""
+    """Codes and labels of a column; -1 codes a missing label, and the last label is None."""
     coded = column if hasattr(column, "indices") else column.dictionary_encode()
     labels = coded.dictionary.to_pylist()
     codes = coded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
@@ -152,7 +152,7 @@ def blocks_of(
 def missing_by(
     table: Table, roles: Roles, by: Sequence[str] = ()
 ) -> dict[tuple[Any, ...], tuple[int, int, dict[str, int]]]:
-    """By the labels of some columns: rows, rows that are incomplete, missing values by column."""
+    """Rows, incomplete rows and missing values by column, by the labels of some columns."""
     values = _values(table, roles)
     gaps = {name: _gap(table, name, f"v{j}") for j, name in enumerate(values)}
     gone = " OR ".join(gap for name, gap in gaps.items() if name not in roles.mended) or "false"
@@ -164,7 +164,7 @@ def missing_by(
 
 
 def _values(table: Table, roles: Roles) -> dict[str, str]:
-    """The SQL of the numbers and labels of each column; one of those that text is encoded as."""
+    """The SQL of each column's number or label; for encoded text, of one of its features."""
     return dict(zip([*roles.number_columns, *roles.labels], roles.sql(table), strict=False))
 
 
@@ -200,9 +200,9 @@ def missing_values(table: Table, roles: Roles) -> TableError:
 
 
 class Summing:
-    """Sums up blocks: moments, by fold if asked for, and counts of what was left out.
+    """Sum up blocks: moments, by fold if asked for, and counts of what was left out.
 
-    Moments are kept by outcome, unless groups are named ``as_text``.
+    With ``as_text``, groups are named by texts, and moments are not kept by outcome.
     """
 
     def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
@@ -220,7 +220,7 @@ class Summing:
         assert block.groups is not None
         labels = [self.name(label) for label in block.groups.labels]
         groups, folds = CodedLabels(block.groups.codes, labels), None
-        if self._folds is not None:  # by the rank in the group, among all rows of the source
+        if self._folds is not None:  # by the rank in the group, counting dropped rows too
             seen = np.array([self.seen[label] for label in labels], np.intp)
             known, of_all = block.codes >= 0, np.zeros(len(block.codes), np.intp)
             of_all[known] = self._folds.folds_of(block.codes[known], seen)
@@ -286,7 +286,7 @@ def moments_of_table(
 
 
 def not_empty(moments: GroupMoments, where: str) -> GroupMoments:
-    """The moments, unless no rows were summed up."""
+    """Return the moments; refuse them if no rows were summed up."""
     if not moments.n_features:
         fact = f"there are no rows of positive weight to learn from in {where}"
         advice = f"pass complete rows ({moments.n_dropped} were dropped because of missing values)"
@@ -295,7 +295,7 @@ def not_empty(moments: GroupMoments, where: str) -> GroupMoments:
 
 
 def roles_by_head(table: Table, **columns: Any) -> Roles:
-    """The roles of the columns, told from the first rows; warns of columns that look like ids."""
+    """The roles of the columns, by the first rows; warns of columns that look like ids."""
     roles, left_out, _ = _roles_and_profiles(table, whole=False, **columns)
     warn_of_identifiers(table, left_out)
     return roles
@@ -322,7 +322,7 @@ def _roles_and_profiles(
 
 
 def warn_of_identifiers(table: Table, left_out: dict[str, str]) -> None:
-    """Say that columns of numbers were left out, to somebody who sees no other output."""
+    """Warn that columns of numbers were left out, for callers that print nothing else."""
     ids = [name for name, why in left_out.items() if why in ("identifier", "row numbers")]
     if ids:
         warn(
@@ -368,7 +368,7 @@ def prepare(
 ) -> Prepared:
     """Choose, encode and check the columns of a table, and sum up its groups.
 
-    Arguments are those of :func:`fairpca.read_table`. ``fitted`` are the columns of a model.
+    Arguments are those of :func:`fairpca.read_table`. ``fitted`` holds the columns of a model.
     ``whole`` tells whether columns are judged by all rows or by the first ones. Rows are kept if
     they take no more than ``rows_up_to`` bytes.
     """

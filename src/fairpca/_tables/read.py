@@ -1,8 +1,8 @@
 """Tables in files, folders, databases and queries, read by DuckDB.
 
-Labels in text files stay as they are written: 01 and 1 are two groups. A column of plain numbers in
-the first rows is declared as one where numbers are wanted, which is fast. When that fails, reading
-goes on with text and an expression that knows other ways to write a number, and names what is none.
+Labels in text files stay as they are written: 01 and 1 are two groups. A column whose first rows
+hold plain numbers is declared as DOUBLE, which is fast. If that fails later, all columns are read
+as text, by expressions that know other notations and name the values that are not numbers.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ except ImportError as error:
 
 Kind = Literal["number", "text", "date", "empty", "other"]
 
-HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # These tell what a column holds.
-_BATCH_ROWS, _BATCH_ENTRIES = 1 << 14, 1 << 21  # at most, in a record batch
-_MOSTLY = 0.75  # A column with so large a share of numbers is meant to hold numbers.
-_LINE_BYTES = 1 << 21  # Lines may be at least so long.
+HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # first rows, which tell what a column holds
+_BATCH_ROWS, _BATCH_ENTRIES = 1 << 14, 1 << 21  # most rows and entries in a record batch
+_MOSTLY = 0.75  # A column with this share of numbers is meant to hold numbers.
+_LINE_BYTES = 1 << 21  # Lines up to this length are always allowed.
 _MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
 )  # fmt: skip
 _ODD = "fairpca-odd-value"  # marks our own errors among those of DuckDB
-_FILE = "fairpca_file"  # the column of the path that a row was read from
+_FILE = "fairpca_file"  # the column with the path of a row's file
 ROW = "fairpca_row"  # the number of a row, in conditions
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
 
@@ -56,9 +56,9 @@ class Column:
     label: str
     usual: bool = True  # False for an index or a part of the path: no feature unless it is named
     odd: str = ""  # the first value of a text column that is no number
-    mixed: bool = False  # whether most other values of it are numbers
+    mixed: bool = False  # whether most of its other values are numbers
     declared: str = ""  # the type in a text file whose first rows hold plain numbers
-    careful: str = ""  # SQL: the number in any other text file
+    careful: str = ""  # SQL: the number, if the column is read as text
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def is_query(text: Any) -> bool:
 
 
 def input_paths(data: Any) -> list[str]:
-    """The files and folders that are read, as absolute paths; none for a query."""
+    """The files and folders that are read, as absolute paths; empty for a query."""
     paths = [] if is_query(data) or isinstance(data, Mapping) else files.list_of(data)
     return [os.path.abspath(path) for path in paths if path != "-"]
 
@@ -114,7 +114,7 @@ def open_table(data: Any, **options: Any) -> Table:
         _define_query(table, data)
     else:
         table = _file_table(data, reading)
-    # A vector of values of each column must fit; nothing changes after this.
+    # A vector of each column must fit into memory; queries cannot change the settings.
     memory = max(300, 2 * len(table.columns))
     table._connection.execute(f"SET memory_limit='{memory}MB'; SET lock_configuration=true")
     return table
@@ -149,15 +149,15 @@ class Table:
     def __init__(
         self, name: str, reading: Reading, inputs: Sequence[Any] = (), database: str = ":memory:"
     ) -> None:
-        self.name, self._reading = name, reading  # the name stands in messages
+        self.name, self._reading = name, reading  # the name is for messages
         self.inputs = list(inputs)  # files and folders that must not be written to
         self.files: Sequence[TableFile] = ()
         self.is_text = False
         self.unordered = False  # whether rows may come in another order next time
         self.columns: dict[str, Column] = {}
-        self._from = ""  # SQL: what stands behind FROM
+        self._from = ""  # SQL: what follows FROM
         self._csv: list[tuple[str, Sequence[str]]] = []  # text files of one dialect, their columns
-        self._nulls: Sequence[str] = ("",)  # what their first rows have for missing values
+        self._nulls: Sequence[str] = ("",)  # texts for missing values in their first rows
         self._careful = False  # whether all their columns are read as text
         self._arrow: Callable[[], Any] | None = None  # rows that DuckDB cannot read by itself
         self._folder = tempfile.mkdtemp(prefix="fairpca-")
@@ -255,7 +255,7 @@ class Table:
         return TableError("odd_value", fact, advice, column=name, value=value)
 
     def keep_texts(self) -> None:
-        """Read text columns as they are written, also those that say NA."""
+        """Read text columns as they are written, including texts such as NA."""
         self._careful = True
 
     def close(self) -> None:
@@ -264,7 +264,7 @@ class Table:
         self._cleanup()
 
     def _source(self, values: Sequence[str] = ()) -> str:
-        """SQL: the rows; of text files columns c0, c1, ..., and n0, n1, ... as numbers."""
+        """SQL: the rows; text files have columns c0, c1, ..., and as numbers n0, n1, ..."""
         if not self._csv:
             return self._from
         columns = [*self.columns.values()][: len(self._csv[0][1])]
@@ -294,7 +294,7 @@ class Table:
         return cursor
 
     def _rows(self, sql: Callable[[], str]) -> list[Any]:
-        """The rows of a query, whose text is asked for again after a number could not be cast."""
+        """The rows of a query; ``sql`` is called again if a number could not be cast."""
         while True:
             try:
                 return list(self._cursor().sql(sql()).fetchall())
@@ -303,12 +303,12 @@ class Table:
                     raise self._explained(error) from error
 
     def _can_be_careful(self, error: Exception) -> bool:
-        """Whether a declared number was none; from now on all columns are read as text."""
+        """Whether a cast failed that succeeds with text; from now on, columns are read as text."""
         before, self._careful = self._careful, True
         return bool(self._csv) and "Conversion Error" in str(error) and not before
 
     def _define(self, source: str, names: Sequence[str] = (), index: Sequence[Any] = ()) -> None:
-        """Set the source, and its columns; DuckDB renames those that differ in case only."""
+        """Set the source and its columns; DuckDB renames columns that differ only in case."""
         self._from = source
         described = self._rows(lambda: f"DESCRIBE SELECT * FROM {source}")
         types = {row[0]: row[1] for row in described}
@@ -321,7 +321,7 @@ class Table:
             self.columns[name] = Column(name, _kind(kind), sql, number, label, usual)
 
     def _add_path_column(self, key: str) -> None:
-        """Add a column that the folders of the files name; whole numbers if all are written so."""
+        """Add a column from the names of folders; it holds integers if all values are integers."""
         pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
         text = f"url_decode(regexp_extract({_FILE}, {quoted(pattern)}, 1))"
         sql = f"nullif({text}, '__HIVE_DEFAULT_PARTITION__')"  # as Hive and its kin write null
@@ -333,7 +333,7 @@ class Table:
         self.columns[key] = Column(key, "number" if whole else "text", sql, number, sql, False)
 
     def _unless_missing(self, number: str) -> str:
-        """SQL for a number, null where it equals a value that means a missing one."""
+        """SQL for a number; null if it equals a value that stands for a missing one."""
         for value in filter(files.is_number, self._reading.missing):
             number = f"nullif({number}, {float(value)!r})"
         return number
@@ -385,8 +385,8 @@ def _connect(database: str, folder: str) -> Any:
         connection = duckdb.connect(database, read_only=database != ":memory:", config=config)
     except duckdb.Error as error:
         raise damaged(database, str(error).split("\n")[0]) from error
-    # Names in a query are never Python variables. The statistics of Parquet files leave NaN out,
-    # so that DuckDB may not see it if it uses them.
+    # Names in a query are never Python variables. The statistics of Parquet files ignore NaN, so
+    # DuckDB must not rely on them.
     connection.execute(
         "SET python_enable_replacements=false; SET disabled_optimizers='statistics_propagation'; "
         "SET enable_progress_bar=true; SET enable_progress_bar_print=false"
@@ -395,7 +395,7 @@ def _connect(database: str, folder: str) -> Any:
 
 
 def _define_query(table: Table, query: str | None) -> None:
-    """The rows that one SELECT statement gives, from a database or from files."""
+    """Define a table by one SELECT statement, on a database or on files."""
     if query is None:
         known = [row[0] for row in table._rows(lambda: "SHOW TABLES")]
         fact = f"{table.name} is a database with the tables {files.first_names(known)}"
@@ -415,7 +415,7 @@ def _define_query(table: Table, query: str | None) -> None:
 
 
 def _define_arrow(table: Table) -> None:
-    """Parquet and Arrow files, whose schemas may differ in the types of columns."""
+    """Define a table by Parquet or Arrow files, whose types of columns may differ."""
     schemas = files.schemas_of(table.files)
     first, names = schemas[0], schemas[0].names
     index = (first.pandas_metadata or {}).get("index_columns", ())
@@ -472,7 +472,7 @@ def _define_text(table: Table) -> None:
 
 
 def _head_of(table: Table) -> dict[str, Any]:
-    """The first rows of each column as text, missing ones null."""
+    """The first rows of each column as text; missing values are null."""
     rows = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // len(table.columns)))
     raw, none = [column.raw for column in table.columns.values()], pa.scalar(None, pa.string())
     table._careful = True  # nothing stands for a missing value yet
@@ -493,7 +493,7 @@ def _head_of(table: Table) -> dict[str, Any]:
 
 
 def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
-    """A comma if all texts of a column are numbers with one; asks where it may mean either."""
+    """The decimal mark that the first rows imply; refuses to guess if they allow both."""
     marked = {n: c for n, c in head.items() if pc.any(pc.match_substring(c, ",")).as_py()}
     commas, points = (
         {name for name, column in marked.items() if _share(column, _numeral(decimal)) == 1}
@@ -536,7 +536,7 @@ def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Co
 
 def _matches(raw: str, pattern: str) -> str:
     """SQL: whether a text, without blanks around it, matches a pattern."""
-    # A list in place of a pattern would become a join, with megabytes for every column.
+    # DuckDB would turn a list of texts into a join, with megabytes for every column.
     padded = rf"\s*({pattern})\s*"
     return f"regexp_full_match({raw}, {quoted(padded)})"
 
@@ -563,7 +563,7 @@ def _share(column: Any, pattern: str) -> float:
 
 
 def _odd(j: int, text: str) -> str:
-    """SQL: the message that an odd value of a column is refused with."""
+    """SQL: the message of the error that refuses an odd value."""
     return f"'{_ODD}|{j}|' || {text} || '|{_ODD}'"
 
 

@@ -51,7 +51,7 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean"
 def moments_of_spark(
     frame: Any, *, drop_missing: bool, folds: FoldRule | None, **columns: Any
 ) -> GroupMoments:
-    """What :meth:`GroupMoments.from_spark` returns; ``columns`` are those of choose_roles."""
+    """What :meth:`GroupMoments.from_spark` returns; ``columns`` go to choose_roles."""
     roles = replace(_frame_roles(frame, **columns), drop_missing=drop_missing)
     n_slots = _task_slots(frame)
     chosen = _select(frame, roles).withColumn("partition", F.spark_partition_id())
@@ -116,7 +116,7 @@ def _select(frame: Any, roles: Roles) -> Any:
 
 
 def _task_slots(frame: Any) -> int:
-    """How many tasks run at once; Spark Connect does not say, so that partitions of shuffles do."""
+    """How many tasks run at once, or the partitions of a shuffle if Spark Connect hides it."""
     session = frame.sparkSession
     try:
         return int(session.sparkContext.defaultParallelism)
@@ -179,7 +179,7 @@ def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
 
 
 def _merger(fan_in: int) -> Any:
-    """A function of one argument, as Spark wants it: one row for some rows of the same group."""
+    """A function of one argument, as Spark wants it, that merges rows of the same group."""
 
     def merge(table: Any) -> Any:
         slots, parts = table["slot"].to_pylist(), table["part"]
@@ -201,7 +201,7 @@ def _row(key: str, slot: int, moments: GroupMoments) -> Any:
 
 
 def _packed(moments: GroupMoments, slot: int) -> Iterator[Any]:
-    """Rows of the moments of each group alone; one without a group if rows were only dropped."""
+    """A row with the moments of each group; one without a group if all rows were dropped."""
     for g, label in enumerate(moments.groups.tolist() or [None]):
         part = copy(moments)
         if moments.n_features:

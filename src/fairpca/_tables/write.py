@@ -31,7 +31,7 @@ def write_scores(
 
     The scores of a row x are ``encoder @ (x - mean)``, in columns of the given ``names`` behind
     those that ``roles`` keeps. ``output`` is a Parquet, CSV or TSV file, which appears only when it
-    is complete, or ``-`` for CSV on standard output; neither a file of the table nor of ``reads``.
+    is complete, or ``-`` for CSV on standard output; files of the table and ``reads`` are refused.
     """
     if roles.keep:
         table.keep_texts()
@@ -71,7 +71,7 @@ def write_scores(
 
 
 def _without_formulas(column: Any) -> Any:
-    """Text cells that a spreadsheet would run get an apostrophe in front, as spreadsheets do it."""
+    """Put an apostrophe in front of texts that a spreadsheet would run as formulas."""
     if not pa.types.is_string(column.type):
         return column
     return pc.replace_substring_regex(column, r"^([=+@\t\r])", r"'\1")

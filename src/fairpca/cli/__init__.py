@@ -128,12 +128,12 @@ def _invoke(argv: list[str]) -> None:
     if "_FAIRPCA_COMPLETE" in os.environ:  # a shell asks what could be typed next
         app(argv, prog_name="fairpca")
     group = typer.main.get_command(app)
-    # Commands find the arguments as they were typed in the object of the context.
+    # The object of the context holds the arguments as typed, for the commands.
     with group.make_context("fairpca", argv.copy(), obj=argv) as context:
         group.invoke(context)
 
 
-#: What the library that checks the options says, and what we say instead.
+#: Messages of the library that checks the options, and our replacements.
 _IN_OTHER_WORDS = {
     ": Value error, ": ": ",
     "Input should be a valid integer, unable to parse string as an integer": "pass a whole number",
@@ -152,8 +152,8 @@ def _misuse(error: typer.TyperException) -> str:
     return f"{said.rstrip('.')}. See {path} --help."
 
 
-#: What to do, by the problem that the reader of tables found, filled in with its facts. A way that
-#: names an option is left out where the command does not have it, or where it does not help.
+#: Hints for each problem with a table, to be filled in with its facts. A hint that names an option
+#: is left out if the command does not have the option, or if it does not help.
 _HINTS = {
     "encoding": ["pass its encoding, for example --encoding latin-1"],
     "odd_value": [
@@ -186,7 +186,7 @@ _HINTS = {
 
 
 def _ways(error: Exception, name: str) -> list[str]:
-    """The ways out of a problem with a table that the command called ``name`` has."""
+    """The hints for a problem with a table that the command called ``name`` can use."""
     facts: dict[str, Any] = getattr(error, "facts", {})
     own = getattr(typer.main.get_command(app), "commands", {}).get(name)
     known = {word for option in (own.params if own else ()) for word in option.opts}
@@ -199,11 +199,11 @@ def _ways(error: Exception, name: str) -> list[str]:
 
 
 def _in_words_of_the_shell(error: Exception, name: str) -> str:
-    """What the line on standard error says."""
+    """The error message in terms of the command line."""
     if isinstance(error, OSError):
         text = error.strerror or str(error)
         return f"{error.filename}: {text}" if error.filename else text
-    if isinstance(error, UnicodeEncodeError):  # of bytes in a name that Python could not decode
+    if isinstance(error, UnicodeEncodeError):  # a name holds bytes that Python could not decode
         return f"the name {error.object[:80]!a} is not UTF-8 text; rename the file or column."
     if ways := _ways(error, name):
         return f"{getattr(error, 'fact', error)}; {', or '.join(ways)}."

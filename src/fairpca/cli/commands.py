@@ -40,8 +40,8 @@ def audit_command(
 ) -> None:
     """Say whether PCA, or a model, short-changes a group; with --fail-above, by the exit code.
 
-    Exit codes: 0 done; with --fail-above 1, a group is described worse than it allows, or 3, this
-    cannot be judged.
+    Exit codes: 0 done; with --fail-above also 1, a group is described worse than it allows, and 3,
+    this cannot be judged.
     """
     with outputs(request.reads, json=output.json) as paths, progress(output.quiet) as show:
         from fairpca.cli import work

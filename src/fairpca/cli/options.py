@@ -1,4 +1,4 @@
-"""The options of the commands, each declared once, in records that a command takes as a whole.
+"""The options of the commands, each declared once, in records that commands take as a whole.
 
 A function with a parameter such as ``gate: Gate`` becomes a command with all options of that
 record, named after its fields. The heading of an option is its group in the help.
@@ -163,7 +163,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Request:
-    """The rows that are fitted to, and how."""
+    """The data, and how to read and fit them."""
 
     data: OptionalData = None
     files: Files = Files()
@@ -189,7 +189,7 @@ class AuditRequest(Request):
 
     @property
     def model_file(self) -> str | None:
-        """The file of the model to be judged, of either kind."""
+        """The file of the model to be judged: a saved model or a table of loadings."""
         return self.judging.model or self.judging.loadings
 
 
@@ -213,7 +213,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(name: str, kind: Any, default: Any, how: Any = None) -> Iterator[inspect.Parameter]:
-    """A parameter as typer understands it; for a record those of its fields."""
+    """A parameter as typer understands it; a record yields one for each field."""
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
         for own in fields(kind):
@@ -227,7 +227,7 @@ def _options(name: str, kind: Any, default: Any, how: Any = None) -> Iterator[in
 
 
 def _value(name: str, kind: Any, values: Mapping[str, Any]) -> Any:
-    """The value of a parameter; a record is made from those of its fields."""
+    """The value of a parameter; a record is made from the values of its fields."""
     if not is_dataclass(kind):
         return values[name]
     hints = get_type_hints(kind, include_extras=True)
@@ -235,7 +235,7 @@ def _value(name: str, kind: Any, values: Mapping[str, Any]) -> Any:
 
 
 def words(*records: Any) -> list[str]:
-    """The options of some records that differ from their defaults, as they are typed."""
+    """The options that differ from their defaults, as they are typed."""
     typed: list[str] = []
     for record in records:
         for own in fields(record):

@@ -1,4 +1,4 @@
-"""Where results go: files that appear whole, and a terminal that nothing can disturb."""
+"""Output: files that appear only when complete, and text on the terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
 
 
 def put(text: str, stream: TextIO | None = None) -> None:
-    """Print lines, the only place that does: without control characters of names and labels."""
+    """Print lines without the control characters that names and labels may hold."""
     lines = (printable(line) for line in text.split("\n"))
     print("\n".join(lines), file=sys.stdout if stream is None else stream)
 
@@ -34,7 +34,7 @@ def print_line(line: str) -> None:
 
 @contextmanager
 def with_streams() -> Iterator[None]:
-    """Have a standard output even if it was closed, and print "?" for what its encoding lacks."""
+    """Replace a closed standard output, and print "?" for characters its encoding lacks."""
     stream = sys.stdout
     if stream is None:  # started with >&-
         with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
@@ -67,10 +67,9 @@ _FORMATS = {
 
 @contextmanager
 def outputs(reads: Sequence[str], **names: str | None) -> Iterator[dict[str, Path]]:
-    """A file to write for each name; once complete it gets that name, or is printed for ``-``.
+    """Temporary files that, once complete, get the given names or are printed for ``-``.
 
-    No two names may be of one file, none of a file that the command reads, and none may promise
-    another format than it gets.
+    Refuses two names for one file, files that the command reads, and endings of another format.
     """
     from fairpca._tables.atomic import handing_over, refuse_inputs, replacing
 
@@ -101,7 +100,7 @@ def _to_standard_output(content: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text; names of files in it need not be text."""
+    """Write a text; bytes of file names that are not UTF-8 are escaped."""
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
@@ -122,7 +121,7 @@ def progress(quiet: bool) -> Iterator[Progress]:
 
 
 def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
-    """The verdict, what must not be overlooked, and the table of the groups."""
+    """Print the verdict, what must not be overlooked, and the table of the groups."""
     from fairpca.report.context import group_rows
     from fairpca.report.sentences import about, about_scores, say
 
@@ -154,7 +153,7 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
 
 
 def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their cells: names to the left, numbers to the right."""
+    """Print columns as wide as their cells: names aligned left, numbers right."""
     from fairpca.report.text import display_names
 
     names = display_names([row[0] for row in rows], 40)
@@ -166,7 +165,7 @@ def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_columns(audit: Audit | ModelAudit) -> None:
-    """Which columns the usual and the fair choice keep, and the bound."""
+    """Print the columns that the usual and the fair choice keep, and the bound."""
     from fairpca.report.text import figure
 
     kept: Any = getattr(audit, "kept", None)
@@ -177,7 +176,7 @@ def print_columns(audit: Audit | ModelAudit) -> None:
 
 
 def print_model(model: FairProjection) -> None:
-    """Errors by group of a fitted projection, for held-out people if there were any."""
+    """Print the errors of a fitted projection by group, of held-out people if there are any."""
     from fairpca.report.text import figure, percent, worse
 
     held_out = hasattr(model, "held_out_changes_")

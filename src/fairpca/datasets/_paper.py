@@ -16,7 +16,7 @@ from fairpca.datasets._bundled import described, make_bunch
 PathLike = str | os.PathLike[str]
 
 AUTHORS = "https://raw.githubusercontent.com/GuilhermePelegrina/Datasets/main/FPCA/"
-# Checksums of the files, and for an archive that of its content.
+# Checksums of the files, or of the content of an archive.
 SHA256 = {
     "default_degree.csv": "c58f7df737cb7953d9022cf9487cf8001c0417ae97bd308301ad733f20c88fc3",
     "lsac.csv": "21091394832942e0c40eda29bd2ec7cecc644e010486c90c544788f6173cf317",
@@ -36,7 +36,7 @@ def load_tcred(
     Parameters
     ----------
     balanced : bool, default=False
-        Keep as many rows of each group as the smaller one has, the first ones.
+        Keep only the first rows of each group, as many as the smaller group has.
     prepare : bool, default=True
         Standardise the columns over the rows kept, as in the paper.
     data_home : path, optional
@@ -114,8 +114,8 @@ def load_lfw(
 ) -> Bunch:
     """Load LFW: 13232 faces of 49 x 36 pixels, female against male.
 
-    There is nothing to download as one file; if ``lfw.npz`` is not at hand, the error says how to
-    make it. The returned matrix takes 190 MB.
+    There is no single file to download; if ``lfw.npz`` is missing, the error says how to make it.
+    The returned matrix takes 190 MB.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def _checked_file(name: str, data_home: PathLike | None) -> Path:
 
 
 def digest(path: Path) -> str:
-    """The checksum of a file, or of an archive's content, which can be compressed in many ways."""
+    """The checksum of a file, or of an archive's content, since compression may differ."""
     if path.suffix != ".npz":
         return hashlib.sha256(path.read_bytes()).hexdigest()
     content = hashlib.sha256()

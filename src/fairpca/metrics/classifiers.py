@@ -1,8 +1,8 @@
 """What classifiers make of scores, on rows that they have not seen.
 
-A probe guesses the group; its AUC is a lower bound, because another probe may do better. Others
-predict a target. Their intervals are not resampled, as those of fairlearn's ``MetricFrame`` are:
-resampled gaps are never 0, so that intervals of groups that do not differ exclude 0.
+A probe guesses the group; its AUC is a lower bound, because another probe may do better. Other
+classifiers predict a target. Unlike those of fairlearn's ``MetricFrame``, their intervals are not
+resampled: resampled gaps are never 0, so intervals would exclude 0 even for equal groups.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from fairpca._moments.group_differences import positive_class
 from fairpca._typing import Array, Codes, Labels, Mask
 from fairpca.metrics.reconstruction import flattened, seen_by_projection
 
-# The classifier if nobody passes one; it is cloned before it is fitted.
+# The default classifier; it is cloned before it is fitted.
 _LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
 
@@ -77,13 +77,13 @@ def probe_groups(
     Parameters
     ----------
     scores : array-like of shape (n_samples, n_components)
-        Preferably of rows that the projection was not fitted to: where it made the means of these
-        very rows equal, a linear probe comes out below 0.5. Pass X to probe all features.
+        Preferably of rows that the projection was not fitted to: if it made the group means of
+        these rows equal, a linear probe falls below 0.5. Pass X to probe all features.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed.
     probes : mapping of str to classifier, optional
         By default ``"logistic"``, a logistic regression on standardised scores, and ``"boosted"``,
-        gradient-boosted trees, which also see what is not linear.
+        gradient-boosted trees, which also see nonlinear differences.
     cv : int, default=5
         Number of folds; every row is guessed by a classifier that was fitted without its fold.
     confidence : float, default=0.95
@@ -143,7 +143,7 @@ class Outcomes:
     overall: Mapping[str, float]  #: Each metric over all rows.
     base_rate: float  #: Share of positive rows, to compare with the overall selection rate.
     by_group: Mapping[str, Mapping[Any, Estimate]]  #: Each metric of each group.
-    #: Largest less smallest value of a group: 0 is parity. The interval holds for all pairs of
+    #: Largest minus smallest value of a group: 0 is parity. The interval holds for all pairs of
     #: groups at once; it starts at 0 unless the rows show that two groups differ.
     difference: Mapping[str, Estimate]
     #: For each row whether it is positive, its predicted probability, and its group, for use with
@@ -317,10 +317,10 @@ def _estimates(positive: Mask, chance: Array, level: float) -> dict[str, Estimat
 
 
 def _gap(groups: list[Estimate]) -> Estimate:
-    """Largest less smallest value, with its interval.
+    """Largest minus smallest value, with its interval.
 
-    It reaches from the largest lower to the largest upper end of all pairs (Newcombe's hybrid score
-    intervals, which come from those of the two groups).
+    It reaches from the largest lower to the largest upper end of Newcombe's hybrid score intervals
+    of all pairs.
     """
     gap, low, high = 0.0, 0.0, 0.0
     for pair in combinations(groups, 2):
@@ -333,9 +333,9 @@ def _gap(groups: list[Estimate]) -> Estimate:
 
 
 def _auc(chances: Array, codes: Codes, fold: Codes, level: float) -> Estimate:
-    """AUC with Wilson's interval, for as many rows as give a share of this size this error."""
+    """AUC with Wilson's interval, as for a share with the same standard error."""
     auc, error = cross_fitted_auc(chances, codes, fold)
-    n = float(np.bincount(codes).min())  # without an error, an AUC is still not known for sure
+    n = float(np.bincount(codes).min())  # an AUC without an error is still uncertain
     return _wilson(auc, auc * (1 - auc) / error**2 if error > 0 and 0 < auc < 1 else n, level)
 
 
@@ -350,11 +350,11 @@ def _wilson(share: float, n: float, level: float) -> Estimate:
 def cross_fitted_auc(chances: Array, codes: Codes, fold: Codes) -> tuple[float, float]:
     """AUC over pairs within folds, and its standard error.
 
-    For more than two groups, the mean of the AUC of each against the rest. The error is that of
+    For more than two groups, it is the mean AUC of each against the rest. The error is that of
     DeLong et al. (1988), from the *placements* of rows, summed over these AUCs row by row because
-    they depend on each other. The folds do too, because their probes were fitted to each other's
-    rows: where there is nothing to tell, each pair of rows counts twice, with either one in
-    training. The variance is therefore doubled, too much where groups are easily told apart.
+    they are correlated. So are the folds, because their probes were fitted to each other's rows: if
+    groups cannot be told apart, each pair of rows counts twice, with either row in training. The
+    variance is therefore doubled, which is too much if groups are easily told apart.
     """
     k = chances.shape[1]
     each = [1] if k == 2 else range(k)
@@ -373,7 +373,7 @@ def cross_fitted_auc(chances: Array, codes: Codes, fold: Codes) -> tuple[float, 
 
 
 def _placements(values: Array, positive: Mask, fold: Codes) -> Array:
-    """The share of the other class's rows of its fold that each row is on the right side of."""
+    """For each row, the share of the other class in its fold that it ranks correctly against."""
     placements = np.empty(len(values))
     for i in np.unique(fold):
         up, down = np.flatnonzero(positive & (fold == i)), np.flatnonzero(~positive & (fold == i))

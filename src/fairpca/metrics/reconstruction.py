@@ -259,7 +259,7 @@ def seen_by_projection(estimator: Any, X: Any, strict: bool = True) -> tuple[Any
 
 
 def projection_of(estimator: Any, n_features: int | None = None) -> tuple[Array, Array]:
-    """Components and mean of a fitted linear projection, which has ``n_features`` columns."""
+    """Components and mean of a fitted linear projection; ``n_features`` must match if given."""
     components = getattr(estimator, "components_", None)
     mean = getattr(estimator, "mean_", None)
     if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre

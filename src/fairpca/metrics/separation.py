@@ -50,11 +50,11 @@ def group_separation(
     Parameters
     ----------
     estimator : object
-        Fitted, with orthonormal ``components_`` and a ``mean_``; with rows also a pipeline.
+        Fitted, with orthonormal ``components_`` and ``mean_``; or a pipeline if X holds rows.
     X : GroupMoments, or array, sparse matrix or data frame of shape (n_samples, n_features)
         Moments of any rows are enough; outcomes and folds in them are summed over.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        The group of each row; not with moments, which hold the groups.
+        The group of each row; moments already hold it.
     sample_weight : array-like of shape (n_samples,), optional
 
     Examples

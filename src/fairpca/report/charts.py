@@ -19,7 +19,7 @@ from fairpca._typing import Array
 from fairpca.report.sentences import AnyAudit, group_names, keeps_columns
 from fairpca.report.text import display_names
 
-#: How many columns, and components of them, a chart has room for.
+#: How many columns and components a chart has room for.
 _MOST_COLUMNS, _MOST_COMPONENTS = 20, 10
 RATES = {
     "selection_rate": "Selection rate",
@@ -39,7 +39,7 @@ def javascript() -> str:
     with suppress(OSError):
         return kept.read_text("utf-8")
     made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    with suppress(OSError):  # no home, or no room: bundled again next time
+    with suppress(OSError):  # without a cache it is bundled again next time
         kept.parent.mkdir(parents=True, exist_ok=True)
         with replacing(kept) as temporary:
             temporary.write_text(made, "utf-8")
@@ -47,14 +47,14 @@ def javascript() -> str:
 
 
 def methods(audit: AnyAudit) -> list[str]:
-    """What is judged and the alternative, as legends call them."""
+    """Names of the judged projection and the alternative in legends."""
     if keeps_columns(audit):
         return ["usual choice", "fair choice"]
     return ["PCA", "fair version"] if isinstance(audit, Audit) else ["model", "plain PCA"]
 
 
 def charts(audit: AnyAudit, slider: dict[str, Any] | None, with_rows: bool) -> dict[str, Any]:
-    """For each chart, by the id of its place on the page: how it is drawn, and its marks."""
+    """The kind and the marks of each chart, by the id of its element on the page."""
     made: dict[str, Any] = {"gaps": _gaps(audit)}
     if audit.leakage is not None and audit.leakage.baseline_probes:
         probes = audit.leakage.baseline_probes, audit.leakage.alternative_probes
@@ -77,7 +77,7 @@ def charts(audit: AnyAudit, slider: dict[str, Any] | None, with_rows: bool) -> d
     errors = [fit.pca_column_errors, fit.fair_column_errors]
     made |= _columns(audit, [fit.pca_loadings, fit.fair_loadings], errors)
     if audit.kept is not None:
-        made.pop("loadings")  # zeros and ones
+        made.pop("loadings")  # only zeros and ones
     if with_rows and rows is not None:
         names = list(group_names(audit).values())
         for place, scores in (("scores-pca", rows.pca), ("scores-fair", rows.fair)):
@@ -91,7 +91,7 @@ def charts(audit: AnyAudit, slider: dict[str, Any] | None, with_rows: bool) -> d
 
 
 def _intervals(audit: AnyAudit, title: str, line: float, marks: list[Any]) -> dict[str, Any]:
-    """A chart of figures with intervals; ``line`` is no difference."""
+    """A chart of figures with intervals; ``line`` marks no difference."""
     how = {"kind": "intervals", "title": title, "at": line}
     return how | {"methods": methods(audit), "marks": marks}
 
@@ -117,7 +117,7 @@ def _gaps(audit: AnyAudit) -> dict[str, Any]:
 
 
 def _rates(audit: AnyAudit) -> dict[str, Any]:
-    """How far the rates of the classifiers are apart between the groups."""
+    """How much the classifiers' rates differ between the groups."""
     shown = ("pca", "scores") if isinstance(audit, Audit) else ("scores", "pca")
     names = dict(zip(shown, methods(audit), strict=True))
     marks = [

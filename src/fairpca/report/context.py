@@ -1,4 +1,4 @@
-"""What the templates are given: facts in rounded numbers, made from an audit and its origin."""
+"""The context of the templates: rounded figures from an audit and its origin."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class Origin:
     """Where the data of a report come from, and how to repeat it."""
 
     source: str = "data passed to fairpca.audit"  # name of the file, or what the data are
-    sha256: str = ""  # of the data
+    sha256: str = ""  # checksum of the data, if they are one file
     n_read: int | None = None  # rows in the source
     streamed: bool = False  # whether the rows were too many to be kept in memory
-    notes: list[str] = field(default_factory=list)  # what became of the data, a sentence each
+    notes: list[str] = field(default_factory=list)  # sentences on what was done to the data
     model_file: str = ""  # the model that was judged, if there is one
-    command: str = ""  # the command, and Python code, that give the same page
-    code: str = ""
+    command: str = ""  # the command that gives the same page
+    code: str = ""  # Python code that gives the same audit
     fit_command: str = ""  # the command that fits the fair version
-    step_command: str = ""  # one with {step} where a smaller step's overall error belongs
+    step_command: str = ""  # fits a smaller step; {step} is its overall error increase
     versions: dict[str, str] = field(default_factory=_versions)
     date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
 
 class Cell(NamedTuple):
-    """How much worse or better, the ends of the interval if there is one, and a tone."""
+    """A difference in words, the ends of its interval if it has one, and a tone."""
 
     text: str
     ends: str
@@ -59,7 +59,7 @@ class Cell(NamedTuple):
 
 
 def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
-    """A row of the table of groups for each of them: judged ones first, worst off first."""
+    """The rows of the table of groups: judged groups first, worst off first."""
     verdict, rows = audit.verdict, []
 
     def cell(interval: Interval | None, estimate: float) -> Cell:
@@ -90,10 +90,10 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
 
 
 def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
-    """The steps of the slider: plain PCA, the frontier as far as somebody gains, this report's own.
+    """The steps of the slider: plain PCA, the efficient frontier, and the report's own step.
 
     None if there is nothing to choose. Every step but the report's can be fitted again by its
-    overall error on the rows fitted to.
+    increase of the overall error on the rows fitted to.
     """
     path = audit.path if isinstance(audit, Audit) else None
     if path is None:
@@ -104,7 +104,7 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     n = int(np.flatnonzero(path.efficient).max(initial=0)) + 1
     by_group = _above_first(seen.group_errors[:n]).T.tolist()
     changes = dict(zip(path.groups.tolist(), by_group, strict=True))
-    unknown = [None] * n  # of groups that were set aside in the fit
+    unknown = [None] * n  # for groups that the fit set aside
     budgets = [f"{more:.4g}" for more in _above_first(path.reconstruction_error[:n]).tolist()]
     first, last = f"FairPCA({audit.n_components}", f"standardize={audit.provenance.standardized})"
     steps: dict[str, list[Any]] = {
@@ -134,14 +134,14 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
 
 
 def _above_first(errors: Array) -> Array:
-    """How much larger errors are than the first ones; 0 where the first is 0."""
+    """Relative increase over the first errors; 0 where the first error is 0."""
     first = np.broadcast_to(errors[0], errors.shape)
     ratio = np.divide(errors, first, out=np.ones(errors.shape), where=first > 0)
     return np.asarray((ratio - 1).round(9))
 
 
 def _difference(groups: Sequence[GroupResult], path: TradeoffPath) -> float:
-    """How far the errors of the fair version are apart, as the frontier measures it."""
+    """How far apart the errors of the fair version are, as the frontier measures it."""
     errors = {row.label: row.alternative.error for row in groups}
     if len(path.groups) == 2:
         return errors.get(path.harmed_group, 0.0) - errors.get(path.privileged_group, 0.0)
@@ -207,10 +207,10 @@ def context(
 
 
 def named_ends(path: TradeoffPath) -> dict[str, list[list[str]]]:
-    """Where the methods with a name end on the frontier, by the people the figures are about.
+    """Where the named methods end on the frontier, for held-out people and the rows fitted to.
 
-    A row for each: its name, the difference of the errors, the overall error, by how much that is
-    above PCA's, and the error of each group.
+    Each row has the name, the difference of the errors, the overall error, its increase over PCA's,
+    and the error of each group.
     """
     marks: dict[str, Mapping[str, MarkedPoint]] = {"on the rows fitted to": path.marks}
     if path.held_out is not None:

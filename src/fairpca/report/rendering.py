@@ -1,4 +1,4 @@
-"""An audit shown: as a page, a model card, a table in a notebook, and lines of text.
+"""Show an audit as a page, a model card, a table in a notebook, or lines of text.
 
 The page loads nothing: style, script and the charts' JavaScript, which comes from the installed
 package vl-convert, are written into it.
@@ -85,7 +85,7 @@ def as_html(audit: AnyAudit) -> str:
 
 
 def path_as_text(path: TradeoffPath) -> str:
-    """Where the methods with a name end on the frontier."""
+    """Where the named methods end on the frontier, as text."""
     size = f"{len(path.disparity)} points, {counted(path.n_components, 'component')}"
     lines = [f"TradeoffPath of {size}, {counted(len(path.groups), 'group')}"]
     for where, rows in named_ends(path).items():
@@ -96,13 +96,13 @@ def path_as_text(path: TradeoffPath) -> str:
 
 
 def path_as_html(path: TradeoffPath) -> str:
-    """The same as tables, for a notebook."""
+    """Where the named methods end on the frontier, as tables for a notebook."""
     tables = {"heads": _heads(path), "ends": named_ends(path)}
     return _notebook_html("path.html", path_as_text(path), **tables)
 
 
 def _notebook_html(name: str, text: str, **given: Any) -> str:
-    """A template filled in, or the plain text without jinja2."""
+    """A rendered template, or the plain text if jinja2 is missing."""
     try:
         return _environment().get_template(name).render(**given)
     except ImportError:
@@ -115,7 +115,7 @@ def _heads(path: TradeoffPath) -> list[str]:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Where templates come from, and how they are filled in."""
+    """The jinja2 environment with our templates and filters."""
     try:
         import jinja2
     except ImportError as error:
@@ -149,7 +149,7 @@ def _markdown(text: str) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    """A block of code, within more backticks than the text has in a row."""
+    """A block of code, fenced by more backticks than the text has in a row."""
     fence = _fence(text, 3)
     return f"{fence}{language}\n{text}\n{fence}"
 

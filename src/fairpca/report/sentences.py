@@ -1,8 +1,8 @@
 """The verdict in words: the same on the page, in the terminal, in a notebook and on a card.
 
-The figures and the case were decided before (``fairpca._audit.verdict``, with all thresholds); here
-each case has its sentences. Layers below the command never name its options: what to type comes
-from :class:`~fairpca.report.Origin`.
+``fairpca._audit.verdict`` decides the case and holds all thresholds; here each case has its
+sentences. Only the command line names its options: what to type comes from
+:class:`~fairpca.report.Origin`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Said:
     """The first screen."""
 
     headline: str  # the answer, in one sentence that can be quoted
-    lead: str  # how much, how sure, how many; the remedy with who gains and who pays
+    lead: str  # how large and how sure the gap is; who gains and who pays for the remedy
     to_do: str
     chips: list[tuple[str, str]]  # the answer in keywords, each with a tone
     notices: list[str]  # what must not be overlooked
@@ -56,7 +56,7 @@ def say(audit: AnyAudit) -> Said:
 
 
 def cautions(audit: AnyAudit) -> list[str]:
-    """What to know before the fair version is used: that it is not advised, and the notices."""
+    """The notices, after a warning if the fair version is not advised."""
     said = say(audit)
     advised = audit.verdict.case is Case.REMEDY
     return said.notices if advised else [f"{said.headline} {said.to_do}", *said.notices]
@@ -74,7 +74,7 @@ def name(audit: AnyAudit, label: Any) -> str:
 
 
 def full_name(audit: AnyAudit, label: Any) -> str:
-    """A group that a sentence names first, with its columns: “sex = men”."""
+    """A group at its first mention, with its columns: “sex = men”."""
     own = group_name(label, audit.provenance.group_columns, full=True)
     return f"“{display_names([own], 60)[0]}”"
 
@@ -101,7 +101,7 @@ def keeps_columns(audit: AnyAudit) -> bool:
 
 
 def usual(audit: AnyAudit) -> str:
-    """What is done without a thought of groups, within a sentence."""
+    """The usual choice, which ignores groups, within a sentence."""
     return "the usual choice of columns" if keeps_columns(audit) else "PCA"
 
 
@@ -248,10 +248,10 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
 
 
 def about_column(column: DecidingColumn) -> str:
-    """A column whose scale, or whose errors, hang on few rows."""
+    """A sentence on a column that depends on few rows."""
     start, rows = f"Column “{column.name}”", counted(column.n_rows, "row")
     share = f"which make up {percent(column.share_of_variance)} of its variance"
-    # The value is shown as it stands in the data, where it is to be found.
+    # Show the value as it stands in the data, so that it can be found there.
     value, other = f"{column.value or 0:.12g}".replace("-", "−"), figure(column.next_value)
     if column.near_constant:
         return f"{start} is {other} in all but {rows}, {share}."
@@ -394,7 +394,7 @@ def about_guessing(audit: AnyAudit) -> str:
 
 
 def about_scores(audit: AnyAudit) -> list[str]:
-    """Lines on what the output gives away and what a classifier makes of it."""
+    """Lines on what the scores reveal about the group and what classifiers make of them."""
     probed = audit.leakage is not None and audit.leakage.baseline_probes
     said = [about_guessing(audit)] if probed else []
     seen_by = {"scores": "the fair version" if isinstance(audit, Audit) else "the model"}

@@ -91,7 +91,7 @@ def figure(value: float, unit: float = 1.0) -> str:
 
 
 def in_a_row(items: Sequence[str], most: int = 12, more: str = "more") -> str:
-    """The first items and how many more there are; a single one more is named too.
+    """The first ``most`` items and how many more there are; a single extra item is named.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 // How each kind of chart is drawn. Names from the data are values, never names of fields, titles or
-// expressions, so whatever they contain is drawn as text. Colours are variables of the style sheet.
+// expressions, so whatever they contain is drawn as text. Colours are variables in the style sheet.
 const shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left"];
 const groupScale = (marks, range) => {
   const domain = [...new Set(marks.map((mark) => mark.g))].sort((a, b) => a - b);
@@ -16,7 +16,7 @@ const tip = (...fields) => fields.map(([field, title]) =>
   ["group", "method", "what", "column"].includes(field)
     ? { field, title, type: "nominal" }
     : { field, title, type: "quantitative", format: ".3~g" });
-// Ticks at whole numbers, without repeats: some ten of those that are drawn.
+// Ticks at whole numbers: at most twelve of those that are drawn.
 const whole = (marks) => {
   const all = [...new Set(marks.map((mark) => mark.r))].sort((a, b) => a - b);
   const every = Math.ceil(all.length / 12);

@@ -3,7 +3,7 @@ const charts = read("charts"), path = read("path");
 const slider = document.getElementById("position"); // null when there is nothing to choose
 const views = {};
 
-// Colours are variables of the page, so charts follow it to dark mode and to print.
+// Colours are variables of the page, so charts adapt to dark mode and to print.
 const text = { labelColor: "var(--soft)", titleColor: "var(--soft)", labelFontSize: 12, titleFontSize: 12 };
 const line = "var(--line)", ink = { color: "var(--ink)" };
 const config = {
@@ -31,7 +31,7 @@ const inPercent = (share) => {
   const shown = Math.abs(value) < 4.95 ? value.toFixed(1).replace(/\.0$/, "") : value.toFixed(0);
   return `${(shown === "-0" ? "0" : shown).replace("-", "−")} %`;
 };
-const change = (share) => share === null ? "not known" : // the group was set aside in the fit
+const change = (share) => share === null ? "not known" : // the fit set the group aside
   Math.abs(share) < 0.0005 ? "no change" : `${inPercent(Math.abs(share))} ${share < 0 ? "better" : "worse"}`;
 
 function follow() {
@@ -62,7 +62,7 @@ function makeClickable(id) {
   for (const kind of ["pointerdown", "pointermove"]) svg.addEventListener(kind, move);
 }
 
-// On paper nothing can be opened.
+// Nothing can be unfolded on paper.
 addEventListener("beforeprint", () => {
   for (const part of document.querySelectorAll("details:not(.screen)")) part.open = true;
 });
