@@ -40,7 +40,7 @@ from fairpca._typing import Array, Codes, Mask
 _STOPS = np.linspace(0.0, 1.0, 5)  # where held-out errors are computed first
 _HALVINGS = 10  # bisections that locate a limit to a thousandth of the distance between two stops
 _INTERPOLATIONS = 2  # steps towards parity; held-out errors are nearly linear between two stops
-_NEAR_PARITY = 0.02  # share of PCA's disparity below which the difference is noise of the folds
+_NEAR_PARITY = 0.02  # a disparity below this share of PCA's is noise of the folds
 _CAUTION = 1.0  # uncorrected standard errors added to each error before stops are compared
 _GATE = 1.5  # a gain must exceed this many corrected standard errors, or PCA is kept
 

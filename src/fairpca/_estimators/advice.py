@@ -66,7 +66,7 @@ def warn_of_result(
 ) -> None:
     """Issue the warnings about a result; the problem was solved for ``measured``."""
     D = float(disparity(solution.errors, settled.compared, solution.harmed, solution.privileged))
-    by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)  # by held-out errors
+    by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)
     _warn_of_gap(solution, measured, D, tol)
     if isinstance(problem, FairProblem) and problem.alpha != 1.0:
         if measured.compact.matrices is None:
@@ -241,7 +241,7 @@ def warn_of_held_out(
 
 
 def warn_of_target(r2: float, plain_r2: float) -> None:
-    """Warn that the scores explain nothing of the target; ``r2`` are shares of its variance."""
+    """Warn that the scores explain nothing of the target; arguments are shares of its variance."""
     if r2 > _UNRELATED:
         return
     rounding = "target_r2_ is rounding"

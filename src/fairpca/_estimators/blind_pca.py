@@ -73,9 +73,9 @@ class BlindPCA(TargetedProjection):
     """Principal component analysis whose scores do not tell the groups apart.
 
     Of all projections whose scores have the same mean in every group, this one keeps the most
-    variance. Other differences between the groups may remain: those of the covariances unless
-    ``hide_covariances`` or ``keep_covariances`` is given, and those of the shape of the
-    distributions. :mod:`fairpca.metrics` measures what is left.
+    variance. Other differences between the groups may remain: in the covariances, unless
+    ``hide_covariances`` or ``keep_covariances`` is given, and in the shape of the distributions.
+    :mod:`fairpca.metrics` measures what is left.
 
     Attributes not listed below are those of :class:`FairPCA`.
 

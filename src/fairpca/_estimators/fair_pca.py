@@ -19,7 +19,7 @@ class FairPCA(FairProjection):
     """Principal component analysis that reconstructs all groups equally well.
 
     Plain PCA minimises the overall reconstruction error, and may reconstruct one group much worse
-    than another. ``FairPCA`` moves from PCA towards equal errors, always at the least overall
+    than another. ``FairPCA`` moves from PCA towards equal errors, at the least cost in overall
     error, and stops before all groups would only get worse. It needs one pass over the data. For
     two groups the solution is exact. For more, the disparity is the largest minus the smallest
     group error, and ``duality_gap_`` says how far the projection can be from the best one [1]_.
@@ -69,7 +69,8 @@ class FairPCA(FairProjection):
         Largest ``duality_gap_`` that passes without a
         :class:`~fairpca.exceptions.DualityGapWarning`, relative to what is minimised (to the
         overall error if that is a disparity). With more than two groups the search ends at this
-        gap. Two groups are solved to rounding, relative to the largest variance of a group.
+        gap. Two groups are solved to rounding; for them ``tol`` is relative to the largest variance
+        of a group.
 
     Attributes
     ----------

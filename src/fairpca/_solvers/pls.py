@@ -36,7 +36,7 @@ from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import top_eigenvectors
 from fairpca._typing import Array
 
-_STEPS = np.linspace(0, 1, 25)[1:].tolist()  # of the walk; alpha is the fourth power of the step
+_STEPS = np.linspace(0, 1, 25)[1:].tolist()  # alpha is the fourth power of a step
 
 
 def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:

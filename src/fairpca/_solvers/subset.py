@@ -1,6 +1,6 @@
 """MOFPCA: which r of the d principal components to keep.
 
-Keeping a set S of PCA eigenvectors v_j leaves out the others; both objectives are sums over them:
+Keeping a set S of PCA eigenvectors v_j leaves out the others, whose sums give both objectives:
 
     f1 = R = sum of lambda_j,   f2 = F = (sum of delta_j)^2,   j not in S,
 
