@@ -13,8 +13,8 @@ from typing import NoReturn
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command with these arguments, by default those of the process; exit with its code.
 
-    Every ending is an exit code and, if something went wrong, one line on standard error. May be
-    called within another program: it puts back all that it changes there.
+    It always ends with an exit code and, if something went wrong, one line on standard error.
+    Other programs may call it: it restores everything that it changes.
     """
     with _orderly_signals():
         try:

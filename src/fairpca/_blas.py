@@ -1,4 +1,4 @@
-"""Threads: blocks of rows are shared among Python threads, and BLAS uses a single one meanwhile.
+"""Threads: blocks of rows are shared among Python threads, while BLAS uses a single thread.
 
 Many small products on several BLAS threads spend their time waiting for each other; on a busy
 machine they take a hundred times as long. So block loops and small eigenproblems run with one BLAS
@@ -52,7 +52,7 @@ def single_threaded_blas() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _users = max(_users - 1, 0)  # a fork may have started afresh
+            _users = max(_users - 1, 0)  # a fork may have reset it
             if _users == 0:
                 _set_threads(_before)
 
@@ -85,7 +85,7 @@ def blas_threads() -> int:
 def parallel_map(
     work: Callable[[T], R], items: Iterable[T], n_threads: int | None = None
 ) -> Iterator[R]:
-    """``work`` of every item, in their order, by default on as many threads as BLAS would use.
+    """Apply ``work`` to each item, in order, by default on as many threads as BLAS would use.
 
     Items are drawn in the calling thread, only a few ahead of the results, so that a stream of
     large blocks needs memory for a few of them.

@@ -1,4 +1,4 @@
-"""The types that stand in many signatures, and the words of options that several layers share."""
+"""Types that many signatures use, and option values that several layers share."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class MarkedPoint:
 
 @dataclass(frozen=True, repr=False)
 class HeldOutPath:
-    """The fields of :class:`TradeoffPath` for rows that were not fitted to.
+    """The fields of :class:`TradeoffPath` for held-out rows.
 
     Each interval, with its ends along the last axis, has a level of 95 % for its point alone.
     """
@@ -64,11 +64,12 @@ class HeldOutPath:
 class TradeoffPath:
     """Points of the frontier, from PCA to the least disparity, with arrays of one row per point.
 
-    No projection of this rank has both a smaller overall error and a smaller disparity than one of
-    them, for more than two groups up to ``duality_gap``.
+    No projection of this rank has both a smaller overall error and a smaller disparity than any of
+    these points; with more than two groups this holds up to ``duality_gap``.
     """
 
-    #: The weighting at which each point is optimal, falling from 1; NaN for more than two groups.
+    #: The weighting at which each point is optimal, falling from 1; with more than two groups NaN
+    #: after PCA.
     alpha: Array
     reconstruction_error: Array
     group_errors: Array  #: In the order of ``groups``.
@@ -80,19 +81,20 @@ class TradeoffPath:
     n_components: int
     parity_reached: bool  #: Whether the last point has zero disparity.
     #: Whether a point is proven to be efficient: no projection has a smaller error for one group
-    #: without a larger one for another. Others are levelled down, or may be for more than 2 groups.
+    #: without a larger one for another. Other points are, or with more than 2 groups may be,
+    #: levelled down.
     efficient: Mask
     #: The ends of "PCA", "efficient" (``constraint="pareto"``), "c-FPCA" (``"no_worse"``) and
     #: "u-FPCA" (None).
     marks: dict[str, MarkedPoint]
-    #: How much smaller the overall error of a point could be; of the last point, its disparity if
-    #: that is not zero. Rounding for two groups.
+    #: How much smaller the overall error of a point could be; for the last point, the disparity if
+    #: it is not zero. For two groups it is rounding.
     duality_gap: Array
-    #: With ``cv``: the same for rows that were not fitted to, each fold with its own frontier.
+    #: With ``cv``: the same for held-out rows, each fold with its own frontier.
     held_out: HeldOutPath | None = None
 
     def to_frame(self) -> Any:
-        """The points as a pandas data frame, a row each; with ``cv`` the held-out figures too."""
+        """The points as rows of a pandas data frame, with ``cv`` including held-out figures."""
         from pandas import DataFrame
 
         columns = {name: getattr(self, name) for name in ("alpha", "efficient", "duality_gap")}
@@ -151,7 +153,7 @@ def tradeoff_path(
     standardize, normalize, min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`.
     cv, random_state
-        As in :class:`FairPCACV`, to judge the points by rows that were not fitted to as well.
+        As in :class:`FairPCACV`, to judge the points by held-out rows as well.
 
     Examples
     --------
@@ -232,10 +234,10 @@ def _held_out_path(
     solutions: list[Solution],
     marks: dict[str, MarkedPoint],
 ) -> HeldOutPath:
-    """PCA, the points after it and the marks, for rows that were not fitted to.
+    """PCA, the points after it and the marks, for held-out rows.
 
-    Two groups are fitted at the weighting of each point, more at the same part of the way; without
-    a limit, their efficient end is on a way of its own.
+    Two groups are fitted at the weighting of each point, more groups at the same part of the way.
+    With more groups and no limit, the efficient end lies on a way of its own.
     """
     fairest, n, folds = solutions[-1], len(solutions), LeaveOut(settled)
     operand = settled.measured(fair.normalize)
@@ -310,7 +312,7 @@ def _walk(
         problem = replace(way, max_disparity=max(target, 0.0))
         start = solve(problem, operand, rank, tol, replace(start, alpha=guess))
         solutions.append(start)
-        # Evenly spaced disparities are nearly so in 1 / alpha.
+        # Evenly spaced disparities are nearly evenly spaced in 1 / alpha.
         guess = 1 / (2 / start.alpha - 1 / before) if start.alpha > 0 else nan
         before = start.alpha
     return [*solutions, fairest]

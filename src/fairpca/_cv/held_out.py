@@ -27,8 +27,8 @@ and the interval is ``h +- t se`` with F - 1 degrees of freedom; for ratios, on 
 **Choices.** Where the projection was chosen by these very sums, its own figures are flattered.
 :meth:`HeldOut.choices` makes the choice for each fold again from the other folds' sums, and
 :meth:`HeldOut.judged_at` takes the fold's errors from that choice. It costs no fit. That estimate
-leans the other way, because the folds do not all choose what they choose together; so an interval
-reaches over both: from the lower of the two low ends to the higher of the two high ends.
+leans the other way, because the choices differ from the one that all folds make together. So an
+interval covers both: from the lower of the two low ends to the higher of the two high ends.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from scipy.special import stdtrit
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Codes, Mask
 
-PCA = 0  # the place of plain PCA among the projections
+PCA = 0  # the index of plain PCA among the projections
 
 
 class Intervals(NamedTuple):
@@ -94,8 +94,8 @@ Figure = Callable[[Totals], Array]
 class HeldOut:
     """Sums of held-out errors by fold, projection and group; folds of all repeats are stacked.
 
-    ``chosen_together`` has the projections as all folds together choose them, where these sums are
-    those of projections that the other folds choose. Intervals reach over both.
+    Where these sums belong to projections that the other folds choose, ``chosen_together`` holds
+    the sums of those that all folds choose together. Intervals then cover both.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class HeldOut:
         return replace(self, weights=self.variation, chosen_together=together)
 
     def projections(self, which: list[int]) -> HeldOut:
-        """Some of the projections, in this order; the first stands for PCA from now on."""
+        """Some of the projections, in this order; the first one then counts as PCA."""
         together = self.chosen_together
         together = None if together is None else together.projections(which)
         return replace(self, errors=self.errors[:, which], chosen_together=together)
@@ -149,7 +149,7 @@ class HeldOut:
         return np.array(chosen)
 
     def judged_at(self, chosen: Codes, together: int) -> HeldOut:
-        """PCA, and in each fold the projection chosen for it; all folds choose ``together``."""
+        """PCA, and the projection chosen for each fold; ``together`` is the choice of all folds."""
         at = self.errors[np.arange(self.n_folds), chosen]
         errors = np.stack([self.errors[:, PCA], at], axis=1)
         return replace(self, errors=errors, chosen_together=self.projections([PCA, together]))
@@ -159,7 +159,7 @@ class HeldOut:
     def interval(
         self, figure: Figure, *, level: float = 0.95, comparisons: int = 1, log: bool = False
     ) -> Intervals:
-        """The interval of a figure; with ``log`` on that scale, for ratios.
+        """The interval of a figure; with ``log`` on the log scale, for ratios.
 
         ``comparisons`` is how many intervals are to hold together at this level (Bonferroni).
         """
@@ -169,7 +169,7 @@ class HeldOut:
                 level=level,
                 comparisons=comparisons,
             )
-            with np.errstate(over="ignore"):  # a group of one row: the end is infinite
+            with np.errstate(over="ignore"):  # an end may be infinite for a group of one row
                 return Intervals(*map(np.exp, ends))
         estimate = np.asarray(figure(self.totals), np.float64)
         quantile = stdtrit(self.n_folds - 1, 1 - (1 - level) / (2 * comparisons))
@@ -183,7 +183,7 @@ class HeldOut:
         return Intervals(estimate, low, high)
 
     def standard_error(self, figure: Figure, *, corrected: bool = True) -> Array:
-        """The standard error of a figure; the usual one takes the folds for independent."""
+        """The standard error of a figure; uncorrected, it treats the folds as independent."""
         totals, n = self.totals, self.n_folds
         without = [
             figure(Totals(totals.errors - errors, totals.weights - weights))

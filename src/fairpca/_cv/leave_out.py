@@ -1,8 +1,8 @@
 """A fold is a pair: moments to fit to, and moments to judge by.
 
 Both come from moments that are kept by fold, without another pass over the data. The rows left out
-are judged from their own Gram matrices, about the mean of the rows fitted to, and in units of their
-deviations where columns are standardised.
+are judged from their own Gram matrices, about the mean of the rows fitted to and, where columns are
+standardised, in units of the deviations of the rows fitted to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairpca._moments.sums import Sums, scale_of
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
 
-_KEPT_BYTES = 1 << 28  # matrices of all folds that take more are computed again each time
+_KEPT_BYTES = 1 << 28  # if the matrices of all folds take more, each pass computes them again
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class LeaveOut:
     """The folds of all repeats, for the groups as the fit sees them.
 
     ``repeats`` says which repeat each fold belongs to, ``odds`` how many rows are left out for each
-    row that is fitted to, and ``n_threads`` how many threads are worth their while.
+    row that is fitted to, and ``n_threads`` how many threads are worth using.
     """
 
     def __init__(self, settled: SettledGroups) -> None:
@@ -107,7 +107,7 @@ def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardi
 
 
 def _filled_up(sums: Sums | FewRows) -> Sums | FewRows:
-    """Sums in which a group without rows weighs next to nothing, and its averages are zero."""
+    """Sums in which a group without rows weighs next to nothing and lies at the overall mean."""
     empty = sums.rows == 0
     if not empty.any():
         return sums
@@ -120,7 +120,7 @@ def _filled_up(sums: Sums | FewRows) -> Sums | FewRows:
 
 
 def check_folds_of(settled: SettledGroups, cv: Any) -> None:
-    """Refuse moments without folds, another number of folds, and groups smaller than that."""
+    """Refuse moments without folds or with other folds than ``cv``, and groups too small for it."""
     n_folds = 0 if settled.cells is None else settled.cells.n_folds
     if not n_folds:
         raise ValueError(

@@ -1,6 +1,6 @@
-"""Splitters and iterables of scikit-learn, for rows that are all at hand.
+"""Splitters of scikit-learn and iterables of splits, for rows in memory.
 
-A number of folds needs no splitter: :class:`fairpca._input.folds.FoldRule` deals the rows then.
+A number of folds needs no splitter: :class:`fairpca._input.folds.FoldRule` assigns the rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def learn_repeats(
 
 
 def fold_rule(cv: Any, random_state: Seed) -> FoldRule:
-    """The rule for a number of folds: salt 0, or the seed in its place."""
+    """The rule for a number of folds; its salt is the seed, by default 0."""
     check_integer("cv", cv, 2)
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31 - 1)
@@ -59,9 +59,9 @@ def needs_all_rows(cv: Any) -> ValueError:
 
 
 def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
-    """For each repeat of a splitter the fold of every row, or ``NEVER``.
+    """Yield, for each repeat of a splitter, the fold of every row, or ``NEVER``.
 
-    A splitter sees the numbers of groups, ``codes``, as y.
+    The splitter gets ``codes``, the number of each row's group, as y.
     """
     n, n_folds = len(codes), 0
     folds = np.full(n, NEVER)
@@ -120,5 +120,5 @@ def _positions(cv: Any, pair: Any, n: int) -> tuple[Codes, Codes]:
 
 
 def _brief(cv: Any) -> str:
-    """The argument as text, cut off: splits may hold every row."""
+    """The argument as text, shortened because splits may hold every row."""
     return shorten(repr(cv), 100, placeholder=" ...")

@@ -1,21 +1,21 @@
-"""Where to stop on the way from PCA, judged by rows that were not fitted to.
+"""Where to stop on the way from PCA, judged by held-out rows.
 
 Limits and targets are those of :class:`~fairpca._problems.problems.FairProblem`, applied to
 held-out errors:
 
 * the walk ends where the overall error exceeds its budget, or (``"no_worse"``) where a group is
   worse off than the worst-off group was under PCA;
-* until then, stop at the first place where the disparity is small enough; if there is none, at the
-  least disparity;
-* ``"pareto"`` without a budget: where the worst-off group is best off, at most up to the place
-  where the groups change sides.
+* before that, stop at the first place where the disparity is small enough; if there is none, at
+  the least disparity;
+* ``"pareto"`` without a budget: stop where the worst-off group is best off, at the latest where
+  the groups change sides.
 
-Held-out errors are nearly monotone along the way, not exactly. So they are computed at ``_STOPS``;
-where a limit or a target is passed, that place is found by bisection, and the place where the
-groups change sides by interpolation.
+Held-out errors are nearly monotone along the way, not exactly. So they are computed at ``_STOPS``
+first. Bisection finds where a limit or a target is passed, and interpolation where the groups
+change sides.
 
-The held-out figures of the stop that is chosen are flattered, because it was chosen by them. What
-is published is :attr:`Stop.honest`: each fold is judged at the stop that the other folds choose.
+Held-out figures flatter the stop that was chosen by them. What is published is
+:attr:`Stop.honest`: each fold is judged at the stop that the other folds choose.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from fairpca._typing import Array, Codes, Mask
 _STOPS = np.linspace(0.0, 1.0, 5)  # where held-out errors are computed first
 _HALVINGS = 10  # bisections that locate a limit to a thousandth of the distance between two stops
 _INTERPOLATIONS = 2  # steps towards parity; held-out errors are nearly linear between two stops
-_NEAR_PARITY = 0.02  # share of PCA's disparity below which the difference is noise of the folds
-_CAUTION = 1.0  # usual standard errors added to each error before stops are compared
+_NEAR_PARITY = 0.02  # a disparity below this share of PCA's is noise of the folds
+_CAUTION = 1.0  # uncorrected standard errors added to each error before stops are compared
 _GATE = 1.5  # a gain must exceed this many corrected standard errors, or PCA is kept
 
 
 class CrossFit:
-    """The held-out errors at stops, computed where they are asked for.
+    """The held-out errors at stops, computed when they are asked for.
 
     With ``normalize``, errors are shares of each group's own variation.
     """
@@ -97,7 +97,7 @@ class Sides:
 
 
 def disparity_interval(held_out: HeldOut, projection: int, sides: Sides) -> Intervals:
-    """The disparity under one of the projections."""
+    """The interval of the disparity under one of the projections."""
     if np.count_nonzero(sides.compared) > 2:
         return held_out.spread_interval(projection, sides.compared)
     return held_out.interval(lambda totals: sides.disparity(totals)[projection])
@@ -113,7 +113,7 @@ class Curve:
 
     @property
     def disparity(self) -> Array:
-        """Between the groups compared, of shape (n_stops,)."""
+        """The held-out disparity at each stop, of shape (n_stops,)."""
         return self.sides.disparity(self.held_out.totals)
 
 
@@ -127,21 +127,21 @@ class Stop:
 
     @property
     def stop(self) -> float:
-        """0 is PCA, 1 the end of the way."""
+        """The stop itself: 0 is PCA, 1 the end of the way."""
         return float(self.curve.stops[self.chosen])
 
     @property
     def honest(self) -> HeldOut:
-        """PCA, and the stop that the other folds choose."""
+        """Sums for PCA, and for each fold at the stop that the other folds choose."""
         return self.curve.held_out.judged_at(self.of_folds, self.chosen)
 
 
 def solve_by_folds(
     problem: FairProblem, folds: LeaveOut, operand: Operand, rank: int, normalize: bool, tol: float
 ) -> tuple[Solution, Stop]:
-    """The projection for all rows, at the stop that is best for rows not fitted to.
+    """The projection for all rows, at the stop that is best for held-out rows.
 
-    It is optimal for its stop, and that is what the bound says.
+    The bound proves only that the projection is optimal at its stop.
     """
     pca = solve(PLAIN_PCA, operand, rank, tol)
     walk = Walk.without_limits(problem, pca, operand, tol)
@@ -180,7 +180,7 @@ def search_stop(cross_fit: CrossFit, problem: FairProblem) -> Curve:
 
 
 def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
-    """Which stop is best; without the ``gate`` any but PCA, if another is allowed."""
+    """The best stop; without the ``gate``, PCA is chosen only if no other stop is allowed."""
     if _is_kind(problem):
         return _kindest(curve, gate)
     D, allowed = curve.disparity, _allowed(curve, problem)
@@ -201,13 +201,13 @@ def _is_kind(problem: FairProblem) -> bool:
 
 
 def _kindest(curve: Curve, gate: bool) -> int:
-    """The stop that is best for the worst-off group, of those at which it gains beyond chance.
+    """The best stop for the worst-off group, among those at which it gains beyond chance.
 
-    The group that PCA serves worst must gain more than ``_GATE`` corrected standard errors at the
-    stop itself, or PCA is kept. Among these stops the best has the smallest worst group error,
-    with a usual standard error of its change added to each error. Both numbers were chosen by the
-    public tables "to tune on" (benchmarks/held_out). At most one stop lies past parity, the
-    first: far past it only where the projection jumps.
+    PCA is kept unless the group that it serves worst gains more than ``_GATE`` corrected standard
+    errors. Among the stops that pass, the best has the smallest largest group error, after adding
+    ``_CAUTION`` uncorrected standard errors of its change to each error. Both numbers were tuned
+    on the public tables "to tune on" (benchmarks/held_out). Past parity only the first stop is
+    eligible; it lies far past parity only where the projection jumps.
     """
     compared, held_out = curve.sides.compared, curve.held_out
     errors = curve.held_out.totals.group_errors[:, compared]
@@ -234,7 +234,7 @@ def _allowed(curve: Curve, problem: FairProblem) -> Mask:
 
 
 def _exceeds(curve: Curve, problem: FairProblem) -> Mask:
-    """Where a limit is exceeded; never at PCA."""
+    """Whether each stop exceeds a limit; PCA never does."""
     R = curve.held_out.totals.overall
     limited = isfinite(problem.max_error_increase)
     exceeds = (R[PCA] * (1 + problem.max_error_increase) if limited else inf) < R
@@ -249,7 +249,7 @@ def _exceeds(curve: Curve, problem: FairProblem) -> Mask:
 
 
 def _up_to_parity(cross_fit: CrossFit) -> Curve:
-    """Held-out errors up to where parity is first passed, with a few more stops near to it."""
+    """Held-out errors up to where parity is first passed, with a few more stops near there."""
     one_by_one, at_once = _STOPS[1:, np.newaxis], [_STOPS]
     # More than two groups never change sides, and their searches share the ends of the way.
     for stops in one_by_one if len(cross_fit.walk.shares) == 2 else at_once:
@@ -269,7 +269,7 @@ def _up_to_parity(cross_fit: CrossFit) -> Curve:
 
 
 def _locate(cross_fit: CrossFit, curve: Curve, passed: Callable[[Curve], Mask]) -> Curve:
-    """Held-out errors with more stops where something is first passed."""
+    """Held-out errors with more stops near the first one that is ``passed``, by bisection."""
     for _ in range(_HALVINGS):
         where = passed(curve)
         first = int(where.argmax())

@@ -32,7 +32,7 @@ from fairpca.exceptions import (
 _FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
 _PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
 _LITTLE = 1e-3  # Errors below this share of the largest variance are not compared as shares.
-_LOST_DIGITS = 1e9  # Between-group over within-group variance that leaves errors six digits.
+_LOST_DIGITS = 1e9  # At this ratio of variance between to within groups, errors keep six digits.
 _DROWNED = 10  # Variances below this many times the rounding are lost in it.
 _NOISE = 64  # No gap below this many times the rounding can be proven.
 _NEXT_TO_NOTHING = 2e-3  # Gains below this share of a held-out error do not count.
@@ -64,16 +64,16 @@ def warn_of_group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -
 def warn_of_result(
     problem: Problem, solution: Solution, settled: SettledGroups, measured: Operand, tol: float
 ) -> None:
-    """Warn of what must not be overlooked; ``measured`` is what the problem was solved for."""
+    """Issue the warnings about a result; the problem was solved for ``measured``."""
     D = float(disparity(solution.errors, settled.compared, solution.harmed, solution.privileged))
-    by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)  # by held-out errors
+    by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)
     _warn_of_gap(solution, measured, D, tol)
     if isinstance(problem, FairProblem) and problem.alpha != 1.0:
         if measured.compact.matrices is None:
             _warn_of_pca(problem, solution, measured)
         if problem.alpha is None and not by_folds:
             _warn_of_people(problem, solution, settled, measured, D)
-    if problem != PLAIN_PCA:  # which is for no group's sake
+    if problem != PLAIN_PCA:  # plain PCA favours no group on purpose
         _warn_of_few_rows(solution, settled, measured)
 
 
@@ -112,8 +112,8 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
 def largest_gap(solution: Solution, measured: Operand, tol: float) -> tuple[float, float]:
     """The gap that passes without a warning, and the quantity that ``tol`` is relative to.
 
-    That is what is minimised; the overall error for a disparity, which may vanish; and the largest
-    variance for two groups, which are solved to rounding, and for welfare.
+    This quantity is what is minimised, with two exceptions: the overall error for a disparity,
+    which may vanish; and the largest variance for welfare and for two groups, solved to rounding.
     """
     largest = float(measured.traces.max())
     if len(measured.shares) == 2 or solution.objective == "welfare":
@@ -169,7 +169,7 @@ def _warn_of_people(
 def _who_pays(
     labels: Sequence[Any], before: Array, changes: Array, negligible: float | Array
 ) -> str:
-    """The groups whose error rises, and by how much, the most expensive first."""
+    """The groups whose error rises, and by how much, the largest rise first."""
     risen, known = changes > negligible, before > negligible
     order, named = [g for g in np.argsort(-changes).tolist() if risen[g]], []
     for g in order[:3]:
@@ -181,7 +181,7 @@ def _who_pays(
 
 
 def _cheaper(problem: FairProblem) -> str:
-    """Advice that limits the price a group pays."""
+    """Advice on how to limit the price that groups pay."""
     if problem.constraint != "pareto":
         return 'constraint="pareto", the default, stops before that.'
     if isfinite(problem.max_error_increase):
@@ -241,7 +241,7 @@ def warn_of_held_out(
 
 
 def warn_of_target(r2: float, plain_r2: float) -> None:
-    """Warn that the scores explain nothing of the target; both are shares of its variance."""
+    """Warn that the scores explain nothing of the target; arguments are shares of its variance."""
     if r2 > _UNRELATED:
         return
     rounding = "target_r2_ is rounding"

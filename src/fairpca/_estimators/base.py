@@ -50,9 +50,9 @@ Result = TypeVar("Result")
 
 
 class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
-    """Base of all estimators: whatever is found from the moments of groups.
+    """Base of all estimators, which fit to the moments of groups.
 
-    A subclass says how the result is found (``_solve``) and which fitted attributes it gives
+    A subclass defines how the result is found (``_solve``) and which fitted attributes follow
     (``_set_result``).
     """
 
@@ -68,7 +68,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     #: Shapes of the numbers that a model file must hold: r components, d features, k groups.
     _saved_shapes: ClassVar[dict[str, str]] = {"mean_": "d", "scale_": "d", "group_sizes_": "k"}
 
-    # Parameters; the last three stand in for those that an estimator of two groups lacks.
+    # Parameters; the defaults are for estimators of two groups, which lack the last three.
     standardize: bool
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
@@ -76,7 +76,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     moments_: GroupMoments
     feature_names_in_: Labels
-    _fitted_files: Sequence[Any] = ()  # which no model may overwrite
+    _fitted_files: Sequence[Any] = ()  # ``save`` must not overwrite these
 
     def fit(
         self,
@@ -121,9 +121,9 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     ) -> Self:
         """Add the rows of X to those seen before, and fit to all of them; arguments as for `fit`.
 
-        A block may hold a single group. As long as the rows seen so far allow no fit (one group
-        only, fewer rows than components) there is no result, and using it says why. Each call
-        solves; very many blocks go into :meth:`GroupMoments.update` and :meth:`fit_moments`.
+        A block may hold a single group. While the rows seen so far allow no fit (one group only,
+        fewer rows than components), there is no result, and methods that need one say why. Each
+        call solves; for very many blocks use :meth:`GroupMoments.update` and :meth:`fit_moments`.
         """
         self._check_params()
         first = "moments_" not in vars(self)
@@ -132,7 +132,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
                 f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
                 "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
-        if not first and not is_dask(X):  # whose blocks are compared when they are merged
+        if not first and not is_dask(X):  # blocks of dask are compared when merged
             validate_data(self, X, reset=False, skip_check_array=True)
         passed = X, y, sensitive_features, sample_weight
         rows, groups = self._rows_of("partial_fit", *passed, unknown)
@@ -171,7 +171,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         Parameters
         ----------
         data, sensitive_features, **options
-            Those of :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
+            As for :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
             that look at it.
         """
         from fairpca._tables.read import input_paths
@@ -184,8 +184,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a safetensors file; see :func:`fairpca.load_model`.
 
-        Fitted attributes are kept; the moments, and with them ``partial_fit``, are not. Needs
-        ``pip install "fairpca[model]"``.
+        The file keeps the fitted attributes, but not the moments, which ``partial_fit`` needs.
+        Saving needs ``pip install "fairpca[model]"``.
         """
         from fairpca._models.safetensors import write_model
         from fairpca._tables.atomic import replacing
@@ -193,10 +193,10 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         with replacing(path, self._fitted_files) as temporary:
             write_model(self, temporary)
 
-    # -- what a subclass says ----------------------------------------------------------------------
+    # -- what a subclass defines -------------------------------------------------------------------
 
     def _solve(self, settled: SettledGroups) -> Result:
-        """The second step of a fit."""
+        """Solve the problem: the second step of a fit."""
         raise NotImplementedError
 
     def _set_result(self, settled: SettledGroups, result: Result) -> None:
@@ -230,7 +230,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     def _rows_of(
         self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any, unknown: dict[str, Any]
     ) -> tuple[Any, Any]:
-        """Rows and groups, once they are known to fit each other; dask collections as they are."""
+        """Rows and groups, checked against each other; dask collections are left as they are."""
         if unknown:
             refuse_keywords(self, method, list(unknown))
         if groups is None:
@@ -268,7 +268,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     # -- publishing --------------------------------------------------------------------------------
 
     def _remember_features(self, X: Any, moments: Learnt) -> None:
-        """Set number and names of the columns: as scikit-learn sees X, or without X by moments."""
+        """Set number and names of the columns, from X as scikit-learn does, or from the moments."""
         if not (X is None or isinstance(X, np.ndarray) or is_dask(X)):
             validate_data(self, X, reset=True, skip_check_array=True)
             return
@@ -280,18 +280,18 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
     def _publish(self, moments: Learnt, settled: SettledGroups, result: Result) -> Self:
-        """Set the fitted attributes, and warn of what must not be overlooked."""
+        """Set the fitted attributes, and issue the warnings of the fit."""
         before, known = vars(self).copy(), settled.moments
         try:
             self._forget()
-            if isinstance(moments, GroupMoments):  # the other kind would keep X alive
+            if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
                 self.moments_ = moments
             self.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
             self.mean_ = known.mean * self.scale_
             self.groups_, self.group_sizes_ = known.groups, known.counts
             self.small_groups_ = settled.small
             self._set_result(settled, result)
-        except Warning:  # an error by the user's filter; the result stands
+        except Warning:  # the user's filter made it an error; the result stands
             raise
         except BaseException:  # an interrupt leaves the estimator as it was
             self.__dict__.clear()
@@ -336,7 +336,7 @@ class Targeted(GroupEstimator[Result]):
             )
         if self._are_numbers(partial(holds_fractions, y)):
             return NumericTarget(y)
-        self._check_classes(first_outcomes(y))  # before there is a matrix for each of them
+        self._check_classes(first_outcomes(y))  # before each class gets a matrix
         return y
 
     def _check_groups(self, settled: SettledGroups) -> None:
@@ -349,7 +349,7 @@ class Targeted(GroupEstimator[Result]):
         refuse_counts(classes, "pass fewer classes, for example y > threshold")
 
     def _are_numbers(self, fractions: Callable[[], bool]) -> bool:
-        """Whether y is a target of numbers, not of classes; its values decide if need be."""
+        """Whether y holds numbers, not classes; ``fractions`` looks at its values."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -360,9 +360,9 @@ class Targeted(GroupEstimator[Result]):
 
 @dataclass(eq=False, repr=False)
 class FairProjection(Projection, GroupEstimator[Solution]):
-    """Base of the estimators that project onto components, for which they solve a problem.
+    """Base of the estimators that solve a problem for components to project onto.
 
-    Fields are parameters: those of all projections here, others in the subclasses.
+    Fields are parameters: the common ones are here, the others in the subclasses.
     """
 
     n_components: int | float | None = None
@@ -392,7 +392,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
     }
 
     def _problem(self) -> Problem:
-        """The problem whose price, against PCA, the warnings are about."""
+        """The problem that warnings are about; ``_solve_rank`` solves it by default."""
         raise NotImplementedError
 
     def _solve(self, settled: SettledGroups) -> Solution:

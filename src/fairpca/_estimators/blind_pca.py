@@ -61,11 +61,11 @@ class TargetedProjection(FairProjection, Targeted[Solution]):
         )
 
     def _hide_less(self) -> str:
-        """Advice for a message: what leaves more directions."""
+        """Advice, for an error message, on how to keep more directions."""
         return "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
 
     def _problem(self) -> Problem:
-        return PLAIN_PCA  # hiding has a price of its own, which no warning is about
+        return PLAIN_PCA  # no warning is about the price of hiding
 
 
 @dataclass(eq=False, repr=False)
@@ -73,31 +73,31 @@ class BlindPCA(TargetedProjection):
     """Principal component analysis whose scores do not tell the groups apart.
 
     Of all projections whose scores have the same mean in every group, this one keeps the most
-    variance. Other differences between the groups may remain: those of the covariances unless
-    ``hide_covariances`` or ``keep_covariances`` is given, and those of the shape of the
-    distributions. :mod:`fairpca.metrics` measures what is left.
+    variance. Other differences between the groups may remain: in the covariances, unless
+    ``hide_covariances`` or ``keep_covariances`` is given, and in the shape of the distributions.
+    :mod:`fairpca.metrics` measures what is left.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
     Parameters
     ----------
     n_components : int, float or None, default=None
-        As in :class:`FairPCA`; None means as many as hiding, or the budget, leaves.
+        As in :class:`FairPCA`; None means as many as hiding, or the budget, allows.
     notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}, \
             default="demographic_parity"
-        Among whom mean scores are to be equal: all rows; the rows of the positive class; the rows
-        of each class of y. The latter two need ``y`` at fit.
+        The rows among which mean scores are to be equal: all rows; the rows of the positive class;
+        the rows of each class of y. The latter two need ``y`` at fit.
     hide_covariances : int, default=0
         Also leave out this many directions in which the groups' covariances differ most [2]_.
     keep_covariances : float, optional
         In place of ``hide_covariances`` keep only this share of the directions, between 0 and 1:
         those in which the covariances differ least, but at least as many as components [1]_.
     max_mean_gap : float, optional
-        Instead of equal means ask for a ``mean_gap_`` of at most this, at the least overall error.
+        Allow a ``mean_gap_`` of up to this instead of equal means, at the least overall error.
     fair : FairPCA, optional
-        How to choose among the directions that are left: by default those of most variance; with
-        ``fair=FairPCA()`` so that all groups are reconstructed well. Its ``constraint``, ``alpha``,
-        budgets, ``normalize``, ``solver`` and ``tol`` count.
+        How to choose among the directions that are left: by default those of largest variance;
+        with ``fair=FairPCA()`` those that reconstruct all groups well. Its ``constraint``,
+        ``alpha``, budgets, ``normalize``, ``solver`` and ``tol`` are used.
     pos_label : label, optional
         The positive class of equal opportunity; by default the larger of two.
     standardize, whiten, min_group_size, small_groups, max_groups
@@ -106,21 +106,21 @@ class BlindPCA(TargetedProjection):
     Attributes
     ----------
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
-        Orthonormal rows: the directions left out; none with a budget.
+        Orthonormal rows: the directions left out; empty with a budget.
     mean_gap_, pca_mean_gap_ : float
-        Variance of the scores between the groups' means, also for plain PCA: the sum of ``p_g |mean
-        score of g - mean score of all|^2`` over the groups, with the group's share ``p_g`` of the
-        rows compared. For equal opportunity these are the rows of the positive class; for equalised
-        odds it is the average of all classes, weighted by their size.
+        Variance of the groups' mean scores, and the same for plain PCA: the sum of ``p_g |mean
+        score of g - mean score of all|^2`` over the groups, with ``p_g`` the group's share of the
+        rows compared. Equal opportunity compares rows of the positive class only; for equalised
+        odds the gap is the average over all classes, weighted by their size.
     alpha_ : float
         The projection is optimal for ``alpha C - (1 - alpha) B``: 1 is PCA, 0 hides the means. With
-        ``fair``, that of :class:`FairPCA`.
+        ``fair``, as in :class:`FairPCA`.
     duality_gap_ : float
         How far the overall error can be from the least possible one: zero up to rounding. With
-        ``fair``, that of :class:`FairPCA`.
+        ``fair``, as in :class:`FairPCA`.
     status_ : str
         "group means hidden", "mean gap budget met", "already fair" (PCA keeps to the budget), or
-        with ``fair`` one of those of :class:`FairPCA`.
+        with ``fair`` a status of :class:`FairPCA`.
 
     See Also
     --------
@@ -267,7 +267,7 @@ class BlindPCA(TargetedProjection):
 
     def _with_covariances(self, strata: list[Stratum], hidden: Array, rank: int) -> Array:
         """The directions of the means, and those in which covariances differ most."""
-        S = _covariances(strata[0].moments)  # all strata are of the same moments
+        S = _covariances(strata[0].moments)  # all strata share the same moments
         complement, take = Complement(hidden), self.hide_covariances
         if self.keep_covariances is not None:
             least = rank if self.n_components is not None else 1

@@ -24,15 +24,15 @@ _Choices = tuple[ColumnChoice, ColumnChoice, float]  # the fair one, the usual o
 
 @dataclass(eq=False, repr=False)
 class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc]
-    r"""Keep r of the columns, so that the worst-described group is rebuilt best from them.
+    r"""Keep the r columns from which the worst-described group is rebuilt best.
 
-    All columns are rebuilt from those kept, S, by one linear map for everybody,
+    All columns are rebuilt from the kept columns S by one linear map for everybody,
     ``x_hat = m + B (x_S - m_S)`` with :math:`B = C_{\cdot S} C_{SS}^{-1}` (least squares over all
     rows). Group g is rebuilt with the error
 
     .. math:: R_g(S) = \mathrm{tr}\,(I - B E_S') C_g (I - B E_S')',
 
-    and ``FairColumns`` looks for the columns with the least largest error of a group. Such a map
+    and ``FairColumns`` looks for the columns with the least largest group error. Such a map
     has rank r, so the least largest error of :class:`FairPCA` with r components is a lower bound
     for every choice of r columns, and certifies how good the choice is [1]_ [2]_.
 
@@ -41,8 +41,8 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
     n_columns : int
         How many columns to keep.
     max_subsets : int, default=1_000_000
-        Up to so many subsets are all tried, in some ten seconds; of more, a search from both ends
-        with swaps and restarts finds a good one.
+        Up to this number, all subsets are tried, in some ten seconds. If there are more, a search
+        from both ends with swaps and restarts finds a good one.
     standardize : bool, default=False
         Measure errors in standard deviations of the columns, as in :class:`FairPCA`.
     normalize : bool, default=False
@@ -53,11 +53,11 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
     Attributes
     ----------
     columns_ : ndarray of shape (n_columns,)
-        The columns kept, in the order in which they help: the first is the best one alone, the
-        second the best one beside it, among those kept.
+        The columns kept, in the order in which they help: of these, the first is the best one
+        alone, the second the best one to add to it, and so on.
     rebuild_map_ : ndarray of shape (n_columns, n_features_in_)
         Rebuilt rows are ``mean_ + (kept - mean_[support]) @ rebuild_map_``, with the kept columns
-        in their usual order.
+        in increasing order.
     group_errors_ : ndarray of shape (k,)
         Average squared error of the rebuilt rows of each group.
     reconstruction_error_, disparity_ : float
@@ -67,9 +67,9 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
     harmed_group_, privileged_group_ : label
         The groups that the usual choice treats worst and best.
     lower_bound_ : float
-        No choice of so many columns, and no projection of this rank, has a smaller largest error.
+        No choice of r columns, and no projection of rank r, has a smaller largest error.
     duality_gap_ : float
-        How far the largest error can be from the least possible one of any choice of columns: 0 if
+        How far the largest error can be above the least that a choice of columns can have: 0 if
         all subsets were tried, otherwise the distance to ``lower_bound_``.
     status_ : str
         "all subsets tried", or "best subset found, not proven".

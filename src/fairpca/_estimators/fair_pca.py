@@ -19,10 +19,10 @@ class FairPCA(FairProjection):
     """Principal component analysis that reconstructs all groups equally well.
 
     Plain PCA minimises the overall reconstruction error, and may reconstruct one group much worse
-    than another. ``FairPCA`` goes from PCA towards equal errors, at the least overall error on the
-    way, and stops before everybody would only get worse. It needs one pass over the data. For two
-    groups the solution is exact. For more the disparity is the spread, largest minus smallest error
-    of a group, and ``duality_gap_`` says how far the projection can be from the best one [1]_.
+    than another. ``FairPCA`` moves from PCA towards equal errors, at the least cost in overall
+    error, and stops before all groups would only get worse. It needs one pass over the data. For
+    two groups the solution is exact. For more, the disparity is the largest minus the smallest
+    group error, and ``duality_gap_`` says how far the projection can be from the best one [1]_.
 
     Parameters
     ----------
@@ -33,26 +33,26 @@ class FairPCA(FairProjection):
         Where to stop if parity is not reached before. ``"pareto"``: where the worst-off group is as
         well off as any projection can make it. ``"no_worse"`` is c-FPCA of the paper: go on until
         the harmed group is back at its error under PCA. None is u-FPCA: the groups are made equal
-        at any price. The latter two may make all groups worse, and then give a
+        at any price. The latter two may make all groups worse, and then issue a
         :class:`~fairpca.exceptions.LevellingDownWarning`.
     alpha : float in [0, 1], optional
         Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
         finding it. The constraint does not apply. 1 is plain PCA; less is for two groups only.
     max_disparity : float, optional
-        Instead of parity ask for a disparity of at most this, at the least overall error. The
-        constraint applies as well: with ``constraint=None`` the budget is met wherever it can be.
+        Accept a disparity of up to this instead of parity, at the least overall error. The
+        constraint applies as well; with ``constraint=None`` the budget is met wherever it can be.
     max_error_increase : float, optional
         Go towards parity at an overall error of at most ``1 + max_error_increase`` times that of
         PCA; 0.01 allows one percent. The constraint applies as well.
     max_group_increase : float, optional
-        Go towards parity with no group compared more than this share above its own error under PCA;
-        0.03 allows three percent. The constraint applies as well.
+        Go towards parity while no compared group's error exceeds its error under PCA by more than
+        this share; 0.03 allows three percent. The constraint applies as well.
     standardize : bool, default=False
         Divide each column by its standard deviation over all rows first, as ``StandardScaler``
         does. All errors are then in standardised units; ``inverse_transform`` returns raw ones.
     normalize : bool, default=False
         Divide each group's error by the group's own total variance, so that parity means the same
-        share of variance kept. All errors reported are then such shares.
+        share of variance kept. All reported errors are then shares of variance.
     whiten : bool, default=False
         Divide each score by its standard deviation, as scikit-learn's ``PCA`` does. All errors stay
         as they are, and ``inverse_transform`` undoes it.
@@ -62,14 +62,15 @@ class FairPCA(FairProjection):
         Refuse small groups by name; merge them into one group called "rest"; or leave them out of
         the comparison, so that they count in the overall error only.
     max_groups : int, optional
-        Compare up to this many groups; by default 50, and no numbers that look continuous.
+        Compare up to this many groups. By default 50, and labels that look continuous are refused.
     solver : {"exact", "golden"}, default="exact"
         ``"golden"`` is the search printed in the paper: slower, less exact, for two groups only.
     tol : float, default=1e-6
         Largest ``duality_gap_`` that passes without a
         :class:`~fairpca.exceptions.DualityGapWarning`, relative to what is minimised (to the
-        overall error if that is a disparity). With more than two groups the search ends there. Two
-        groups are solved to rounding, and theirs is relative to the largest variance of a group.
+        overall error if that is a disparity). With more than two groups the search ends at this
+        gap. Two groups are solved to rounding; for them ``tol`` is relative to the largest variance
+        of a group.
 
     Attributes
     ----------
@@ -79,13 +80,13 @@ class FairPCA(FairProjection):
         not the fair projection of a smaller rank, which needs a fit of its own.
     mean_, scale_ : ndarray of shape (n_features_in_,)
         Overall mean, in the units of X, and what ``transform`` divides each column by: with
-        ``standardize`` its deviation over all rows (1 if it is constant), otherwise 1.
+        ``standardize`` its standard deviation (1 if it is constant), otherwise 1.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components_,)
         Variance of each score with n - 1, as in scikit-learn, and its share of the total.
     singular_values_ : ndarray of shape (n_components_,)
         Norms of the scores of all rows: the roots of n - 1 times ``explained_variance_``.
     noise_variance_ : float
-        Mean variance across the components.
+        Mean variance in the directions orthogonal to the components.
     n_components_, n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X was a data frame with string column names.
@@ -110,11 +111,11 @@ class FairPCA(FairProjection):
         was asked for.
     duality_gap_ : float
         How far the projection can be from the best possible one: zero up to rounding for two
-        groups. It is about what ``status_`` claims: the overall error where parity or a disparity
+        groups. It refers to what ``status_`` claims: the overall error where parity or a disparity
         was reached, the error of the worst-off group where that is at its best, otherwise the
         disparity. NaN for ``solver="golden"``, which proves nothing. Above 5,000 features no
-        matrices are formed, and it takes for granted that the eigenvectors found are the leading
-        ones: very likely, but not proven.
+        matrices are formed, and the gap assumes that the eigenvectors found are the leading ones,
+        which is very likely but not proven.
     error_gap_ : float
         With more than two groups: how much smaller the overall error can be among the projections
         that keep the limits and whose largest error is no larger (``constraint="pareto"``), or
@@ -132,7 +133,7 @@ class FairPCA(FairProjection):
 
     See Also
     --------
-    FairPCACV : The stop chosen by errors of rows that were not fitted to.
+    FairPCACV : Chooses the stop by the errors of held-out rows.
     tradeoff_path : The whole frontier between PCA and parity.
 
     References

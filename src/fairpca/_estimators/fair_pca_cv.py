@@ -1,4 +1,4 @@
-"""FairPCACV: FairPCA whose stop is chosen by errors of rows that were not fitted to."""
+"""FairPCACV: FairPCA whose stop is chosen by the errors of held-out rows."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from fairpca._typing import Array
 class FairPCACV(FairPCA):
     """:class:`FairPCA` with its stop chosen by cross-validation: fair on held-out rows.
 
-    Errors on the rows fitted to are equal by construction; what counts are new rows. Every fold of
-    the rows is judged by projections that were fitted to the other folds. Constraint and budgets
+    Errors on the rows fitted to are equal by construction, but new rows are what counts. Every
+    fold of the rows is judged under projections fitted to the other folds. Constraint and budgets
     apply to these held-out errors. Without a budget, ``constraint="pareto"`` ends where the
     worst-off group is best off, and stays at PCA unless that group gains more than one and a half
     standard errors there. In the end the projection is fitted to all rows.
@@ -40,31 +40,31 @@ class FairPCACV(FairPCA):
     ----------
     cv : int, splitter or iterable of splits, default=10
         The number of folds; or a splitter such as ``RepeatedStratifiedKFold(n_splits=5,
-        n_repeats=4)``, which sees numbers of groups as y; or its splits. Splitters need all rows in
-        memory. With a number, the rows of each group go to the folds in turns: every fold has the
-        same number of them up to one, and the same rows have the same folds in every run, in memory
-        and in files. On clusters rows are counted in each partition.
+        n_repeats=4)``, which gets the number of each row's group as y; or its splits. Splitters
+        need all rows in memory. With a number, the rows of each group go to the folds in turn:
+        folds differ by at most one row of a group, and the same rows get the same folds in every
+        run, in memory and in files. On clusters, rows are counted within each partition.
     random_state : int, RandomState or None, default=None
-        An int gives other folds than None does. Splitters have a ``random_state`` of their own.
+        A nonzero int gives other folds than None does. Splitters have their own ``random_state``.
     n_components, constraint, max_disparity, max_error_increase, max_group_increase
     standardize, normalize, whiten, min_group_size, small_groups, max_groups, tol
-        As in :class:`FairPCA`. With ``standardize`` each fold is judged in units of the deviations
-        of the rows fitted to.
+        As in :class:`FairPCA`. With ``standardize`` each fold is judged in units of the standard
+        deviations of the other folds.
 
     Attributes
     ----------
     stop_ : float
         How far the projection is from PCA, from 0 (PCA) to 1 (where :class:`FairPCA` could end).
     held_out_group_errors_, held_out_pca_group_errors_ : ndarray of shape (k,)
-        Errors of rows that were not fitted to, and the same for PCA. Each fold is judged at the
+        Errors of held-out rows, and the same for PCA. Each fold is judged at the
         stop that the other folds choose, so that the choice does not flatter the figures.
     held_out_reconstruction_error_, held_out_disparity_ : float
         The same for all rows together, and for the disparity.
     held_out_changes_ : ndarray of shape (k,)
-        How much larger each group's held-out error is than under PCA; negative for those who gain.
+        How much larger each group's held-out error is than under PCA; negative for a gain.
     held_out_disparity_interval_, held_out_changes_interval_ : ndarray of shape (2,), (k, 2)
-        95 % intervals, by the corrected t-test of Nadeau and Bengio (2003). They cover the interval
-        of the stop that all folds choose together, and that of the stops the other folds choose.
+        95 % intervals, by the corrected t-test of Nadeau and Bengio (2003). They cover two
+        intervals: at the stop that all folds choose, and at the stops that the other folds choose.
     status_ : str
         "strength chosen by cross-validation" or "no gain on held-out rows: PCA".
     moments_ : GroupMoments
@@ -86,7 +86,7 @@ class FairPCACV(FairPCA):
     _: KW_ONLY
     cv: Any = 10
     random_state: int | np.random.RandomState | None = None
-    # These are no parameters here.
+    # Not parameters here.
     alpha: None = field(default=None, init=False)
     solver: Literal["exact"] = field(default="exact", init=False)
     _stop: Stop = field(init=False)
@@ -140,7 +140,7 @@ class FairPCACV(FairPCA):
             "held_out_disparity_": float(disparity.estimate),
             "held_out_disparity_interval_": disparity.ends,
             "held_out_changes_": changes.estimate,
-            # An error cannot fall by more than all of it.
+            # No error falls below zero.
             "held_out_changes_interval_": changes.clipped(-totals.group_errors[PCA]).ends,
         }
         return replace(solution, extras=extras)
@@ -156,11 +156,11 @@ class FairPCACV(FairPCA):
     def fold_components(
         self, moments: GroupMoments, pairs: Sequence[tuple[GroupMoments, GroupMoments]] = ()
     ) -> Iterator[tuple[Array, Array]]:
-        """Yield the components of each fold at the stop that the other folds choose.
+        """Yield the components fitted without each fold, at two stops.
 
-        The second array has them at the stop that all folds choose together. ``moments`` are those
-        that this estimator was fitted to, by fold; ``pairs`` are the moments of the rows fitted to
-        and left out, where every fold has a space of its own.
+        The first array is at the stop that the other folds choose, the second at the stop that all
+        folds choose together. ``moments`` are the moments by fold that this estimator was fitted
+        to. Where every fold has its own space, ``pairs`` are those of rows fitted to and left out.
         """
         settled, rank = self._settle(moments), self.n_components_
         operand, stops = settled.measured(self.normalize), self._stop.curve.stops

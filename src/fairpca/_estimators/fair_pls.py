@@ -52,12 +52,12 @@ class FairPLS(TargetedProjection):
             default="demographic_parity"
         As in :class:`BlindPCA`; None is plain PLS.
     max_mean_gap : float, optional
-        Instead of equal means ask for a ``mean_gap_`` of at most this: of the projections between
-        hidden means and plain PLS that keep to it, the one that explains most of the target.
+        Allow a ``mean_gap_`` of up to this instead of equal means. Of the projections between
+        hidden means and plain PLS within this limit, take the one that explains the target best.
     target_type : {"auto", "classes", "numbers"}, default="auto"
-        What y holds. By default numbers with fractions, or several columns, are numbers, and all
-        else are classes; more than 20 different whole numbers are refused, since they may be
-        either. In files and dask arrays, columns of floating-point type are numbers.
+        What y holds. By default, values with fractions, or several columns, count as numbers, and
+        anything else as classes. More than 20 different whole numbers are refused, since they may
+        be either. In files and dask arrays, columns of floating-point type count as numbers.
     n_components, pos_label, standardize, normalize, whiten
     min_group_size, small_groups, max_groups
         As in :class:`BlindPCA` and :class:`FairPCA`.
@@ -67,19 +67,19 @@ class FairPLS(TargetedProjection):
     classes_ : list or None
         The classes of y, sorted; None for numbers.
     target_r2_, pls_target_r2_ : float
-        Share of the target's variance that a linear model of the scores explains (for classes, of
-        their indicators), and the same for plain PLS.
+        Share of the target's variance (for classes, of the variance of their indicators) that a
+        linear model of the scores explains, and the same for plain PLS.
     mean_gap_, pls_mean_gap_ : float
-        As in :class:`BlindPCA`, without a notion that of demographic parity; and for plain PLS.
+        As in :class:`BlindPCA` (with ``notion=None`` for demographic parity); and for plain PLS.
     hidden_directions_ : ndarray of shape (n_hidden, n_features_in_)
-        Orthonormal rows: the directions left out; none with a budget or without a notion.
+        Orthonormal rows: the directions left out; empty with a budget or without a notion.
     alpha_ : float
-        1 for plain PLS, 0 where means are hidden, between them with a budget.
+        1 for plain PLS, 0 where means are hidden, from 0 to 1 with a budget.
     duality_gap_ : float
-        NaN: directions that are chosen one after the other prove nothing.
+        NaN: choosing directions one after the other proves nothing.
     status_ : str
         "partial least squares", "group means hidden", "mean gap budget met", or "already fair"
-        (plain PLS keeps to the budget, and nothing on the way to it explains more).
+        (plain PLS keeps to the budget and explains the target best).
 
     See Also
     --------
@@ -91,7 +91,7 @@ class FairPLS(TargetedProjection):
 
     Examples
     --------
-    The target arrives by itself in a pipeline.
+    A pipeline passes the target on by itself.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
@@ -131,9 +131,9 @@ class FairPLS(TargetedProjection):
         Parameters
         ----------
         moments : GroupMoments
-            Made with ``target=y`` where y are classes; numbers are columns like those of X.
+            For classes, made with ``target=y``; a target of numbers is among the columns.
         target : column name or number, or several, optional
-            Which columns hold the target, where it is numbers; -1 is the last one.
+            The columns that hold a target of numbers; -1 is the last one.
         """
         if target is not None:
             moments = _with_targets_last(moments, target)
@@ -190,7 +190,7 @@ class FairPLS(TargetedProjection):
 
     def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
         if before is not None and before.n_targets and y is not None:
-            return NumericTarget(y)  # as the first block had it
+            return NumericTarget(y)  # like the first block
         target = super()._target(y, method)
         if isinstance(target, NumericTarget) and before is not None and before.n_features:
             raise ValueError(

@@ -17,7 +17,7 @@ from fairpca._moments.tolerances import EPS, TINY
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._typing import Array
 
-_Erasure = tuple[Array, Array]  # what tells the groups apart (q x d), and what is taken out (q x d)
+_Erasure = tuple[Array, Array]  # detectors and corrections, both q x d
 
 
 @dataclass(eq=False, repr=False)
@@ -34,9 +34,9 @@ class GroupEraser(
     .. math:: x - t\, W^+ P W (x - m),
 
     with the strength t = 1 by default. This is LEACE [1]_: of all affine maps that make the group
-    means equal it changes the rows least, in every Euclidean or Mahalanobis norm at once. Then no
-    linear classifier, with any convex loss, does better than to guess the most frequent group. The
-    dimension and the columns stay, and ``transform`` needs no groups.
+    means equal, it changes the rows least, in every Euclidean or Mahalanobis norm at once. Then no
+    linear classifier, with any convex loss, does better than a constant guess. The dimension and
+    the columns stay, and ``transform`` needs no groups.
 
     Only what is linear is erased: boosted trees, or any other nonlinear model, may still find the
     group. :func:`fairpca.metrics.probe_groups` measures how well.
@@ -46,8 +46,8 @@ class GroupEraser(
     strength : float in [0, 1], default=1.0
         How much to erase: the share ``1 - strength`` of every difference of means stays.
     notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        Among whom means are made equal: all rows; the rows of the positive class; the rows of each
-        class of y. The latter two need ``y`` at fit.
+        The rows among which means are made equal: all rows; the rows of the positive class; the
+        rows of each class of y. The latter two need ``y`` at fit.
     pos_label : label, optional
         The positive class of equal opportunity; by default the larger of two.
     min_group_size, small_groups, max_groups
@@ -86,7 +86,7 @@ class GroupEraser(
     True
     """
 
-    #: The map is the same in any units; in these the arithmetic is the most exact.
+    #: The map does not depend on the units; standardised columns lose the fewest digits.
     standardize: ClassVar[bool] = True  # type: ignore[misc]
 
     _: KW_ONLY
@@ -135,7 +135,7 @@ class GroupEraser(
         self.mean_gap_ = float((left**2).sum())
 
     def transform(self, X: Any) -> Array:
-        """Rows without what tells the groups apart.
+        """Remove from X what tells the groups apart.
 
         Parameters
         ----------

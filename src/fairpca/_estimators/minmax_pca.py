@@ -68,16 +68,17 @@ class MinMaxPCA(CenteredProjection):
     criterion : {"loss", "error", "variance"}, default="loss"
         Minimise the largest loss, minimise the largest error, or maximise the least variance that
         a group keeps. With ``normalize`` all are shares of the group's own variance, and the last
-        two come to the same.
+        two are equivalent.
     center : {"overall", "group"}, default="overall"
-        About which mean the criterion, with ``group_losses_`` and ``duality_gap_``, is measured:
-        that of all rows, or each group's own, as in [1]_. ``mean_`` and ``group_errors_`` are
-        about the overall mean either way.
+        The mean about which the criterion, ``group_losses_`` and ``duality_gap_`` are measured:
+        that of all rows, or each group's own, as in [1]_. ``mean_`` and ``group_errors_`` use the
+        overall mean either way.
     solver : {"exact", "multiplicative_weights"}, default="exact"
-        ``"multiplicative_weights"`` is the iteration of [1]_, for comparison: its result is as good
-        as ``eta`` and ``n_iter`` let it be.
+        ``"multiplicative_weights"`` is the iteration of [1]_, for comparison: ``eta`` and
+        ``n_iter`` decide how good its result is.
     eta, n_iter : float, default=1.0, and int, default=10
-        Step size, in units of one over the criterion, and rounds of the multiplicative weights.
+        Step size of the multiplicative weights, in units of one over the criterion, and number of
+        rounds.
     n_components, standardize, normalize, whiten, min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`.
 
@@ -88,13 +89,14 @@ class MinMaxPCA(CenteredProjection):
     group_weights_ : ndarray of shape (k,)
         Weights of the groups' matrices that prove the bound behind ``duality_gap_``.
     alpha_ : float
-        The same weights of two groups written as :class:`FairPCA` does: 1 is PCA, and more than 1
+        The weights of two groups as an alpha of :class:`FairPCA`: 1 is PCA, and more than 1
         favours the group that PCA favours. NaN for more groups.
     duality_gap_ : float
-        How far the criterion can be from the best possible: zero up to rounding when exact.
+        How far the criterion can be from the best possible: zero up to rounding for two groups
+        solved exactly.
     status_ : str
         "groups equal", "worst-off groups equal" (others are better off), "one group decides" (it is
-        worst off even under a projection of its own), or "multiplicative weights ended".
+        worst off even under its own best projection), or "multiplicative weights ended".
 
     References
     ----------

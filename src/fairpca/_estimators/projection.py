@@ -40,7 +40,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     group_sizes_: Codes
     whiten: bool
     normalize: bool
-    tol: float = math.inf  # where it is no parameter
+    tol: float = math.inf  # for estimators without this parameter
     _ready: Callable[[], None]
 
     def transform(self, X: Any) -> Any:
@@ -111,12 +111,12 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         in_memory: Callable[[Self, Any], Array],
         on_device: Callable[[DeviceRows], Any],
     ) -> Any:
-        """Map rows to rows of ``width`` columns, wherever they are."""
+        """Map rows to rows of ``width`` columns, in memory, in dask or on a device."""
         if is_dask(X):
             from fairpca._tables.dask import count_columns, map_rows
 
             check_width(count_columns(X))
-            twin = copy(self)  # small enough to be sent to workers
+            twin = copy(self)  # without moments, small enough to send to workers
             twin.__dict__.pop("moments_", None)
             return map_rows(X, partial(_on_block, partial(in_memory, twin), width), width)
         if is_device_array(X):
@@ -148,9 +148,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         data, drop_missing, query, file_format, encoding, progress
             As for :meth:`fit_files`.
         output : str or path
-            Ends in ``.parquet``, ``.csv`` or ``.tsv``, and is returned. Appears, or replaces an
-            older file, only when it is complete. In text files cells that a spreadsheet would take
-            for a formula get an apostrophe in front.
+            Must end in ``.parquet``, ``.csv`` or ``.tsv``; is returned. The file appears, or
+            replaces an older one, only when it is complete. In text files, cells that a
+            spreadsheet would read as a formula start with an apostrophe.
         features : list of str, optional
             By default the features of the fit, by name.
         keep : str or list of str, optional
@@ -177,7 +177,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         keep: str | Sequence[str] = (),
         drop_missing: bool = False,
     ) -> Any:
-        """Scores of the rows of a Spark data frame, as another one that is not yet computed.
+        """Scores of the rows of a Spark data frame, as a data frame that is not yet computed.
 
         Options as in :meth:`transform_files`; missing values are an error unless dropped.
         """
@@ -193,7 +193,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         The density is that of a Gaussian with variance ``explained_variance_`` along the components
         and ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
-        ``standardize`` it is the density of the raw rows too, so that both can be compared.
+        ``standardize`` it is still the density of the raw rows, so that fits can be compared.
         """
         self._ready()
         X = self._validate(X)
@@ -220,14 +220,14 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def get_covariance(self) -> Array:
         """Covariance of the raw features under the Gaussian of :meth:`score_samples`.
 
-        It does not depend on ``whiten``; scikit-learn's ``PCA`` counts variances twice there.
+        It does not depend on ``whiten``, which makes scikit-learn's ``PCA`` count variances twice.
         """
         self._ready()
         covariance = self._between(self.explained_variance_, self.noise_variance_)
         return covariance * np.outer(self.scale_, self.scale_)
 
     def get_precision(self) -> Array:
-        """Inverse of :meth:`get_covariance`; an error if some direction has no variance."""
+        """Inverse of :meth:`get_covariance`; raises an error if a direction has no variance."""
         self._ready()
         r, d = self.components_.shape
         least = min(self.explained_variance_.min(), self.noise_variance_ if r < d else np.inf)
@@ -257,8 +257,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def to_sklearn(self) -> PCA | Pipeline:
         """An equivalent fitted :class:`sklearn.decomposition.PCA`, without groups.
 
-        With ``standardize`` a pipeline of a ``StandardScaler`` and a ``PCA``. For ONNX, convert
-        it: ``skl2onnx.to_onnx(fair.to_sklearn(), X[:1])`` with X in float64.
+        With ``standardize`` it is a pipeline of a ``StandardScaler`` and a ``PCA``. For ONNX,
+        convert it: ``skl2onnx.to_onnx(fair.to_sklearn(), X[:1])`` with X in float64.
         """
         self._ready()
         pca = PCA(n_components=self.n_components_, whiten=self.whiten)
@@ -315,17 +315,17 @@ def _decoder_of(projection: Projection) -> Array:
 
 
 def _units(projection: Projection) -> Array:
-    """Divisors of whitening: standard deviations, and 1 where scores are all zero."""
+    """Divisors for whitening: standard deviations, or 1 where all scores are zero."""
     variances = projection.explained_variance_
     return np.sqrt(np.where(variances > _no_variance(projection), variances, 1.0))
 
 
 def _no_variance(projection: Projection) -> float:
-    """Variances up to this one may be rounding errors of zero."""
+    """Variances up to this size may be rounding errors."""
     whole, d = float(projection.explained_variance_.sum()), projection.components_.shape[1]
     return float(d * np.finfo(np.float64).eps) * max(whole, 1e-300)
 
 
 def _on_block(work: Callable[[Any], Array], width: int, block: Any) -> Array:
-    """``work`` of a block, which may be empty."""
+    """Apply ``work`` to a block, which may be empty."""
     return work(block) if block.shape[0] else np.empty((0, width))

@@ -35,10 +35,10 @@ class RobustFairPCA(FairProjection):
     ----------
     radius : float, default=0.15
         ``eps_g = radius / sqrt(n_g)`` for a group of ``n_g`` rows (or that total weight), in
-        squared units of the data; those of [1]_ are standardised.
+        squared units of the data; [1]_ uses standardised data.
     penalty : float, default=0.5
-        ``lambda`` as a fraction of the smaller group's share of all rows, from 0 to 1. Above 1 the
-        error of one group would be rewarded for being large.
+        ``lambda`` as a fraction of the smaller group's share of all rows, from 0 to 1. Above 1, a
+        larger error of one group would be rewarded.
     n_components, standardize, whiten
         As in :class:`FairPCA`.
 

@@ -16,12 +16,12 @@ from fairpca._sklearn import StrOptions
 
 @dataclass(eq=False, repr=False)
 class SubsetFairPCA(FairProjection):
-    """Principal component analysis that keeps PCA's components, but not always the largest.
+    """Principal component analysis that keeps some of PCA's components, not always the largest.
 
-    MOFPCA [1]_: of the d principal components of all rows keep the r that trade the overall
-    reconstruction error R against the fairness measure F, the squared disparity, best. Both add up
-    over the components left out, so the Pareto front is found exactly while there are not too many
-    subsets; a rule picks one of its points.
+    MOFPCA [1]_: of the d principal components of all rows, keep the r with the best trade-off
+    between the overall reconstruction error R and the fairness measure F, the squared disparity. R
+    and the disparity add up over the components left out, so the Pareto front is found exactly
+    unless there are too many subsets; a rule picks one of its points.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -50,7 +50,7 @@ class SubsetFairPCA(FairProjection):
         The whole front by ascending error: ``subsets``, ``errors`` (R) and ``fairness`` (F), one
         row per point.
     alpha_, duality_gap_ : float
-        NaN, as no weighting stands behind a subset; and zero if every subset was looked at, or NaN
+        NaN, because no weighting belongs to a subset; and zero if every subset was tried, or NaN
         after the evolutionary search.
     status_ : str
         "selected from the front".

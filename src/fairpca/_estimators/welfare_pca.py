@@ -18,7 +18,7 @@ from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import solve
 
-_INFINITE = 1e8  # With larger aversions the difference to infinity is rounding.
+_INFINITE = 1e8  # Larger aversions differ from infinity only by rounding.
 
 
 @dataclass(eq=False, repr=False)
@@ -27,7 +27,7 @@ class WelfarePCA(CenteredProjection):
 
     The *welfare* of a projection is the power mean ``(mean_g V_g^(1-a))^(1/(1-a))`` of the
     variances ``V_g`` that the groups keep. Each group counts once, whatever its size. The larger
-    the inequality aversion ``a``, the more those count who keep little:
+    the inequality aversion ``a``, the more the groups that keep little count:
 
     * ``a = 0``: the mean. This is group-balanced PCA: plain PCA with all groups made the same size;
       with ``center="balanced"`` it is the multi-batch PCA of [2]_.
@@ -40,7 +40,7 @@ class WelfarePCA(CenteredProjection):
     error. Look at ``group_errors_`` too. A group whose rows are all alike is left out.
 
     With ``a`` above 0 no other projection is better for one group and worse for none, up to
-    ``duality_gap_``, which is zero up to rounding for two groups, and for more on most data.
+    ``duality_gap_``. The gap is rounding for two groups, and on most data for more groups too.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -49,12 +49,12 @@ class WelfarePCA(CenteredProjection):
     inequality_aversion : float, default=1.0
         ``a``, from 0 to ``math.inf``. From 1e8 on it counts as infinite.
     center : {"overall", "group", "balanced"}, default="overall"
-        About which mean variances are measured: that of all rows, so that differences between the
-        groups' means count as variance; each group's own, as in [1]_; or the mean of the groups'
-        means, as in [2]_. ``mean_`` and ``group_errors_`` are about the overall mean in any case.
+        The mean about which variances are measured: that of all rows, so that differences between
+        the groups' means count as variance; each group's own, as in [1]_; or the mean of the
+        groups' means, as in [2]_. ``mean_`` and ``group_errors_`` always use the overall mean.
     normalize : bool, default=False
-        Let welfare, and all errors, be about shares of each group's own total variance. With
-        ``a = 1`` the projection is the same.
+        Measure welfare and all errors in shares of each group's own total variance. With ``a = 1``
+        this does not change the projection.
     tol : float, default=1e-6
         As in :class:`FairPCA`, in units of the largest total variance of a group.
     n_components, standardize, whiten, min_group_size, small_groups, max_groups
@@ -64,16 +64,16 @@ class WelfarePCA(CenteredProjection):
     ----------
     group_explained_variance_ : ndarray of shape (k,)
         ``V_g``: the variance that each group keeps, or the share of it with ``normalize``, about
-        the mean that ``center`` says, in the order of ``groups_``.
+        the mean that ``center`` names, in the order of ``groups_``.
     welfare_ : float
-        The power mean of these. No projection has more than ``welfare_ + duality_gap_``.
+        The power mean of the ``V_g``. No projection has more than ``welfare_ + duality_gap_``.
     group_weights_, alpha_
         As in :class:`MinMaxPCA`.
     duality_gap_ : float
         How much more welfare another projection could have: zero up to rounding for two groups.
     status_ : str
         "welfare at its best", or "most welfare found, not proven" if ``duality_gap_`` is above
-        ``tol``. With ``a = inf`` one of those of :class:`MinMaxPCA`.
+        ``tol``. With ``a = inf`` as in :class:`MinMaxPCA`.
 
     References
     ----------
@@ -120,7 +120,7 @@ class WelfarePCA(CenteredProjection):
         return super()._solve_rank(settled, operand, rank)
 
     def _solve_measured(self, measured: Operand, rank: int) -> Solution:
-        one_left = measured.compared.sum() < 2  # whose own PCA is best for any aversion
+        one_left = measured.compared.sum() < 2  # its own PCA is best for any aversion
         problem = WelfareProblem() if one_left else self._problem()
         solution = solve(problem, measured, rank, self.tol)
         extras = {

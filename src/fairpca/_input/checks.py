@@ -36,7 +36,7 @@ def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> T
 
 
 def _step_of(estimator: object) -> str | None:
-    """The name that the pipeline which is fitting this estimator has for it, if there is one."""
+    """The step name of this estimator in the pipeline that is fitting it, if there is one."""
     frame = sys._getframe().f_back
     while frame is not None:
         pipeline = frame.f_locals.get("self")
@@ -86,7 +86,7 @@ def check_group_labels(
 def check_not_continuous(
     labels: Labels, counts: NDArray[Any], insist: str, most: float = inf
 ) -> None:
-    """Refuse numbers of which most stand alone, or more than ``most``; ``insist`` is advice."""
+    """Refuse numbers that mostly occur once, or more than ``most``; ``insist`` is advice."""
     n = int(counts.sum())
     alone = n > _FEW_ROWS and 2 * int((counts == 1).sum()) > len(labels)
     if labels.dtype.kind in "iuf" and (alone or len(labels) > most):
@@ -110,7 +110,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def check_classifier(role: str, classifier: Any) -> None:
-    """Refuse a classifier that tells no probabilities."""
+    """Refuse a classifier that predicts no probabilities."""
     if not hasattr(classifier, "predict_proba"):
         name = type(classifier).__name__
         example = f"sklearn.calibration.CalibratedClassifierCV({name}())"
@@ -147,7 +147,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int, may_be_zero: bool = Fal
 
 
 def check_group_weights(labels: Labels, weights: NDArray[Any]) -> None:
-    """Refuse groups without weight, over which there is no average."""
+    """Refuse groups without weight, which have no average."""
     weightless = labels[~(weights > 0)].tolist()
     if weightless:
         remedy = "give at least one of their rows a positive sample_weight, or leave them out"

@@ -1,6 +1,6 @@
 """Which fold a row belongs to: deterministic, balanced to one row, and the same for streams.
 
-The rows of each group are counted in the order in which they come. K rows in a row form a block,
+The rows of each group are counted in the order in which they come. K successive rows form a block,
 and the rows of block b go to the K folds in an order that depends on b and on a salt alone. So
 every fold gets the same number of rows of every group, up to one; sorted rows do no harm; a stream
 needs one counter per group; and the same rows in memory and in files have the same folds.
@@ -64,7 +64,7 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def check_folds(folds: Any, salt: int = 0) -> FoldRule | Codes | None:
-    """Folds as a user may pass them: None, their number, or a number for each row."""
+    """Check folds as users pass them: None, the number of folds, or the fold of each row."""
     if folds is None or isinstance(folds, FoldRule):
         return folds
     if np.ndim(folds) == 0:

@@ -34,7 +34,7 @@ class CodedLabels(NamedTuple):
 
 
 def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
-    """Codes 0..k-1 and the sorted labels; of several columns, each combination is a label."""
+    """Codes 0..k-1 and the sorted labels; with several columns, each combination is a label."""
     if not isinstance(groups, CodedLabels):
         columns, names = _label_columns(groups)
         if len(columns) == 1:
@@ -46,7 +46,7 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
             problem = f"two intersections of sensitive_features would both be called {twice[0]!r}"
             raise ValueError(f"{problem}; rename labels so that they do not contain ' & '.")
     _check_one_per_row(groups.codes, n_rows)
-    # There may be more labels than occur, and the same one twice.
+    # The labels given may include duplicates and labels that no row has.
     present = np.bincount(groups.codes, minlength=len(groups.labels)) > 0
     ordered = sort_labels(list({v for v, here in zip(groups.labels, present, strict=True) if here}))
     position = {label: code for code, label in enumerate(ordered)}
@@ -97,7 +97,7 @@ def _check_one_per_row(values: NDArray[Any], n_rows: int, name: str = _GROUPS) -
 
 
 def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Labels], list[str] | None]:
-    """The columns of a data frame, with their names, or of an array; anything else is one."""
+    """The columns of a data frame, with their names, or of an array; else a single column."""
     names = None
     if isinstance(groups, (list, tuple)) and groups and isinstance(groups[0], (list, tuple)):
         groups = np.asarray(groups)
@@ -162,7 +162,7 @@ def sort_labels(labels: Sequence[Any]) -> list[Any]:
 
 
 def union(some: Labels, more: Labels) -> Labels:
-    """The sorted labels of both; refuses such as 1 and '1', which differ by their type only."""
+    """The sorted labels of both; refuses pairs such as 1 and '1', which differ only by type."""
     if some.tolist() == more.tolist():
         return some
     labels = list(dict.fromkeys([*some.tolist(), *more.tolist()]))
@@ -180,7 +180,7 @@ def label_vector(labels: Sequence[Any]) -> Labels:
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {str, bool, int, float}:
         return np.asarray(labels)
-    return np.fromiter(labels, dtype=object, count=len(labels))  # np.array makes rows of tuples
+    return np.fromiter(labels, dtype=object, count=len(labels))  # np.array splits tuples
 
 
 # -- several sensitive columns: each combination of labels that occurs is a group, called a cell --
@@ -227,7 +227,7 @@ def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
 
 def holds_fractions(y: Any) -> bool:
     """Whether y is to be taken for numbers: it has fractions, or several columns."""
-    if is_dask(y):  # not computed for this
+    if is_dask(y):  # its type decides, so that nothing is computed
         return str(getattr(y, "dtype", "")).startswith("float")
     columns, _ = _label_columns(y, "y")
     return len(columns) > 1 or len(_fractions(columns[0])) > 0
@@ -243,7 +243,7 @@ def first_outcomes(y: Any) -> set[Any]:
 
 
 def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
-    """Refuse many different numbers, or texts of them: they need not be classes."""
+    """Refuse many different numbers, or numbers as text: they may not be classes."""
     if len(outcomes) <= _MOST_NUMBERED:
         return
     try:
@@ -259,7 +259,7 @@ def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
 
 
 def _fractions(values: Labels) -> Labels:
-    """The numbers that are not whole, or missing."""
+    """The values that are missing or not whole numbers."""
     return values[values != np.round(values)] if values.dtype.kind == "f" else values[:0]
 
 

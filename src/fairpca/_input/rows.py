@@ -31,7 +31,7 @@ class DenseRows:
     n_targets: int = 0  # how many of the last columns are targets, not features
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop`` as floats, missing ones NaN; may be a view."""
+        """Rows ``start`` to ``stop`` as floats, with NaN for missing values; may be a view."""
         raise NotImplementedError
 
 
@@ -101,7 +101,7 @@ class ColumnRows(DenseRows):
 
     def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
         self.columns, self.feature_names = columns, names
-        n_rows = len(columns[0]) if columns else 0  # texts that no complete row has make none
+        n_rows = len(columns[0]) if columns else 0  # there may be no columns left
         self.shape = self.n_rows, self.n_features = n_rows, len(columns)
         single = all(column.dtype == np.float32 for column in columns)
         self.dtype = np.dtype(np.float32 if single else np.float64)

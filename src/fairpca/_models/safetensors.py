@@ -1,8 +1,8 @@
 """Fitted estimators as safetensors files: arrays, and a JSON text under ``fairpca``. No pickle.
 
 The text holds versions, class, parameters, the attributes that are not arrays of numbers, what the
-writer adds (``extra``), and a checksum of all this and of the arrays. A right checksum does not
-make a model, so that :func:`load_model` checks the content too. The array ``fill``, if there is
+writer adds (``extra``), and a checksum of all this and of the arrays. A correct checksum does not
+make a valid model, so :func:`load_model` checks the content too. The array ``fill``, if there is
 one, stands in for missing values.
 """
 
@@ -36,7 +36,7 @@ FORMAT_VERSION = 2
 _HEADER = {"fairpca_version": str, "class": str, "params": dict, "attributes": dict, "extra": dict}
 _LABELS = ("groups_", "feature_names_in_")
 _FITTED = re.compile(r"[a-z][a-z0-9_]*_")  # names of fitted attributes
-_LARGEST = 1e150  # whose square is finite
+_LARGEST = 1e150  # squares of larger numbers may overflow
 _ORTHONORMAL = 1e-6  # how far products of components may be from 0 and 1
 
 
@@ -50,14 +50,14 @@ class ModelPipeline(Pipeline):  # type: ignore[misc]
             return estimator
         imputer = SimpleImputer(strategy="median").fit(fill[None])  # the median of one row
         if hasattr(estimator, "feature_names_in_"):
-            # The imputer sees the columns, the estimator an array.
+            # The imputer gets named columns and passes an array on to the estimator.
             imputer.feature_names_in_ = estimator.feature_names_in_
             estimator = copy(estimator)
             del estimator.feature_names_in_
         return cls([("impute", imputer), ("fairpca", estimator)])
 
     def inverse_transform(self, X: Any) -> Any:
-        """Rows from scores, in the units of the columns; what was missing is reconstructed too."""
+        """Reconstruct rows from scores, in the units of the columns, missing values included."""
         return self[-1].inverse_transform(X)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -71,7 +71,7 @@ class ModelPipeline(Pipeline):  # type: ignore[misc]
 
 
 def write_model(model: Estimator | Pipeline, path: Path, extra: Json | None = None) -> None:
-    """Write a fitted estimator, or a pipeline of an imputer and one; ``extra`` is plain JSON."""
+    """Write a fitted estimator, alone or after an imputer; ``extra`` is plain JSON."""
     estimator, fill = _parts(model)
     estimator._ready()
     arrays: dict[str, NDArray[Any]] = {}
@@ -92,7 +92,7 @@ def write_model(model: Estimator | Pipeline, path: Path, extra: Json | None = No
         raise ValueError(f"this model could not be read again: {fault}; fit it again.")
     versions = {"format_version": FORMAT_VERSION, "fairpca_version": fairpca.__version__}
     header = versions | _described(estimator) | {"attributes": attributes, "extra": extra or {}}
-    # A single entry: safetensors writes several ones in an order that varies.
+    # A single entry, because safetensors writes several in an order that varies.
     metadata = {"fairpca": _text(header | {"sha256": _checksum(header, arrays)})}
     path.write_bytes(_safetensors().numpy.save(arrays, metadata))
 
@@ -126,7 +126,7 @@ def read_extra(path: str | os.PathLike[str]) -> Json:
 
 
 def _parts(model: Any) -> tuple[Estimator, Array | None]:
-    """The estimator of a model, and what stands in for missing values before it."""
+    """The estimator of a model, and the values that its imputer fills in."""
     match [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]:
         case [GroupEstimator() as estimator]:
             return estimator, None
@@ -148,7 +148,7 @@ def _all_finite(value: Any) -> bool:
 
 
 def _described(estimator: Estimator) -> Json:
-    """Class and parameters; of splitters and random generators only the results are kept."""
+    """Class and parameters; splitters and random generators become None."""
     params: Json = {}
     for name, value in estimator.get_params(deep=False).items():
         splits_rows = name in ("cv", "random_state") and not isinstance(value, Integral)
@@ -171,7 +171,7 @@ def _to_json(name: str, value: Any) -> Any:
 
 
 def _text(header: Json) -> str:
-    """The header as it is written: the same for the same model."""
+    """The header as text, which is always the same for the same model."""
     return json.dumps(header, sort_keys=True)
 
 
@@ -256,7 +256,7 @@ def _fault(model: Estimator, attributes: Json) -> str | None:
         value = attributes.get(name)
         if value is None:
             return f"{name} is missing"
-        lengths = (*np.shape(value), *axes)  # r is that of the first array that has it
+        lengths = (*np.shape(value), *axes)  # the first array with an axis r sets r
         shape = tuple(sizes.setdefault(axis, n) for axis, n in zip(axes, lengths, strict=False))
         if axes and not (isinstance(value, np.ndarray) and value.shape == shape):
             return f"{name} must be an array of shape {shape!r:.60}, but is {value!r:.60}"

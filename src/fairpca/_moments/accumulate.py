@@ -36,7 +36,7 @@ _PARTS_A_THREAD = 4  # with several small parts, no thread waits long for one th
 
 @np.errstate(over="ignore", invalid="ignore")  # sums that are not finite are refused at the end
 def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -> Sums:
-    """Sums of k groups of rows, from parts that do not depend on chance, so that results repeat."""
+    """Sums of k groups of rows, from parts added in a fixed order, so that results repeat."""
     n, d = rows.n_rows, rows.n_features
     if d > _MANY_COLUMNS:
         refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
@@ -76,7 +76,7 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
 
 
 def _lost_digits(total: Sums) -> bool:
-    """Whether means far from zero, to which sparse rows are not shifted, have cost digits."""
+    """Whether sparse rows, which are not shifted, lost digits because of means far from zero."""
     weighted = total.weights > 0
     n = total.weights[weighted, None]
     squares = (total.sums[weighted] / n) ** 2
@@ -159,7 +159,7 @@ def _sparse_sums(
 
 
 def by_group(codes: Codes, k: int) -> tuple[NDArray[np.intp], list[tuple[int, slice]]]:
-    """The order that puts a block group by group, and where each of its groups then stands."""
+    """The order that sorts a block by group, and the slice of each group in that order."""
     order = np.argsort(codes.astype(np.uint8) if k <= 256 else codes, kind="stable")  # radix sort
     edges = [0, *np.cumsum(np.bincount(codes, minlength=k)).tolist()]
     return order, [(g, slice(a, b)) for g, (a, b) in enumerate(pairwise(edges)) if a < b]

@@ -1,4 +1,4 @@
-"""Sums over fewer rows than columns: a factor of the Gram matrices, smaller than these.
+"""Sums over fewer rows than columns: a factor of the Gram matrices, which is smaller than they are.
 
 Second moments of n rows have rank n, so d x d matrices would hold no more than the rows do. The
 rows are kept, each minus the mean of its group and times the root of its weight: the Gram matrix of
@@ -56,7 +56,7 @@ class FewRows(GroupSums):
         """A centred copy of these rows; refuses missing and very large numbers."""
         block: Any = rows.block(0, rows.n_rows)
         F = np.array(block.toarray() if isinstance(rows, SparseRows) else block, np.float64)
-        if not np.abs(F).max() < SAFE_TO_SQUARE:  # with NaN it is not
+        if not np.abs(F).max() < SAFE_TO_SQUARE:  # true for NaN, too
             refuse_unusable_numbers(rows)
         total = GroupSums.of_nothing(k, rows.n_features)
         w = np.ones(len(F)) if weights is None else weights

@@ -13,7 +13,7 @@ are compared at all:
   ``K = p_0 p_1 (S_1 - S_0)^2``.
 
 A target is what scores are made for. Numbers are columns of the moments. For classes the covariance
-of x with the indicator of class c is ``p_c (m_c - m)``, which the means of cells tell.
+of x with the indicator of class c is ``p_c (m_c - m)``, which follows from the means of cells.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Stratum:
 
     @property
     def shares(self) -> Array:
-        """``p_g``, of all rows."""
+        """``p_g``, as shares of all rows."""
         weights = self.moments.weights
         return np.asarray(weights[self.members] / weights.sum())
 
@@ -97,9 +97,9 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label = None) -
 
 
 def positive_class(classes: list[Label], pos_label: Label) -> Label:
-    """The class that counts as positive: the larger of two, or the one that is meant.
+    """The class that counts as positive: the larger of two, or the one that ``pos_label`` names.
 
-    The labels of text files are text, so one class may have the same text, or be the same number.
+    Labels from text files are text, so ``pos_label`` may also match a class as text or as a number.
     """
     _refuse_one_class(classes)
     if pos_label is None and len(classes) == 2:
@@ -138,13 +138,13 @@ def mean_gap(differences: Array, basis: Array) -> float:
 
 
 def spanned(differences: Array, variance: float) -> Array:
-    """An orthonormal basis of the rows, as columns, without what is rounding."""
+    """An orthonormal basis of the rows, as columns, without directions that are rounding."""
     _, sizes, directions = np.linalg.svd(differences, full_matrices=False)
     return np.asarray(directions[sizes**2 > NO_VARIATION * variance].T)
 
 
 class MeanGapOperand(Operand):
-    """C and ``B = D'D`` in the place of two groups, with C all that counts in the overall error."""
+    """C and ``B = D'D`` in the place of two groups; only C counts in the overall error."""
 
     def __init__(self, operand: Operand, differences: Array) -> None:
         self._operand, self._differences, self.matrices = operand, differences, None
@@ -186,7 +186,7 @@ class Target:
 
 
 def target_of(moments: GroupMoments | ImplicitMoments) -> Target:
-    """The target of moments that know outcomes, or have targets as last columns."""
+    """The target of moments that are kept by outcome, or have targets as last columns."""
     if isinstance(moments, GroupMoments) and moments.n_targets:
         return _target_of_numbers(moments)
     classes, (cells, outcomes, _) = classes_of(moments), moments._by_outcome()

@@ -90,7 +90,7 @@ class GroupMoments:
         self.n_dropped: int = 0
         self.n_targets: int = 0
         self._sums: Sums | FewRows = _NOTHING  # one entry per cell
-        self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each
+        self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each entry
         self._rule: FoldRule | None = None
         self._seen: dict[Label, int] = {}  # rows of each group that the rule has counted
 
@@ -116,7 +116,7 @@ class GroupMoments:
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
             The group of each row; several columns are crossed.
         sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights; weight 2 counts as the row standing there twice.
+            Non-negative weights; a row of weight 2 counts twice.
         target : array-like of shape (n_samples,), optional
             The class of each row, for moments by outcome (:class:`BlindPCA`, :class:`FairPLS`).
         folds : int or array-like of shape (n_samples,), optional
@@ -175,7 +175,7 @@ class GroupMoments:
         sample_weight, target : str, optional
             Columns of non-negative weights, and of outcomes, which are classes.
         drop_missing : bool, default=False
-            Leave out rows with missing values; by default they are an error that says where.
+            Leave out rows with missing values; by default an error says where they are.
         query : str, optional
             A query to the database that ``data`` names.
         file_format : {"csv", "tsv", "parquet", "arrow"}, optional
@@ -211,7 +211,7 @@ class GroupMoments:
         """Moments of the rows of a Spark data frame; only moments reach the driver.
 
         Needs the extra ``fairpca[spark]``, and fairpca and pyarrow where the workers run. Workers
-        use the Python that ``PYSPARK_PYTHON`` names: in one machine, ``sys.executable``.
+        use the Python that ``PYSPARK_PYTHON`` names: on one machine, ``sys.executable``.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class GroupMoments:
         return merged
 
     def _check_alike(self, other: GroupMoments) -> None:
-        """Refuse to merge moments of other columns, targets, folds or outcomes."""
+        """Refuse to merge moments with different columns, targets, folds or outcomes."""
         check_n_features(self.n_features, other.n_features, "GroupMoments")
         check_feature_names(self.feature_names, other.feature_names, "GroupMoments")
         both = self, other
@@ -302,7 +302,7 @@ class GroupMoments:
     def _add_axes(
         self, codes: Codes, target: Any, folds: FoldRule | Codes | None, seen: Mapping[Label, int]
     ) -> Codes:
-        """Make a cell of each fold, outcome and group that occur together; the cell of each row."""
+        """Make a cell of each fold, outcome and group that occur; returns the cell of each row."""
         n, outcomes, numbers = len(codes), np.zeros(len(codes), np.intp), np.full(len(codes), NEVER)
         if target is not None:
             outcomes, self.outcomes = encode_outcomes(target, n)
@@ -343,7 +343,7 @@ class GroupMoments:
         return cells
 
     def _keep(self, *, folds: bool = False, outcomes: bool = False) -> GroupMoments:
-        """Moments of the same rows, with other axes than these summed away."""
+        """Moments of the same rows, with all other axes summed away."""
         if (folds or not self.n_folds) and (outcomes or self.outcomes is None):
             return self
         kept, cells = copy(self), self._cells.copy()
@@ -378,7 +378,7 @@ class GroupMoments:
         return rest._keep(outcomes=True), left_out._keep(outcomes=True)
 
     def _folds(self) -> list[int]:
-        """The folds that hold rows, but for rows that are never left out."""
+        """The folds that hold rows; rows that are never left out have no fold."""
         return [fold for fold in np.unique(self._cells[_FOLD]).tolist() if fold != NEVER]
 
     def _fold_counts(self, fold: int) -> NDArray[np.int64]:
@@ -404,7 +404,7 @@ class GroupMoments:
         return combined(len(self.groups), self.n_features, [(self._sums, places)])
 
     def _renamed(self, names: Mapping[Label, Label]) -> GroupMoments:
-        """Moments of the same rows with some groups renamed; one name makes them one group."""
+        """Moments of the same rows with some groups renamed; groups of one name become one."""
         labels = [names.get(label, label) for label in self.groups.tolist()]
         renamed, cells = copy(self), self._cells.copy()
         renamed.groups = label_vector(sort_labels(list(dict.fromkeys(labels))))
@@ -458,7 +458,7 @@ class GroupMoments:
 
     @property
     def from_mean(self) -> Array:
-        """Group means seen from the overall mean, where a large offset cannot round them."""
+        """Group means relative to the overall mean, so that a large offset costs no digits."""
         return self._weighted().from_mean.copy()
 
     def second_moments(self, center: Center = "overall") -> Array:
@@ -473,7 +473,7 @@ class GroupMoments:
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
         """The second moments as a solver wants them, and which groups it is to compare."""
-        # Groups of one row do not vary about their own mean, which matters if they are compared.
+        # Groups of one row do not vary about their own mean: an error only if they are compared.
         total = self._weighted("overall" if compared is None else center)
         return total.operand(center, compared)
 
@@ -486,7 +486,7 @@ class GroupMoments:
         return np.asarray(sums, np.float64)
 
     def _weighted(self, center: Center = "overall") -> Sums | FewRows:
-        """The sums of the groups; refuses groups that weigh nothing or cannot vary about this."""
+        """The sums of the groups; refuses groups without weight or variance about the centre."""
         if not self.n_features:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
         if center not in get_args(Center):

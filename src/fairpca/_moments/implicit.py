@@ -44,7 +44,7 @@ _FAR = 100  # squared mean over variance; beyond it, at most one entry in a hund
 class ImplicitMoments:
     """Counts and means of each group, and the rows, from which products are formed when needed.
 
-    Stands in for :class:`GroupMoments`, with the same attributes, where these would be too large.
+    Stands in for :class:`GroupMoments`, with the same attributes, where that would be too large.
     """
 
     n_folds, n_targets = 0, 0
@@ -64,7 +64,7 @@ class ImplicitMoments:
         self.counts = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
         self.weights = np.bincount(codes, weights, minlength=k).astype(np.float64)
         check_group_weights(self.groups, self.weights)
-        self._divisors = np.ones(rows.n_features)  # what columns are divided by
+        self._divisors = np.ones(rows.n_features)
         shift: Array | float = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             if isinstance(rows, SparseRows):
@@ -81,7 +81,7 @@ class ImplicitMoments:
 
     @property
     def from_mean(self) -> Array:
-        """Group means seen from the overall mean."""
+        """Group means relative to the overall mean."""
         return np.asarray(self._means - self._mean) / self._divisors
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> ImplicitOperand:
@@ -256,9 +256,9 @@ Products = SparseProducts | DenseProducts
 
 
 def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
-    """Shift columns whose mean is far from zero for their spread; also returns the shifts.
+    """Shift columns whose mean is large beside their spread; also returns the shifts.
 
-    Centring by products of means would cost them digits; hardly an entry of theirs is zero.
+    Centring them by products of means would cost digits, and hardly any of their entries are zero.
     """
     counted = X if weights is None else X[weights > 0]
     n = counted.shape[0]

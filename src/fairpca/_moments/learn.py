@@ -11,14 +11,14 @@ from fairpca._moments.group_moments import GroupMoments, moments_of_rows
 from fairpca._moments.implicit import ImplicitMoments
 
 _GRAMS_UP_TO = 5000  # features
-# With more features than these: so few rows that keeping and decomposing a copy costs little.
+# With more features, a copy of up to this many rows and entries is cheap to keep and decompose.
 _FEW_ROWS, _FEW_ENTRIES = 1000, 1 << 24
 
 
 def learn(
     X: Any, groups: Any, sample_weight: Any = None, target: Any = None
 ) -> GroupMoments | ImplicitMoments:
-    """The moments of each group and outcome, or the rows in their place if they are too large."""
+    """The moments of each group and outcome, or the rows instead if moments would be too large."""
     if is_dask(X):
         return GroupMoments().update(X, groups, sample_weight, target)
     rows = as_rows(X)
@@ -38,7 +38,7 @@ def forms_grams(rows: Rows) -> bool:
 
 
 def check_grams(rows: Rows) -> None:
-    """Refuse folds of more features than Gram matrices are formed for."""
+    """Refuse cross-validation where Gram matrices are not formed."""
     if not forms_grams(rows):
         problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {rows.n_features}"
         remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"

@@ -33,7 +33,7 @@ class Operand:
     traces: Array  # tr C_g, the total variance of each group, (k,)
     compared: Mask  # the groups to be treated alike; others count in C only
     n_features: int
-    frame: Array | None = None  # orthonormal columns: the coordinates of ``compact``, if not I
+    frame: Array | None = None  # orthonormal columns: the axes of ``compact``, if not I
 
     def __init__(self, matrices: Array, shares: Array, compared: Mask | None = None) -> None:
         self.matrices, self.shares = matrices, shares
@@ -48,7 +48,7 @@ class Operand:
 
     @property
     def dense_matrices(self) -> Array:
-        """``C_g``, for callers that know that they are there."""
+        """``C_g``; an error if there are only products with them."""
         if self.matrices is None:
             raise TypeError(f"{type(self).__name__} has no matrices, only products with them.")
         return self.matrices
@@ -77,7 +77,7 @@ class Operand:
 
     def errors(self, basis: Array) -> Array:
         """``R_g(U)`` of every group."""
-        if self.matrices is not None:  # the entries of C_g and U U': faster than C_g U
+        if self.matrices is not None:  # <C_g, U U'> is faster to compute than C_g U
             of_groups = self.matrices.reshape(len(self.traces), -1)
             return np.asarray(self.traces - of_groups @ (basis @ basis.T).ravel())
         return np.asarray(self.traces - np.einsum("kij,ij->k", self.products(basis), basis))
@@ -191,7 +191,7 @@ def relative_units(shares: Array, traces: Array) -> tuple[Array, Array]:
     return np.where(varying_groups(traces), traces, np.inf), shares * traces / total
 
 
-# -- memory: matrices that cannot fit are refused before they are begun ---------------------------
+# -- memory: matrices that do not fit are refused before they are formed --------------------------
 
 
 def free_memory() -> float:
@@ -200,14 +200,14 @@ def free_memory() -> float:
     with suppress(OSError, ValueError, IndexError):
         available = Path("/proc/meminfo").read_text().split("MemAvailable:")[1]
         free = 1024.0 * int(available.split()[0])
-    with suppress(OSError, ValueError):  # "max" is no number, and no limit
+    with suppress(OSError, ValueError):  # "max" is not a number and means no limit
         limit, used = (Path(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
         free = min(free, float(int(limit.read_text()) - int(used.read_text())))
     return max(free, 0.0)
 
 
 def refuse_beyond_memory(n_bytes: float, what: str, remedy: str) -> None:
-    """Raise an error that says how much memory this takes, if there is less."""
+    """Raise an error if this takes more memory than is free."""
     free = free_memory()
     if n_bytes > free:
         sizes = f"{n_bytes / 1e9:.2g} GB of memory, and {free / 1e9:.2g} GB are free"

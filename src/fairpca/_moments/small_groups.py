@@ -30,7 +30,7 @@ class SettledGroups:
     moments: GroupMoments | ImplicitMoments
     compared: Mask  # false for groups that count in the overall error only
     small: list[Label]  # labels of the groups that were merged or left out
-    # The same by fold and outcome, or with targets as last columns, where the moments know them.
+    # The moments by fold and outcome, or with targets as last columns; None without any of these.
     cells: GroupMoments | ImplicitMoments | None = None
     scale: Array | None = None  # divisors of the columns, the same in all these moments
     repeats: tuple[GroupMoments, ...] = ()  # the cells of further repeats of a splitter
@@ -46,11 +46,11 @@ class SettledGroups:
         return operand
 
     def measured(self, normalize: bool) -> Operand:
-        """The same; with ``normalize``, each error is a share of the group's own variance."""
+        """The operand; with ``normalize``, errors are shares of each group's own variance."""
         return self.operand.relative() if normalize else self.operand
 
     def with_repeats(self, repeats: Sequence[GroupMoments]) -> SettledGroups:
-        """With the cells of further repeats of a splitter, whose small groups are merged too."""
+        """Add the cells of further repeats of a splitter, with small groups merged there too."""
         groups = self.moments.groups.tolist()
         merged = {label: REST for label in self.small if label not in groups or label == REST}
         return replace(self, repeats=tuple(other._renamed(merged) for other in repeats))

@@ -42,7 +42,7 @@ def varying_columns(variances: Array, mean: Array) -> Mask:
 
 
 def means_from(center: Center, from_mean: Array, compared: Mask | None = None) -> Array:
-    """Group means seen from a centre, given how they are seen from the overall mean."""
+    """Group means relative to a centre, given those relative to the overall mean."""
     if center == "balanced":
         counted = from_mean if compared is None else from_mean[compared]
         return np.asarray(from_mean - counted.mean(axis=0))
@@ -51,7 +51,7 @@ def means_from(center: Center, from_mean: Array, compared: Mask | None = None) -
 
 @dataclass(frozen=True)
 class GroupSums:
-    """Counts and sums of k groups of rows with d columns; arrays are shared and never changed."""
+    """Counts and sums of k groups of rows with d columns; finished arrays are never changed."""
 
     rows: NDArray[np.int64]  # number of rows with a positive weight, (k,)
     weights: Array  # n_g, (k,)
@@ -64,7 +64,7 @@ class GroupSums:
         return GroupSums(np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d)), np.zeros((k, d)))
 
     def add_group(self, here: int, other: GroupSums, there: int) -> Array:
-        """Add a group of ``other``, moved to the shift of ours; and by how much it was moved."""
+        """Add a group of ``other``, moved to our shift; returns by how much it was moved."""
         n, s = other.weights[there], other.sums[there]
         if self.rows[here] == 0:
             self.shifts[here] = other.shifts[there]
@@ -83,12 +83,12 @@ class GroupSums:
 
     @cached_property
     def from_shifts(self) -> Array:
-        """Group means, each seen from the shift of its group."""
+        """Group means, each relative to the shift of its group."""
         return np.asarray(self.sums / self.weights[:, None])
 
     @cached_property
     def from_mean(self) -> Array:
-        """Group means seen from the overall mean, where a large offset cannot round them."""
+        """Group means relative to the overall mean, so that a large offset costs no digits."""
         from_first = self.shifts - self.shifts[0] + self.from_shifts
         return np.asarray(from_first - self.shares @ from_first)
 

@@ -1,4 +1,4 @@
-"""Tolerances: figures that count as zero. All of them follow from three numbers.
+"""Tolerances below which figures count as zero. All of them follow from three numbers.
 
 =====================  =====================================================================
 number                 meaning
@@ -17,13 +17,13 @@ import numpy as np
 from fairpca._typing import Array, Mask
 
 EPS = float(np.finfo(np.float64).eps)
-TINY = float(np.finfo(np.float64).tiny)  # divides where zero must not
-ROOT_EPS = float(np.sqrt(EPS))  # what is smaller than this disappears when it is squared
+TINY = float(np.finfo(np.float64).tiny)  # takes the place of a zero divisor
+ROOT_EPS = float(np.sqrt(EPS))  # beside 1, squares of smaller numbers vanish
 SAFE_TO_SQUARE = 1e150  # squares of larger numbers, summed up, may overflow
 
-_EQUAL_ERRORS = 1e-9  # share of PCA's largest error: no table is known to so many digits
-_MOMENT_NOISE = 4096 * EPS  # share of the largest trace: sums over many rows lose three digits
-NO_VARIATION = 1e-20  # share of a variance: square of what rounding the mean leaves
+_EQUAL_ERRORS = 1e-9  # errors closer than this share of PCA's largest error count as equal
+_MOMENT_NOISE = 4096 * EPS  # sums over many rows lose three digits of the largest trace
+NO_VARIATION = 1e-20  # smaller shares of a variance are rounding of the mean, squared
 
 
 def arithmetic_noise(d: int) -> float:
@@ -32,7 +32,7 @@ def arithmetic_noise(d: int) -> float:
 
 
 def moment_noise(traces: Array) -> float:
-    """Errors below this are zero: the second moments themselves are not known better."""
+    """Errors below this count as zero: the second moments are not known more exactly."""
     return _MOMENT_NOISE * float(traces.max())
 
 

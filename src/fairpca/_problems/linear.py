@@ -142,8 +142,8 @@ def least_error(
     """Minimise the overall error ``p'R`` subject to ``max_g R_g - min_g R_g <= max_spread``.
 
     The spread is that of the groups compared, and none of them may have an error above ``cap``. At
-    a spread of zero the errors are equated, one signed price each: the pair of prices that two
-    inequalities would need grows without limit.
+    a spread of zero the errors are set equal, with one signed price each, because the two prices
+    of a pair of inequalities would grow without limit.
     """
     errors, n_equal = np.eye(len(compared))[compared], 0
     blocks: _Rows = []

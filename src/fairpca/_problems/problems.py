@@ -19,7 +19,7 @@ from fairpca._moments.operand import Complement
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array
 
-#: Where the walk from PCA ends at the latest. ``"pareto"``: where the group worse off is at its
+#: Where the walk from PCA ends at the latest. ``"pareto"``: where the worst-off group is at its
 #: best, because further on every group only gets worse. ``"no_worse"``: where an error would exceed
 #: that of the harmed group under PCA (c-FPCA). None: nowhere (u-FPCA).
 Constraint = Literal["pareto", "no_worse"] | None
@@ -43,13 +43,13 @@ class FairProblem:
     """
 
     constraint: Constraint = None
-    max_disparity: float = 0.0  # stop at this D: the least R among projections that fair
-    max_error_increase: float = inf  # stop at R = (1 + this) R(PCA): the least D at that price
+    max_disparity: float = 0.0  # stop at this D, with the least R that allows it
+    max_error_increase: float = inf  # stop at R = (1 + this) R(PCA), with the least D at that price
     max_group_increase: float = inf  # stop where a group has R_g = (1 + this) R_g(PCA)
     #: Stop here, whatever the limits: theorem 1 of the paper, with its sign corrected. 1 is PCA.
     alpha: float | None = None
     #: For more than two groups: stop at this part of the way from PCA to where the walk would end,
-    #: 0 to 1. With ``"pareto"`` the way is that of the largest error, otherwise of the spread.
+    #: 0 to 1. With ``"pareto"`` the largest error measures the way, otherwise the spread does.
     fraction: float | None = None
     solver: Literal["exact", "golden"] = "exact"  # "golden": parity as the paper searches for it
 
@@ -75,14 +75,14 @@ class WorstOffProblem:
 
 @dataclass(frozen=True)
 class WelfareProblem:
-    """Make the welfare of the groups as large as possible, from the average to the worst-off one.
+    """Make the welfare of the groups as large as possible.
 
     The *welfare* of a projection is the power mean of the variances ``V_g = tr U'C_gU`` that the
     groups keep, each group counted once whatever its size::
 
         E_a(V) = (mean_g V_g^(1-a))^(1/(1-a))
 
-    It is the variance that all groups alike would have to keep for the same welfare. With ``a = 0``
+    If every group kept exactly this variance, the welfare would be the same. With ``a = 0``
     it is the mean variance (group-balanced PCA), with ``a = 1`` the geometric mean (Nash welfare),
     and with infinite a the least variance (max-min).
 
@@ -119,7 +119,7 @@ class WelfareProblem:
         return np.asarray(softmax((1.0 - self.inequality_aversion) * logs))
 
     def gradient(self, kept: Array) -> Array:
-        """The weights with which no projection has more welfare than weighted variance."""
+        """The weights w for which ``w'V'`` bounds the welfare of every projection."""
         return self.measure(kept) * self.portions(kept) / np.maximum(kept, TINY)
 
 

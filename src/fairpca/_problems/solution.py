@@ -13,7 +13,7 @@ from fairpca._moments.tolerances import moment_noise
 from fairpca._problems.status import Status
 from fairpca._typing import Array, Mask
 
-#: What a solver made small: the overall error R; the disparity D, or the spread of more than two
+#: What a solver minimised: the overall error R; the disparity D, or the spread of more than two
 #: groups; the harmed group's error; the largest value of a group; the weighted sum of R and D;
 #: the paper's ``F = D^2``; minus the welfare; or the robust error.
 Objective = Literal[
@@ -25,8 +25,8 @@ Objective = Literal[
 class Point:
     """The optimal projection for one vector of group weights.
 
-    ``tied_bound`` is the least value for a second vector of weights among the projections that are
-    equally good for the first, if asked.
+    ``tied_bound``, if asked for, is the least value for a second vector of weights among the
+    projections that are equally good for the first.
     """
 
     weights: Array
@@ -36,7 +36,7 @@ class Point:
     tied_bound: float = nan
 
     def lift(self, V: Array, slack: float = 0.0) -> Point:
-        """The same point after ``x -> V x``; outside of V there may be better ones by ``slack``."""
+        """The same point after ``x -> V x``; outside V, others may be better by ``slack``."""
         return replace(self, basis=V @ self.basis, bound=self.bound - slack)
 
 
@@ -56,7 +56,7 @@ class Solution:
     harmed: int  # the group that PCA treats worst
     alpha: float = nan  # the weights of two groups as the paper writes them
     violation: float = 0.0  # largest amount by which a limit is exceeded, in units of error
-    rests_on: tuple[Point, ...] = ()  # the eigenspaces that must be right for the solution to be
+    rests_on: tuple[Point, ...] = ()  # the solution is right if these eigenspaces are
     n_eigensolves: int = 0  # number of eigendecompositions
     # The eigenspaces that were used, for a search that starts from here (fairpca._solvers.solve).
     found_in: object = field(default=None, repr=False)
@@ -68,7 +68,7 @@ class Solution:
         return self.value - self.bound
 
     def beside(self, pca: Solution, errors: Array) -> Solution:
-        """The same projection, with the errors that it has among other moments, and their PCA."""
+        """The same projection, with its errors under other moments, and the PCA of those."""
         return replace(
             self,
             errors=errors,
@@ -79,16 +79,16 @@ class Solution:
         )
 
     def lift(self, V: Array, slack: float) -> Solution:
-        """The same solution after ``x -> V x``; outside of V it may be beaten by ``slack``."""
+        """The same solution after ``x -> V x``; outside V, others may be better by ``slack``."""
         basis, bound, pca = V @ self.basis, self.bound - slack, self.pca.lift(V, slack)
         return replace(self, basis=basis, bound=bound, pca=pca, rests_on=())
 
 
 def best_and_worst(errors: Array, traces: Array, compared: Mask) -> tuple[int, int]:
-    """The groups of least and of largest error, of those compared; two different ones.
+    """The groups compared with the smallest and the largest error; always two different groups.
 
-    Of groups whose errors are equal to rounding, the first is the best and the last the worst, so
-    that the answer does not depend on the processor.
+    Where errors are equal to rounding, the first group is the best and the last the worst, so that
+    the answer does not depend on the processor.
     """
     members, errors, noise = np.flatnonzero(compared), errors[compared], moment_noise(traces)
     best = np.flatnonzero(errors <= errors.min() + noise)[0]

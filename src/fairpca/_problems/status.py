@@ -37,5 +37,5 @@ class Status(StrEnum):
     BEST_FOUND = "best subset found, not proven"
 
 
-#: Ends of searches that are run for comparison. They claim to be no better than they are.
+#: Ends of searches that are run for comparison. They do not claim to be optimal.
 APPROXIMATE = frozenset({Status.SEARCHED, Status.ITERATED, Status.SELECTED})

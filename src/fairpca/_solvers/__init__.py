@@ -1,8 +1,8 @@
 """How a problem is solved: :func:`solve` is the only place where a problem meets a solver.
 
-It also decides how eigenspaces are found. Few features, or nearly as many components, are
-decomposed densely; very many are searched in a growing basis. Where the basis gives up, the dense
-way is taken. An operand without matrices gets the best that the growing basis finds.
+It also decides how eigenspaces are found: by dense decomposition if there are few features or many
+components, otherwise in a growing basis. Where the basis gives up, the dense way is taken. An
+operand without matrices gets the best that the growing basis finds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fairpca._solvers.two_groups.robust import solve_robust
 from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
 from fairpca._solvers.worst_off import solve_minmax, solve_multiplicative_weights, solve_worst
 
-# A growing basis is faster from this many features on, and from this many for each component.
+# A growing basis is faster with at least this many features, in all and for each component.
 _GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
 # Columns per component without matrices: about ten suffice, unless eigenvalues are close together.
 _BASIS_PER_RANK = 80
@@ -140,7 +140,7 @@ def _is_thin(operand: Operand, rank: int) -> bool:
 
 
 def _growing_basis(operand: Operand, rank: int) -> GrowingBasis:
-    """A basis that gives up early where matrices are there to fall back on."""
+    """A basis that gives up early if there are matrices to fall back on."""
     d, k = operand.n_features, len(operand.shares)
     if operand.matrices is not None:
         return GrowingBasis(operand, rank, d // 2)

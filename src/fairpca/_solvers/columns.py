@@ -4,14 +4,14 @@ Kept columns S rebuild a row by pooled least squares, ``x_hat = m + B (x - m)_S`
 ``B = C_{.S} C_{SS}^-1``. The map ``A = I - B E_S'`` leaves the residuals, whose second moments in
 group g are ``M_g = A C_g A'``, and the error is ``R_g(S) = tr M_g``.
 
-One more column j takes its share out of all residuals. With ``Q = sum_g p_g M_g`` and
+Keeping one more column j takes its part out of all residuals. With ``Q = sum_g p_g M_g`` and
 ``c = Q_{.j} / Q_jj``,
 
     M_g <- (I - c e_j') M_g (I - e_j c'),    R_g <- R_g - 2 c' (M_g)_{.j} + |c|^2 (M_g)_jj,
 
 so the errors after each possible next column cost O(k d^2) together. A column whose residuals are
-rounding rebuilds nothing more: c is zero. Without a column i of S, the part of it that the others
-do not tell is lost to all: with ``K = C_SS^-1`` and ``u = K_{.i} / K_ii`` residuals become
+rounding adds nothing, so c is zero. Dropping a column i of S loses the part of it that the others
+do not explain: with ``K = C_SS^-1`` and ``u = K_{.i} / K_ii`` residuals become
 ``A x + B_{.i} u' x``.
 
 All subsets are tried while they are few. Otherwise a search goes forward one column at a time, or
@@ -30,8 +30,8 @@ from fairpca._moments.operand import Operand
 from fairpca._typing import Array, Codes
 
 _BATCH_ENTRIES = 1 << 20  # numbers in the matrices that are worked on together
-_STARTS = 3  # first columns from which the search goes forward
-_REDUNDANT = 1e-12  # share of a column's variance: smaller residuals are rounding
+_STARTS = 3  # number of first columns to search forward from
+_REDUNDANT = 1e-12  # residuals below this share of a column's variance are rounding
 _TIEBREAK = 1e-9  # weight of the overall error beside the largest one
 
 
@@ -39,15 +39,13 @@ class ColumnChoice(NamedTuple):
     """A choice of columns."""
 
     columns: Codes  # in the order in which they help
-    errors: Array  # of the groups
-    rebuild: (
-        Array  # B', of shape (r, d): all columns from those kept, which are in increasing order
-    )
+    errors: Array  # R_g
+    rebuild: Array  # B', of shape (r, d): from the kept columns, in increasing order, to all
     proven: bool  # whether no choice is better
 
 
 class ColumnSearch:
-    """Looks for the columns that make the largest error of a group small, and the overall error."""
+    """Searches for the columns of least largest group error, and of least overall error."""
 
     def __init__(self, operand: Operand) -> None:
         self._C, self._shares = operand.dense_matrices, operand.shares
@@ -69,12 +67,12 @@ class ColumnSearch:
         return choices[0], choices[1]
 
     def _values(self, errors: Array) -> tuple[Array, Array]:
-        """Both values of errors of shape (..., k), the smaller the better."""
+        """Both criteria for errors of shape (..., k); smaller is better."""
         average = np.asarray(errors @ self._shares)
         return errors[..., self._compared].max(axis=-1) + _TIEBREAK * average, average
 
     def _value(self, errors: Array) -> Array:
-        """The value that is looked at."""
+        """The criterion that the search uses now."""
         return self._values(errors)[self._overall]
 
     # -- one column more or less -------------------------------------------------------------------
@@ -91,7 +89,7 @@ class ColumnSearch:
         return np.swapaxes(_errors(M)[..., None] - gained, -1, -2)
 
     def _keep(self, M: Array, j: Codes) -> Array:
-        """Residual moments of a batch of subsets, of shape (m, k, d, d), with one column more."""
+        """Residual moments of a batch of subsets, of shape (m, k, d, d), with one more column."""
         m = np.arange(len(M))
         column = M[m, :, :, j]
         own, q = column[m, :, j][..., None], self._shares @ column
@@ -118,7 +116,7 @@ class ColumnSearch:
     # -- all subsets -------------------------------------------------------------------------------
 
     def _try_all(self, r: int) -> list[Codes]:
-        """The best subsets of all, by both values."""
+        """The best of all subsets by each criterion."""
         least, best = [np.inf, np.inf], [np.arange(r)] * 2
         for subsets, M in self._prefixes(np.empty((1, 0), dtype=int), self._C[None], r):
             last = subsets[:, -1:] if r > 1 else -1
@@ -155,7 +153,7 @@ class ColumnSearch:
         return min(map(self._swapped, starts), key=lambda found: found[1])[0]
 
     def _next(self, M: Array, columns: Codes) -> tuple[int, float]:
-        """The column that helps most beside these, and the value with it."""
+        """The column that helps most in addition to these, and the value with it."""
         values = self._value(self._errors_with(M))
         values[columns] = np.inf
         return int(values.argmin()), float(values.min())
@@ -181,7 +179,7 @@ class ColumnSearch:
         return columns
 
     def _swapped(self, columns: Codes) -> tuple[Codes, float]:
-        """Exchange one column at a time for a better one, until none is; and the value then."""
+        """Exchange one column at a time until no exchange helps; also returns the final value."""
         M, lost = self._residuals(columns), self._lost_without(columns)
         least, i, unchanged = float(self._value(_errors(M))), 0, 0
         while unchanged < len(columns):

@@ -28,7 +28,7 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
     """Walk from PCA until the gap is within its budget, by root finding."""
     total = float(spaces.traces[1])  # tr B
     scale = float(spaces.traces[0]) / max(total, TINY)
-    aim = max(max_mean_gap - 4 * spaces.rounding / scale, 0.0)  # so that rounding exceeds nothing
+    aim = max(max_mean_gap - 4 * spaces.rounding / scale, 0.0)  # leaves room for rounding
 
     def at(x: float) -> Point:
         if x == 1.0:
@@ -46,7 +46,7 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
 
     line = Line(spaces, at, slack, np.array([1.0, scale]))
     pca = line.sample(1.0)
-    if pca.value >= 0 or not varying_groups(spaces.traces)[1]:  # B is rounding of the means
+    if pca.value >= 0 or not varying_groups(spaces.traces)[1]:  # or B is only rounding
         return solution(pca.point, 1.0, Status.ALREADY_FAIR, pca.point.bound)
     hidden = line.sample(0.0)
     if hidden.value < -spaces.rounding:

@@ -9,9 +9,9 @@ as the number of targets and groups.
 A budget ``tr U'BU <= max_mean_gap`` allows the walk from alpha = 0 up to where the gap exceeds it.
 What a linear model of the scores explains need not grow on the way: PLS is drawn to directions of
 large variance, and where these tell the groups apart and little about the target, hiding them
-helps. So the answer is the place that explains most among some places up to there. No budget
-explains less than hidden means do. A larger budget may explain less than a smaller one, but only by
-what lies between the places.
+helps. So the answer is the best of some places tried within the budget. It never explains less than
+hidden means do. A larger budget may explain less than a smaller one, but only because the places
+tried are not dense.
 
 Only the span of the directions counts here. Greedy steps prove nothing, so there is no bound. When
 no covariance with the target is left, the directions of largest variance follow.
@@ -36,7 +36,7 @@ from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import top_eigenvectors
 from fairpca._typing import Array
 
-_STEPS = np.linspace(0, 1, 25)[1:].tolist()  # on the walk; alpha is the fourth power of the step
+_STEPS = np.linspace(0, 1, 25)[1:].tolist()  # alpha is the fourth power of a step
 
 
 def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
@@ -49,7 +49,7 @@ def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
         best = _best_place(problem, operand, rank)
         basis, alpha = best.basis, best.step**4
         status = Status.ALREADY_FAIR if best.step == 1.0 else Status.MEAN_GAP_BUDGET
-    # A projection without proof; whoever asks for it adds PCA and the groups.
+    # A projection without proof; the caller adds PCA and the groups.
     point = Point(np.full(len(operand.shares), nan), basis, operand.errors(basis), nan)
     return Solution(
         basis, point.errors, status, "error", nan, nan, point.weights, point, 0, 1, alpha=alpha
@@ -135,7 +135,7 @@ def _directions(problem: PLSProblem, operand: Operand, alpha: float, rank: int) 
     while len(W) < rank and float(np.linalg.norm(wanted)) > least:
         W.append(_best_direction(wanted, unwanted))
         p = operand.shares @ operand.products(W[-1][:, None])[:, :, 0]
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # orthogonalising twice is enough
             p = p - loadings @ (loadings.T @ p)
         v = p / max(float(np.linalg.norm(p)), TINY)
         loadings = np.column_stack([loadings, v])

@@ -21,7 +21,7 @@ def solve_fewest_components(
 ) -> Solution:
     """Solve with the fewest components that leave every group this share of its variance.
 
-    More components are taken to keep more of every group. The search starts from the number that
+    More components are assumed to keep more of every group. The search starts from the number that
     PCA needs, goes up or down in doubling steps until it has a number that is too small and one
     that is enough, and bisects. ``solve_rank`` solves with a given number.
     """
@@ -52,7 +52,7 @@ def solve_fewest_components(
 
 
 def _rank_of_pca(matrices: Array, operand: Operand, may_lose: Array) -> int:
-    """The number of components with which no group loses more than it may under PCA."""
+    """The fewest components with which no group loses more than it may under PCA."""
     V = descending(np.tensordot(operand.shares, matrices, axes=1))[1]
     kept = np.cumsum(np.einsum("kij,ij->kj", matrices @ V, V), axis=1)
     enough = (operand.traces[:, np.newaxis] - kept <= may_lose[:, np.newaxis]).all(axis=0)
@@ -60,12 +60,12 @@ def _rank_of_pca(matrices: Array, operand: Operand, may_lose: Array) -> int:
 
 
 def _least_rank(matrices: Array, traces: Array, may_lose: Array) -> int:
-    """A number of components below which some group loses more than it may, whatever is kept.
+    """A number of components below which some group loses too much under any projection.
 
-    Let ``a_g`` be what group g may lose. A projection that will do has
+    Let ``a_g`` be what group g may lose. A projection that suffices has
     ``sum_g w_g R_g(U) / a_g <= 1`` for all weights w of sum one, and one eigendecomposition gives
-    the least value of this sum over the projections of each rank. From equal weights they move
-    towards the groups that lose too much (multiplicative weights), until none does.
+    the least value of this sum over the projections of each rank. The weights start equal and move
+    towards the groups that lose too much (multiplicative weights), until no group does.
     """
     varies = varying_groups(traces)
     if not varies.any():

@@ -7,7 +7,7 @@ in the authors' code: the search first goes far, then stays near.
 pymoo's SPEA2 keeps the archive as its population and tries ``n_offsprings`` new subsets per
 generation, which SPEA2's authors call the population. Two details differ from the authors'
 code: duplicates are dropped, and an offspring may be both crossed and mutated, each with
-probability one half, where theirs was either the one or the other.
+probability one half, where theirs was one or the other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GENERATIONS = 50  # the authors' number, the first population included
 def search(
     lambdas: Array, deltas: Array, pca: Codes, population: int, rng: np.random.Generator
 ) -> Codes:
-    """Return the subsets in the last archive, one per row, PCA's having been among the first."""
+    """Return the subsets in the last archive, one per row; PCA's is in the first population."""
     d, r = len(lambdas), len(pca)
     algorithm = SPEA2(
         pop_size=round(population / 2),

@@ -1,6 +1,6 @@
 """MOFPCA: which r of the d principal components to keep.
 
-Keeping a set S of PCA eigenvectors v_j leaves out the others, and both objectives add up over them:
+Keeping a set S of PCA eigenvectors v_j leaves out the others, whose sums give both objectives:
 
     f1 = R = sum of lambda_j,   f2 = F = (sum of delta_j)^2,   j not in S,
 
@@ -13,7 +13,7 @@ search for when there are too many subsets. A rule then picks one point of the f
 
 Where two subsets have the same sum, rounding would decide which is smaller. Differences below the
 rounding error of a sum of d terms therefore count as ties, and ties go to the subset met first,
-which is PCA's own wherever it takes part.
+which is PCA's own wherever that is one of them.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None)
 
     ``"balanced"`` (the authors' M2): least sum of the objectives, scaled to [0, 1] over this front.
     ``"weighted"`` (M1): scaled by their ranges over ``first``, the front for r = 1, or by its
-    values where that is one point. ``"least_error"`` (M3): PCA, up to ties. ``"fairest"`` (M4).
+    values if it is one point. ``"least_error"`` (M3): PCA, up to ties. ``"fairest"`` (M4): least F.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def select(front: Front, rule: Rule = "balanced", *, first: Front | None = None)
         a, b = float(scale.errors[0]), float(scale.fairness[0])
     else:
         a, b = float(np.ptp(scale.errors)), float(np.ptp(scale.fairness))
-    # R / a + F / b, multiplied by a b: a scale of zero then decides alone instead of dividing.
+    # R / a + F / b, multiplied by a b, so that a scale of zero does not divide.
     score = b * (front.errors - front.errors[0]) + a * (front.fairness - front.fairness[-1])
     return int(np.flatnonzero(score <= score.min() + 1e-12 * score.max())[0])
 
@@ -160,9 +160,9 @@ def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
 def spea2_front(
     lambdas: ArrayLike, deltas: ArrayLike, r: int, random_state: int | RandomState | None = None
 ) -> Front:
-    """Search for the Pareto front with SPEA2; what is found may be incomplete.
+    """Search for the Pareto front with SPEA2; the front may be incomplete.
 
-    The settings are those of its authors: 50 generations, a population of 100, or half the number
+    The settings are those of MOFPCA: 50 generations, a population of 100, or half the number
     of subsets if that is less, and an archive of half the population. PCA's subset is among the
     first population and stays in the front: no subset has less error.
     """
@@ -201,7 +201,7 @@ def _combinations(items: Codes, k: int) -> Codes:
 
 
 def _blocks(order: Codes, k: int) -> Iterator[tuple[Codes, Codes]]:
-    """Pairs of lists whose rows, joined in all ways, are each k-subset exactly once."""
+    """Pairs of lists whose rows, joined in all ways, give each k-subset exactly once."""
     front, back = order[: len(order) // 2], order[len(order) // 2 :]
     for j in range(min(k, len(front)), max(0, k - len(back)) - 1, -1):
         rows, columns = _combinations(front, j), _combinations(back, k - j)
@@ -220,7 +220,7 @@ def _undominated(
 
 
 def _pareto(R: Array, D: Array, tolerance: tuple[float, float]) -> Codes:
-    """Indices of the points that none dominates, by ascending R; ties go to the lower index."""
+    """Indices of the undominated points, by ascending R; ties go to the lower index."""
     order = np.lexsort((D, R))
     least = np.minimum.accumulate(D[order])
     order = order[np.concatenate([[True], D[order][1:] <= least[:-1] + tolerance[1]])]
@@ -246,7 +246,7 @@ def _complements(subsets: Codes, d: int) -> Codes:
 
 
 def _front(lambdas: Array, deltas: Array, subsets: Codes) -> Front:
-    """Evaluate subsets afresh, without cancellation, and keep those that none dominates."""
+    """Evaluate subsets afresh, without cancellation, and keep the undominated ones."""
     subsets = np.sort(subsets, axis=1)
     left = _complements(subsets, len(lambdas))
     R, D = lambdas[left].sum(axis=1), deltas[left].sum(axis=1)

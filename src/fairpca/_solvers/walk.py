@@ -1,8 +1,8 @@
 """The way from PCA towards parity, to be stopped anywhere: 0 is PCA, 1 is its end.
 
 With two groups alpha falls evenly from 1 to where the harmed group is at its best
-(``constraint="pareto"``) or to 0. Which group is harmed is decided by all rows, in the folds of a
-cross-validation too. With more groups the largest error or the spread falls evenly.
+(``constraint="pareto"``) or to 0. All rows decide which group is harmed, also for the folds of a
+cross-validation. With more groups the largest error or the spread falls evenly.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from fairpca._typing import Array, Mask
 class Walk:
     """The way that a problem prescribes from the PCA of all rows.
 
-    Budgets of the problem do not apply: stops take their place. A limit for each group ends the way
-    of the spread sooner.
+    Budgets of the problem do not apply: stops take their place. A limit for each group makes the
+    way of the spread end sooner.
     """
 
     problem: FairProblem
@@ -41,7 +41,7 @@ class Walk:
     def without_limits(
         cls, problem: FairProblem, pca: Solution, operand: Operand, tol: float
     ) -> Walk:
-        """The way without a limit for each group, which is kept by the choice of a stop."""
+        """The way without a limit for each group; the choice of a stop keeps that limit."""
         problem = replace(problem, max_group_increase=inf)
         return cls(problem, pca, operand.shares, operand.compared, tol)
 
@@ -55,7 +55,7 @@ class Walk:
         return FairProblem(alpha=self._alpha(stop))
 
     def bases(self, operand: Operand, rank: int, stops: Sequence[float]) -> tuple[list[Array], int]:
-        """The projections at these stops for other rows, and the eigendecompositions they took.
+        """The projections at these stops for other rows, and how many eigensolves they took.
 
         For more than two groups each search starts where the one before it ended, so take the
         stops in order.

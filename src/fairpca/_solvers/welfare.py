@@ -1,4 +1,4 @@
-"""The welfare of the groups: exactly for two of them, certified for any number.
+"""The largest welfare of the groups: exactly for two groups, certified for any number.
 
 Only groups that are compared and that vary take part: a group that does not vary keeps no variance
 under any projection.
@@ -12,7 +12,7 @@ of its gradient, and that is where
 
 The left side rises with x and the right side falls, so there is one root; at a jump of the
 eigenspace the answer lies on the path between both sides. The a-th root of both sides is taken
-where a is above one, so that a large aversion does no harm: both sides tend to ``V_g``.
+where a is above one, so that a large aversion causes no overflow: both sides tend to ``V_g``.
 
 **More groups** are solved by fully corrective Frank-Wolfe steps. Relax ``U U'`` to ``P`` with
 ``0 <= P <= I``, ``tr P = r``. The variances ``V`` that such a P leaves the groups form a convex set
@@ -91,7 +91,7 @@ class Welfare:
     def certified(
         self, found: Point, *rests_on: Point, proof: Point | None = None, tol: float = np.inf
     ) -> Solution:
-        """A projection, with the bound at its own gradient or that of ``proof``, the better one.
+        """A projection with the better of two bounds, at its own gradient and of ``proof``.
 
         The projection counts as the best up to a gap of ``tol`` times the largest trace.
         """
@@ -131,7 +131,7 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
         sides = np.array([x, 1.0 - x]) ** (1.0 / max(a, 1.0)) * shares ** min(a, 1.0)
         return float(coefficients[0] * sides[0] - coefficients[1] * sides[1])
 
-    # This near to an end one group decides, and the other one only among ties.
+    # At the ends one group decides, and the other one only breaks ties.
     line = Line(spaces, at, difference, np.array([1.0, -1.0]) * (scale / traces))
     only_0, only_1 = (spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
     below, above = line.sample(_EDGE, only_1), line.sample(1.0 - _EDGE, only_0)
@@ -147,11 +147,11 @@ class _Atoms:
     """Projections found so far, the variances they leave, and their shares in the average.
 
     The average begins with ``P = (r / d) I``, inside the set, where every group keeps something;
-    it stands among the bases as None.
+    None stands for it among the bases.
     """
 
     bases: list[Array | None]
-    kept: Array  # one row for each
+    kept: Array  # the variances, one row per atom
     shares: Array
 
     def add(self, basis: Array, kept: Array, problem: WelfareProblem) -> None:
@@ -166,7 +166,7 @@ class _Atoms:
 
 
 def solve_welfare(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9) -> Solution:
-    """Most welfare for any number of groups; ``tol`` is relative to the largest trace."""
+    """The largest welfare of any number of groups; ``tol`` is relative to the largest trace."""
     welfare = Welfare(spaces, problem)
     if problem.inequality_aversion == 0.0 or len(welfare.members) < 2:
         return welfare.best_average()
@@ -208,7 +208,7 @@ def _average(work: Workspace, atoms: _Atoms) -> Array:
 
 
 def _correct(atoms: _Atoms, problem: WelfareProblem) -> None:
-    """Give the atoms the shares of most welfare, by Newton's method."""
+    """Give the atoms the shares that maximise the welfare, by Newton's method."""
     root_a = np.sqrt(problem.inequality_aversion)
     for _ in range(MAX_STEPS):
         average = atoms.shares @ atoms.kept
@@ -239,7 +239,7 @@ def _line_search(problem: WelfareProblem, average: Array, change: Array) -> floa
 
 
 def _climb(work: Workspace, welfare: Welfare, P: Array, target: float) -> Point:
-    """A projection near the average P, in the span; a welfare above the target is good enough."""
+    """A projection near the average P, in the span; the search ends at the target welfare."""
     occupations, vectors = np.linalg.eigh(P)
     best, most = _ascend(work, welfare, vectors[:, -work.rank :])
     for start in random_starts(*split(occupations, vectors), work.rank):

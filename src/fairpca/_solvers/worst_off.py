@@ -1,4 +1,4 @@
-"""The worst-off group made as well off as possible: of two groups, of many, and an old iteration.
+"""Make the worst-off group as well off as possible: for two groups, for many, and by iteration.
 
 ========  ==================================================================
 symbol    meaning
@@ -10,9 +10,9 @@ phi(w)    ``min_U sum_g w_g (R_g - b_g)``: one top-r eigenproblem
 ========  ==================================================================
 
 ``phi`` is concave, and ``phi(w) <= min_U max_g (R_g - b_g)`` for all weights: every eigenproblem
-gives a bound. For two groups the slope of ``phi`` in t is the difference of both at ``U(t)``. The
-largest phi is at a root of this difference, where it equals the value, or at an end, where one
-group is worse off even under a projection of its own: the gap is zero up to rounding.
+gives a bound. For two groups the slope of ``phi`` in t is the difference of their ``R_g - b_g`` at
+``U(t)``. The largest phi is at a root of this difference, or at an end, where one group is worse
+off even under its own best projection. There phi equals the value, so the gap is rounding.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Balance:
         return float((errors - self.offsets)[self.spaces.compared].max())
 
     def phi(self, point: Point) -> float:
-        """The bound that the projection for some weights gives."""
+        """``phi`` at the weights of a point."""
         return point.bound - float(point.weights @ self.offsets)
 
     def solution(
@@ -73,7 +73,7 @@ class Balance:
 
 def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
     """Find the largest phi for two groups by root finding."""
-    # At the ends of the interval of t ties decide.
+    # At the ends of t, the other group breaks ties.
     own = tuple(spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
     balance = Balance(spaces, criterion, own)
 
@@ -95,7 +95,7 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
 
 
 def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:
-    """Least largest loss or error, or largest least variance, of the groups compared.
+    """Minimise the largest loss or error, or maximise the least variance, of the groups compared.
 
     A group that does not vary keeps no variance under any projection, so it is left out where the
     least variance decides.
@@ -131,10 +131,10 @@ def solve_multiplicative_weights(spaces: Eigenspaces, problem: WorstOffProblem) 
 
     Start from equal weights. In each of T rounds take the best projection for the weights, then
     multiply each weight by ``exp(eta * value of its group)`` and normalise. The published code
-    compares the average P of the T projection matrices with the last one and keeps that of the
-    smaller largest value. An average of projections has no rank r, so the code goes on with
-    ``I - sqrt(I - P)``, of full rank. Here the top-r eigenspace of P stands for it, and that is
-    also what is compared. The best ``phi`` of all rounds bounds what is left to gain.
+    compares the average P of the T projection matrices with the last one and keeps the one whose
+    largest value is smaller. An average of projections does not have rank r, so the code goes on
+    with ``I - sqrt(I - P)``, of full rank. Here the top-r eigenspace of P takes its place, also in
+    the comparison. The best ``phi`` of all rounds bounds what is left to gain.
     """
     balance = Balance(spaces, problem.criterion)
     # Logarithms, because a weight that underflowed would never come back.

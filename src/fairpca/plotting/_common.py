@@ -9,13 +9,13 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.small_groups import SettledGroups
 from fairpca.metrics.reconstruction import projection_of, refuse_unfitted, steps_to_projection
 
-# Groups are told apart with any colour vision (Okabe and Ito), and in grey by the markers.
+# The colours suit any colour vision (Okabe and Ito); in grey, markers tell the groups apart.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 
 
 def axes_for(ax: Any, height: float | None = None) -> Any:
-    """The axes given, or those of a new figure, with a height in inches."""
+    """The given axes, or those of a new figure with this height in inches."""
     if ax is not None:
         return ax
     try:

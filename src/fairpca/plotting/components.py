@@ -40,7 +40,7 @@ class ScoresDisplay:
     ) -> Self:
         """Draw the scores of X under any fitted projection, or under the one in a pipeline.
 
-        What follows the projection in a pipeline, such as a classifier, is left out.
+        Steps after the projection in a pipeline, such as a classifier, are left out.
         """
         refuse_unfitted(estimator)
         check_same_order(X, sensitive_features=sensitive_features)
@@ -81,7 +81,7 @@ class LoadingsDisplay:
     """Weights of the features in one component of one or several projections.
 
     ``loadings`` holds the weights (n_components x n_features) of each projection, by its name.
-    Components of the later ones are turned to agree in sign with those of the first.
+    Components of later projections are flipped to agree in sign with those of the first.
     """
 
     def __init__(self, loadings: Mapping[str, Array], feature_names: Sequence[str]) -> None:
@@ -107,8 +107,8 @@ class LoadingsDisplay:
     ) -> Self:
         """Draw the loadings of any fitted projection, or of the one in a pipeline.
 
-        Those of PCA on the same rows are drawn beside those of a fair projection, unless it was
-        loaded from a file. In a pipeline, the features are those that arrive at the projection.
+        For a fair projection, the loadings of PCA on the same rows are drawn too, unless it was
+        loaded from a file. In a pipeline, the features are those that reach the projection.
         """
         projection = drawn_projection(estimator)
         fair = isinstance(projection, FairProjection)

@@ -97,7 +97,7 @@ class GroupErrorDisplay:
     pca: Array  #: (n_ranks, n_groups), the ``pca_group_errors_`` of each fit.
     fair: Array  #: (n_ranks, n_groups), the ``group_errors_`` of each fit.
     groups: Sequence[Any]
-    share: float | None = None  #: Marked in a scree plot: what ``FairPCA(share)`` asks for.
+    share: float | None = None  #: What ``FairPCA(share)`` asks for: a line in a scree plot.
     _as_shares: ClassVar[bool] = False
 
     @classmethod
@@ -167,8 +167,8 @@ class GroupErrorDisplay:
 class GroupScreeDisplay(GroupErrorDisplay):
     """A scree plot by group: the share of its variance that each group keeps.
 
-    Like :class:`GroupErrorDisplay`, but ``pca`` and ``fair`` are shares from 0 to 1, summed over
-    all components up to a number, because those of a fair projection change with their number.
+    Like :class:`GroupErrorDisplay`, but ``pca`` and ``fair`` are shares from 0 to 1. They are
+    cumulative, because the components of a fair projection change with their number.
     """
 
     _as_shares = True
@@ -187,11 +187,11 @@ def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> Codes:
 
 @dataclass
 class ChangesDisplay:
-    """Change of each group's error for people not fitted to, with its confidence interval.
+    """Change of each group's error on held-out rows, with its confidence interval.
 
-    Groups that gain lie to the left of the line, groups that pay to the right of it. An interval
-    that crosses the line can be chance. A group with too few rows to be judged has a hollow marker
-    and no interval.
+    Groups that gain lie to the left of the line, groups that pay to the right of it. If the
+    interval crosses the line, the change may be chance. A group with too few rows to be judged has
+    a hollow marker and no interval.
     """
 
     groups: Sequence[Any]

@@ -23,9 +23,9 @@ from fairpca._problems.solution import Objective, Point, Solution, best_and_wors
 from fairpca._problems.status import Status
 from fairpca._typing import Array
 
-_FULL_DRIVER_UP_TO = 128  # features up to which all eigenvectors take no longer than some
+_FULL_DRIVER_UP_TO = 128  # up to this many features, all eigenvectors take no longer than some
 _TIE = 64 * EPS  # distance, relative to the largest eigenvalue, below which two of them are equal
-_PROVEN = 4e-9  # share of the error within which a subspace is proven to be the best
+_PROVEN = 4e-9  # a subspace is proven to be the best up to this share of the error
 
 
 class Spaces(ABC):
@@ -99,10 +99,10 @@ class Decomposition:
 class Eigenspaces(Spaces):
     """All ``U(w)`` of one rank, from matrices.
 
-    For two groups the decomposition of PCA and the latest one are kept. They tell where on a line
-    of weights the answer lies, to this search and to those that follow with the same spaces.
+    For two groups the decomposition of PCA and the latest one are kept. From these, this search
+    and later ones in the same spaces predict where on a line of weights the answer lies.
 
-    ``precision`` is how rough an answer is good enough, relative to the largest trace; ``guess`` is
+    ``precision`` is the accuracy that is good enough, relative to the largest trace; ``guess`` is
     where on a line of weights the answer is expected.
     """
 
@@ -149,7 +149,7 @@ class Eigenspaces(Spaces):
 
 
 def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float]:
-    """``top_eigenvectors``, with the largest ``tr U' M2 U`` among those, and this trace."""
+    """``top_eigenvectors``, with ties broken by the largest ``tr U' M2 U``; and this trace."""
     values, vectors = descending(M)
     tolerance = _TIE * np.abs(values).max()
     sure = int(np.count_nonzero(values > values[r - 1] + tolerance))
@@ -161,11 +161,11 @@ def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float
 
 
 def is_top(M: Array, basis: Array, values: Array, within: float = _PROVEN) -> bool:
-    """Whether an invariant subspace of M is the first one, to this share of the error.
+    """Whether an invariant subspace of M is the top one, up to a share of the error.
 
     ``values`` are the eigenvalues of M within it. Its residual must be small beside the norm of M.
 
-    The subspace is the first one if M has no eigenvalue above the least of these once they are
+    The subspace is the top one if M has no eigenvalue above the least of these once they are
     moved out of the way: if ``2 |M| U U' + least - M`` is positive definite. Cholesky decides that
     at a tenth of the cost of a decomposition.
     """
@@ -175,7 +175,7 @@ def is_top(M: Array, basis: Array, values: Array, within: float = _PROVEN) -> bo
     shifted = 2 * size * basis @ basis.T
     shifted -= M
     shifted.flat[:: len(M) + 1] += lowest + margin
-    failed_at = dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)[1]  # half of numpy's time
+    failed_at = dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)[1]  # twice as fast as numpy
     return bool(failed_at == 0)
 
 
@@ -202,7 +202,7 @@ def descending(M: Array) -> tuple[Array, Array]:
 
 
 def eigen(M: Array) -> tuple[Array, Array]:
-    """All eigenvalues, ascending, and eigenvectors; where one LAPACK driver fails, by another."""
+    """All eigenvalues, ascending, and eigenvectors; if one LAPACK driver fails, by another."""
     try:
         return np.linalg.eigh(M)
     except np.linalg.LinAlgError:

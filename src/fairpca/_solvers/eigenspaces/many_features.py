@@ -6,9 +6,9 @@ Davidson). Errors of subspaces inside V are exact at every stage, so parity hold
 early one stops; a residual e only leaves an optimality gap of order ``e^2``. Each round costs k
 products ``C_g V`` of r or 2r columns.
 
-Small residuals prove that eigenvectors were found, not that they are the first ones. Where there
-are matrices, Cholesky proves that at the end. Where there are none, the start is random: it has a
-part in every eigenvector, and missing one is unlikely but not excluded.
+Small residuals prove that eigenvectors were found, not that they are the leading ones. Where there
+are matrices, Cholesky proves that at the end. Without matrices, the start is random: it has a part
+in every eigenvector, so that missing one is unlikely but not excluded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fairpca._solvers.eigenspaces.dense import (
 )
 from fairpca._typing import Array
 
-_ROUGH_START = 1e-3  # precision of the first search: the first basis deserves no better
+_ROUGH_START = 1e-3  # precision of the first search, as rough as the first basis
 _ROUGH_END = 1e-6  # finer searches are as exact as the arithmetic allows
 _OUTSIDE = 0.01  # a unit vector with less than this outside the basis adds only noise
 _LAST_PART = 0.4  # for this last share of the columns, each round must halve the residual
@@ -54,7 +54,7 @@ class GrowingBasis(Spaces):
     """A basis that grows by residuals, and the eigenspaces inside it.
 
     It gives up when it would multiply more than ``limit`` columns for one answer, or earlier when
-    it comes no nearer: ``converged`` is False then, and also where Cholesky refutes the answer. A
+    it makes no progress: ``converged`` is False then, and also where Cholesky refutes the answer. A
     basis of more than ``capacity`` columns is replaced by the eigenspaces found so far.
 
     Vectors of d numbers are rows here, which is the fastest way to append and to combine them. The
@@ -89,8 +89,8 @@ class GrowingBasis(Spaces):
         """Run a search among all eigenspaces, as far as the limit allows.
 
         Each round searches inside the basis, roughly at first, and appends the residuals that are
-        too long. It ends where none is, the search was as good as the arithmetic allows, and no
-        better eigenvector can have been overlooked. The guess is that of :class:`Eigenspaces`.
+        too long. The last round finds no such residual, is as exact as the arithmetic allows, and
+        overlooks no better eigenvector. The guess is that of :class:`Eigenspaces`.
         """
         precision = _ROUGH_START if guess is None else 0.0  # 0 is as good as the arithmetic
         columns_left, longest_before = self.limit, inf
@@ -104,11 +104,11 @@ class GrowingBasis(Spaces):
                 columns_left = -1  # the limit will not suffice
                 if not precision:
                     self.converged = self._random_start = False
-                    # A sum of eigenvalues is as wrong as their residuals are long.
+                    # The error of a sum of eigenvalues is at most the length of their residuals.
                     return found.solution.lift(frame.T, float(found.lengths.sum(axis=1).max()))
                 precision = 0.0
             elif self._expand(missing, found.points):
-                finer = min(precision, 0.1 * longest / found.scale)  # as the residuals shrink
+                finer = min(precision, 0.1 * longest / found.scale)  # falls with the residuals
                 finer = finer if finer > _ROUGH_END else 0.0
                 longest_before, precision = longest if finer == precision else inf, finer
             elif precision:
@@ -140,8 +140,8 @@ class GrowingBasis(Spaces):
     def top(self, weights: Array, *, proven: bool = True) -> Point:
         """``U(w)``, found from what the basis holds already.
 
-        With matrices it is ``proven`` to be the first eigenspace, or found densely. Where there are
-        none and the search ends early, the bound is as much lower as it can be wrong.
+        With matrices it is ``proven`` to be the top eigenspace, or found densely. Without them, a
+        search that ends early lowers the bound by as much as it can be wrong.
         """
         self.n_eigensolves += 1
         columns_left = self.limit
@@ -175,10 +175,10 @@ class GrowingBasis(Spaces):
     def _overlooked(self, points: Sequence[Point], tolerance: float) -> Array:
         """Vectors to append because better eigenvectors than a point's may lie outside the basis.
 
-        Where the matrices leave the basis as it is, or nearly so, residuals are small whatever is
+        Where the matrices map the basis into itself, or nearly so, residuals are small whatever is
         missing. Random vectors have a part in every eigenvector, so a start from them alone is
-        trusted. After another one the best vector that the point leaves out must have converged
-        as well, or be clearly worse.
+        trusted. After any other start, the best vector that the point leaves out must have
+        converged as well, or be clearly worse.
         """
         for point in () if self._random_start else points:
             H = self._matrix_inside(point.weights)
@@ -190,7 +190,7 @@ class GrowingBasis(Spaces):
         return np.zeros((0, self.n_features))
 
     def _are_first(self, points: Sequence[Point]) -> bool:
-        """Whether these points, in the basis, are proven to be first eigenspaces.
+        """Whether these points, in the basis, are proven to be top eigenspaces.
 
         True without matrices, where there is no proof. PCA is proven once, and points with the same
         weights, which lie on two sides of a jump, are proven by one of them.
@@ -228,9 +228,9 @@ class GrowingBasis(Spaces):
         return np.asarray(np.tensordot(weights, self._H, axes=1))
 
     def _expand(self, block: Array, points: Sequence[Point] = ()) -> bool:
-        """Append what is new in the block; False when nothing is, and the basis is as it was.
+        """Append what is new in the block; False, with the basis unchanged, if nothing is.
 
-        Appended is as much as there is room for. A full basis is first cut down to the points.
+        Only as much is appended as fits. A full basis is first cut down to the points.
         """
         V = self._V[: self._size]
         block = _orthonormalize(block)
@@ -269,7 +269,7 @@ class ThinSpaces(Spaces):
     _last: Array | None = None
 
     def top(self, weights: Array, *, proven: bool = True) -> Point:
-        """``U(w)``, proven to be the first eigenspace unless the proof takes too long."""
+        """``U(w)``, proven to be the top eigenspace unless ``proven`` is False."""
         self.n_eigensolves += 1
         M = np.tensordot(weights, self.operand.dense_matrices, axes=1)
         whole = Operand(M[np.newaxis], np.ones(1))
@@ -280,17 +280,17 @@ class ThinSpaces(Spaces):
 
 
 def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:
-    """``V' C_g V`` for V with a block appended, given ``H = V' C_g V`` and ``C_g`` times it."""
+    """``V' C_g V`` with a block appended to V, given H for V alone and ``C_g`` times the block."""
     corner, below = V.T @ products, block.T @ products
     below = 0.5 * (below + below.transpose(0, 2, 1))
     return np.block([[H, corner], [corner.transpose(0, 2, 1), below]])
 
 
 def _orthonormalize(block: Array) -> Array:
-    """An orthonormal basis of the rows, without those that others nearly span.
+    """An orthonormal basis of the rows, without rows that the others nearly span.
 
-    By the eigenvectors of their Gram matrix, ten times as fast as a QR decomposition of thin
-    matrices; orthonormal to rounding when applied to rows that nearly are so already.
+    The eigenvectors of the Gram matrix give it, ten times as fast as a QR decomposition of thin
+    matrices. It is orthonormal to rounding if the rows were nearly orthonormal before.
     """
     lengths = np.linalg.norm(block, axis=1)
     block = block[lengths > 0] / lengths[lengths > 0, None]

@@ -45,15 +45,15 @@ from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Decomposition, Eigenspaces, descending, is_top
 from fairpca._typing import Array
 
-_DECOMPOSED_TOGETHER = 8  # an eighth of the eigenvectors; more of them would cost too much
+_DECOMPOSED_TOGETHER = 8  # one in eight eigenvectors; more of them would cost too much
 _MAX_STEPS = 20  # more steps would cost as much as a decomposition
 
 
 @dataclass(frozen=True)
 class Slack:
-    """The rest of a limit at t, given the group errors; its root is wanted inside ``reach``.
+    """What is left of a limit at t, given the group errors; its root is sought in ``reach``.
 
-    ``noise`` is the size below which it counts as zero.
+    A slack of up to ``noise`` counts as zero.
     """
 
     value: Callable[[float, Array], float]
@@ -123,7 +123,7 @@ class RootPrediction:
 
     @cached_property
     def _n(self) -> Array:
-        """The diagonal of N; beyond the first m, which are computed, its entries count as equal."""
+        """The diagonal of N: the first m entries are computed, the others are taken as equal."""
         m, n = self._m, np.empty(len(self._L))
         n[:m] = self._N.diagonal()[:m]
         n[m:] = (self._direction @ self._spaces.traces - n[:m].sum()) / max(len(n) - m, 1)
@@ -144,9 +144,9 @@ class RootPrediction:
     @cached_property
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # where eigenvalues are equal
     def predicted(self) -> float:
-        """About the t of zero slack; NaN if the root does not seem to be within reach.
+        """The approximate t of zero slack; NaN if the root seems to be out of reach.
 
-        By Newton's method on the predicted errors, and bisection where that leaves the bracket.
+        Newton's method on the predicted errors finds it, with bisection outside the bracket.
         """
         slack, (low, high) = self._slack, self._slack.reach
         first = slack.value(0.0, self._errors)
@@ -169,7 +169,7 @@ class RootPrediction:
         return t if min(bracket) < t < max(bracket) else nan
 
     def predicted_errors(self, t: float) -> tuple[Array, Array]:
-        """About the errors at t, and their slopes."""
+        """The approximate errors at t, and their slopes."""
         changes = [self._pairs_change(t)]
         if self._together:
             changes.append(self._first_change(t))
@@ -177,11 +177,11 @@ class RootPrediction:
         return self._errors - self._kept(of_M, of_N), -self._kept(-t * slope, slope)
 
     def _decomposed_together(self, t: float) -> tuple[Array, Array]:
-        """Eigenvalues, descending, and eigenvectors of ``diag(L) + t N`` in the first m."""
+        """Eigenvalues, descending, and eigenvectors of the first m x m of ``diag(L) + t N``."""
         return descending(np.diag(self._L[: self._m]) + t * self._N[: self._m, : self._m])
 
     def _first_change(self, t: float) -> _Change:
-        """The part of the first m eigenvectors, decomposed together."""
+        """The change due to the first m eigenvectors, decomposed together."""
         r, L, N = self._r, self._L[: self._m], self._N[: self._m, : self._m]
         values, Q = self._decomposed_together(t)
         NQ = Q.T @ (N @ Q[:, :r])
@@ -199,7 +199,7 @@ class RootPrediction:
         return L[:r] - L[beyond:, None], n[:r] - n[beyond:, None], squares
 
     def _pairs_change(self, t: float) -> _Change:
-        """The part of the pairs."""
+        """The change due to the pairs."""
         gaps, drift, squares = self._pairs
         g = gaps + t * drift
         inverse = 1.0 / np.maximum(np.sqrt(g * g + t * t * squares), TINY)  # 1 / s
@@ -217,7 +217,7 @@ class RootPrediction:
         """
         slack, t, L, spaces = self._slack, self.predicted, self._L, self._spaces
         if isnan(t) or np.abs(L).sum() < 1e-3 * float(spaces.traces.max()):
-            return None  # the rounding of so small an M would count
+            return None  # M is so small that rounding would matter
         Q, gaps, A_21 = self._coordinates(t)
         X, before = 2 * A_21 / (gaps + np.sqrt(gaps * gaps + 4 * A_21 * A_21)), inf
         if not float(np.linalg.norm(X)) < 0.5:

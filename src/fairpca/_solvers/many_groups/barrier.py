@@ -201,8 +201,8 @@ class SmoothedDual:
         least = mu / low**2 + mu / high**2
         N = problem.rows @ H @ problem.rows.T + np.diag(least)
 
-        # Steps keep B'y = -q. Unit diagonal first: entries range from mu to 1 / mu. The ridge holds
-        # prices that make no difference, such as those of repeated or contradictory rows.
+        # Steps keep B'y = -q. The diagonal is scaled to one, because entries range from mu to
+        # 1 / mu. The ridge holds prices without effect: rows may repeat or contradict each other.
         n, n_levels = problem.levels.shape
         unit = 1.0 / np.sqrt(np.maximum(np.diag(N), least))  # rounding may make it negative
         levels = unit[:, np.newaxis] * problem.levels
@@ -220,7 +220,7 @@ class SmoothedDual:
 def balanced(problem: LinearProblem, prices: Array) -> Array:
     """Prices with ``B'y = -q`` to rounding, without which they prove no bound.
 
-    Each changes in proportion to its square, so that small ones keep their sign.
+    Each price changes in proportion to its square, so that small ones keep their sign.
     """
     influence = prices[:, np.newaxis] ** 2 * problem.levels
     residual = problem.levels.T @ prices + problem.level_cost
@@ -248,7 +248,7 @@ def follow(
 ) -> tuple[Centre, Array, Proof]:
     """Follow the central path to its end, or until the bound passes a ceiling; all in units.
 
-    Returned are the last centre, the prices it leads to, and the best proof on the way.
+    Returns the last centre, the prices it leads to, and the best proof on the way.
     """
     last_mu = max(1e-9, 1e-2 * tol, 10.0 * work.noise)  # a smaller mu only adds rounding
     prices, mu, shrink = problem.start, 0.1, 0.1
@@ -258,7 +258,7 @@ def follow(
         last = mu <= last_mu
         centre = dual.centre(prices, mu, 1e-2 if last else 0.3)  # 0.3 will do for the tangent
         if last and before is not None and centre.value < before.value - mu * dual.n_terms:
-            centre = before  # no centre has so small a value: rounding ended Newton's method
+            centre = before  # the value is too small: rounding ended Newton's method
         prices = dual.limit(centre) if last else centre.prices
         here = dual.value(prices) if last else centre.value
         proof = Proof(prices, here) if work.closed else work.prove(problem, prices)

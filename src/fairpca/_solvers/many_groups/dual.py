@@ -52,7 +52,7 @@ class Minimum:
     violation: float  # largest amount by which a row is violated
 
     def at(self, other: Minimum | Solution, value: float) -> Minimum:
-        """The same proof, for another projection with this objective."""
+        """The same proof, for another projection with this value of the objective."""
         basis, errors, violation = other.basis, other.errors, other.violation
         return replace(self, basis=basis, errors=errors, violation=violation, value=value)
 
@@ -61,8 +61,8 @@ class Minimum:
     ) -> Solution:
         """The form in which every solver returns its answer.
 
-        ``error_gap`` tells how far the overall error can be from the least one; where the overall
-        error is the objective, it is the gap.
+        ``error_gap`` says how far the overall error can be from the least one; it defaults to the
+        gap of the objective.
         """
         gap = self.value - self.bound if error_gap is None else error_gap
         found = Point(self.weights, self.basis, self.errors, nan)
@@ -84,9 +84,9 @@ def minimise(
     """Solve one problem that is linear in the group errors.
 
     ``tol`` is the gap to reach, relative to the value, or to the unit where the value may be zero.
-    The search starts at a projection in the span, by default PCA, and at prices. It ends where the
-    bound passes the ceiling. With ``nearby_only`` the optimum next to the start is good enough,
-    proven or not.
+    The search starts from the prices and from the basis, which must lie in the span and is PCA by
+    default. It ends once the bound passes the ceiling. With ``nearby_only`` the optimum next to the
+    start is good enough, proven or not.
     """
     problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
     basis = work.principal() if basis is None else work.basis.T @ basis
@@ -109,7 +109,7 @@ def minimise_in_face(
 ) -> Minimum | None:
     """Solve a problem among the projections that are optimal for given weights of the groups.
 
-    None where there is only one: eigenvalue r of ``W`` is not multiple.
+    None if there is only one such projection, because eigenvalue r of ``W`` is simple.
     """
     fixed, inner = work.face(weights)
     if inner.basis.shape[1] == inner.rank:
@@ -165,8 +165,8 @@ def _improved(
     except (np.linalg.LinAlgError, ArithmeticError):  # the path left the range of the arithmetic
         return nearby, known
     if found.value - proof.bound > _allowed(work, problem, found.value, tol):
-        # At a row that is active at no price the path approaches its end slowly, whereas the
-        # multipliers of the descent are exact, zeros included.
+        # Where an active row has the price zero, the path approaches its end slowly, whereas the
+        # multipliers of the descent are exact.
         proof = max(proof, _priced(work, problem, found.prices), key=lambda proof: proof.bound)
     nearby = replace(nearby, basis=work.padded(nearby.basis))
     return found.better(nearby, KEPT * work.noise), proof
@@ -175,7 +175,7 @@ def _improved(
 def _priced(
     work: Workspace, problem: LinearProblem, prices: Array, *, certain: bool = True
 ) -> Proof:
-    """Make multipliers feasible as prices, and prove what these prove."""
+    """Make multipliers feasible as prices, and compute the bound that they prove."""
     prices = balanced(problem, np.where(problem.equal, prices, np.maximum(prices, 0.0)))
     if (prices < 0.0)[~problem.equal].any():
         return Proof(problem.start, -inf)
@@ -195,7 +195,7 @@ class FrontierOfMany(ABC):
         self.work, self.tol = Workspace(spaces), tol
         self.shares, self.compared = spaces.shares, spaces.compared
         self.rounding, self.highest = self.work.rounding, self.largest(self.pca.errors)
-        self._near: tuple[Array, ...] = ()  # basis and prices at which the search before ended
+        self._near: tuple[Array, ...] = ()  # basis and prices where the last search ended
 
     def largest(self, errors: Array) -> float:
         """The largest error of a group that is compared."""
@@ -215,7 +215,7 @@ class FrontierOfMany(ABC):
         return limit if limit < float(self.shares @ self.work.spaces.traces) else inf
 
     def group_errors_allowed(self, problem: FairProblem) -> Array:
-        """The largest error that a problem allows each group; infinite where it limits none."""
+        """The largest error that a problem allows each group; infinite if it limits no group."""
         traces = self.work.spaces.traces  # no error exceeds these
         with np.errstate(over="ignore", invalid="ignore"):
             limits = self.pca.errors + problem.max_group_increase * self.pca.errors
@@ -223,7 +223,7 @@ class FrontierOfMany(ABC):
         return limits if (limits < traces).any() else np.full_like(traces, inf)
 
     def _next(self, problem: LinearProblem, *, nearby_only: bool = False) -> Minimum:
-        """Least overall error, from where the search before ended; the end if limits forbid it."""
+        """Least overall error, found from the last result; the end if limits cannot be kept."""
         found = minimise(self.work, problem, self.tol, *self._near, nearby_only=nearby_only)
         if nearby_only and found.violation > self.rounding:
             return self._next(problem)

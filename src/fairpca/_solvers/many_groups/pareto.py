@@ -7,15 +7,15 @@ the least overall error among the projections of least largest error, a lexicogr
 
 * At the end either all groups compared are equal, or the worst-off one is at its best.
 * ``max_group_increase`` limits the error of each group by a multiple of its error under PCA.
-* ``max_error_increase`` stops where the overall error is spent.
-* ``max_disparity`` stops at the first ``c`` at which the spread is small enough. The way is looked
-  at in eight steps, because the spread of more than two groups may rise in between. The projections
+* ``max_error_increase`` stops where the error budget is spent.
+* ``max_disparity`` stops at the first ``c`` at which the spread is small enough. The way is sampled
+  in eight steps, because the spread of more than two groups may rise in between. The projections
   on it are found by descent, each from the one before; a proof is sought for the last one only.
 * ``fraction`` stops at a part of the way in ``c``.
 
 The certificate says, at the end and within an error budget, that no projection has a smaller
 largest error; elsewhere that no projection with as small a largest error has a smaller overall
-error. At the end, ``error_gap_`` tells how far the latter can be from true.
+error. At the end, ``error_gap_`` says how far the overall error can be from the least one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class EfficientFrontier(FrontierOfMany):
 
     @cached_property
     def _last_point(self) -> tuple[Minimum, float]:
-        """The end of the frontier, and a lower bound of the overall error there.
+        """The end of the frontier, and a lower bound on the overall error there.
 
         Where the least largest error is certain, the projections that have it differ in tied
         eigenvectors only. The best of these for the overall error is taken.
@@ -86,7 +86,7 @@ class EfficientFrontier(FrontierOfMany):
         return best, self._least_error_at_the_end(prices)
 
     def _least_error_at_the_end(self, prices: Array) -> float:
-        """A lower bound of the overall error of the projections of least largest error.
+        """A lower bound on the overall error of the projections of least largest error.
 
         The price of the largest error is infinite there. A high price proves nearly as much; which
         one is best depends on how well the least largest error is known.
@@ -139,7 +139,7 @@ class EfficientFrontier(FrontierOfMany):
         return self._worst(found, Status.GROUP_LIMIT, self.pca.bound)
 
     def _at_no_cost(self) -> Solution:
-        """Least largest error among the projections as good as PCA: eigenvalues may be tied."""
+        """Least largest error among projections as good as PCA; tied eigenvalues allow several."""
         equal = least_error(self.shares, self.compared, max_spread=0.0)
         free = minimise_in_face(self.work, equal, self.shares, self.tol)
         if free is None:  # no other projection is as good as PCA
@@ -166,8 +166,8 @@ class EfficientFrontier(FrontierOfMany):
     def first_within(self, max_spread: float) -> Solution:
         """The first projection seen from PCA whose spread is at most ``max_spread``.
 
-        The proof of the projection where a walk ended may come with another one that has less
-        overall error but too large a spread. Then one more walk starts from there, twice at most.
+        Proving the projection where a walk ended may find another one with less overall error but
+        too large a spread. Then another walk starts from there, at most twice.
         """
         ends: list[Minimum] = []
         c, errors = self.highest, self.pca.errors
@@ -210,7 +210,7 @@ class EfficientFrontier(FrontierOfMany):
     ) -> tuple[float, Minimum]:
         """The least overall error between a ``c`` that meets the spread and one that does not.
 
-        Regula falsi with the Illinois rule: the end that stays counts half.
+        Regula falsi with the Illinois rule: the value at the end that stays is halved.
         """
         (low, f_low, found), (high, f_high) = met, missed
         for _ in range(MAX_STEPS):
@@ -227,7 +227,7 @@ class EfficientFrontier(FrontierOfMany):
         return low, found
 
     def _worst(self, found: Minimum, status: Status, least_error_bound: float) -> Solution:
-        """Certified for its largest error; its overall error is at least ``least_error_bound``."""
+        """The solution certified for its largest error, with a bound on the overall error."""
         found = replace(found, value=self.largest(found.errors))
         error_gap = float(self.shares @ found.errors) - least_error_bound
         return found.solution(self.work, "worst", status, error_gap)

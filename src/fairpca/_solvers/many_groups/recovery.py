@@ -15,8 +15,8 @@ remains exceeds r by at most ``floor(sqrt(2k + 1/4) - 3/2)``, by nothing for two
 rounding, whatever the second step left open.
 
 The descent may end at a local optimum, or where a row cannot be met. While the gap is open, a few
-more descents start from random subspaces, in turn inside the fractional block and anywhere in the
-span, six of each kind at most. They stop once four of them end at the best value known.
+more descents start from random subspaces, alternately inside the fractional block and anywhere in
+the span, at most six of each kind. They stop once four of them end at the best value known.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def split(occupations: Array, vectors: Array) -> tuple[Array, Array]:
 
 
 def random_starts(whole: Array, block: Array, rank: int) -> Iterator[Array]:
-    """Random subspaces of the span, in turn with those that differ inside the block only."""
+    """Random subspaces of the span, alternating with ones that are random in the block only."""
     rng = np.random.default_rng(0)
     for _ in range(6):
         if block.shape[1] > 1:
@@ -82,7 +82,7 @@ def _purify(
     """Walk in the optimal face to a relaxed solution with fewer fractional occupations."""
     vectors, s = centre.vectors, centre.occupations
     rows, levels = problem.rows[active], problem.levels[active]
-    # What no change of the levels can make up for:
+    # Combinations of the rows that no change of the levels can make up for.
     fixed = null_space(levels.T).T @ rows if active.any() else rows
     S = (vectors * s) @ vectors.T
     rng = np.random.default_rng(0)

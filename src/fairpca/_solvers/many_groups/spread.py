@@ -125,7 +125,7 @@ class SpreadFrontier(FrontierOfMany):
         return replace(found, basis=work.basis @ best, errors=errors, violation=0.0, value=value)
 
     def _least_spread_of_any(self, least: Minimum) -> float:
-        """A lower bound of the spread that holds without cap and error budget as well."""
+        """A lower bound on the spread that also holds without cap and error budget."""
         free = least_spread(self.shares, self.compared).in_units(self.work.unit)
         prices = balanced(free, least.prices[: len(free.limits)])  # prices of the limits come last
         return self.work.prove(free, prices).bound * self.work.unit
@@ -150,7 +150,7 @@ class SpreadFrontier(FrontierOfMany):
         return least.at(lower, self.spread(lower.errors)), bound
 
     def _at_no_cost(self) -> Solution:
-        """Least spread among the projections as good as PCA, whose eigenvalues may be tied."""
+        """Least spread among the projections as good as PCA; tied eigenvalues allow several."""
         work, wanted = self.work, self._least_error(self.max_spread)
         found = minimise_in_face(work, wanted, self.shares, self.tol)
         if found is not None and found.violation <= self.rounding:

@@ -33,7 +33,7 @@ class Proof:
     """Prices, and the bound that they prove, less rounding.
 
     ``reach`` is the projection that attains the bound, None where the span is the whole space. A
-    bound that is not ``certain`` rests on eigenvectors that were not proven to be the first ones.
+    bound that is not ``certain`` rests on eigenvectors that are not proven to be the leading ones.
     """
 
     prices: Array
@@ -47,9 +47,9 @@ class Workspace:
 
     ``basis`` has orthonormal columns V; ``matrices`` are the ``V' C_g V`` and ``traces`` the
     ``tr C_g``, both in units, by default of the largest error under PCA. ``noise`` is rounding, in
-    units. Not in units: limits are kept if they are exceeded by no more than ``rounding``, and
-    groups are equal if their errors differ by no more than ``parity``. A span that is ``closed`` is
-    the whole space and does not grow.
+    units. Limits count as kept if exceeded by no more than ``rounding``, and groups as equal if
+    their errors differ by no more than ``parity``; these two are not in units. A span that is
+    ``closed`` is the whole space and does not grow.
     """
 
     def __init__(self, spaces: Spaces, unit: float | None = None) -> None:
@@ -127,15 +127,15 @@ class Workspace:
         return np.asarray(eigen(self.weighted(self.spaces.shares))[1][:, -self.rank :])
 
     def padded(self, basis: Array) -> Array:
-        """A subspace of the span before it grew."""
+        """A subspace found before the span grew, in the coordinates of the present span."""
         return np.pad(basis, ((0, self.basis.shape[1] - len(basis)), (0, 0)))
 
     def face(self, weights: Array) -> tuple[Array, Workspace]:
         """The projections that are optimal for given weights, if eigenvalue r of ``W`` is multiple.
 
-        All of them contain the eigenvectors of the eigenvalues above, which come first here. The
-        rest of U is inside the workspace, whose span are the eigenvectors of eigenvalue r. The span
-        grows by both, unless there are too many features to decompose ``W`` whole.
+        All of them contain the eigenvectors of larger eigenvalues, which are returned first. The
+        rest of U lies in the workspace returned, spanned by the eigenvectors of eigenvalue r. Our
+        own span grows by both, unless there are too many features to decompose ``W`` as a whole.
         """
         if not self.closed and isinstance(self.spaces, Eigenspaces):
             self.grow(np.hstack(self._split(self.spaces.matrix(weights) / self.unit)))
@@ -147,7 +147,7 @@ class Workspace:
         return fixed, inner
 
     def _split(self, W: Array) -> tuple[Array, Array]:
-        """Eigenvectors of ``W``: those above the r-th eigenvalue, and those equal to it."""
+        """Eigenvectors of ``W``: of eigenvalues above the r-th one, and of those equal to it."""
         values, vectors = eigen(W)
         height = values - values[-self.rank]
         width = max(_TIE * max(abs(float(values[-self.rank])), 1.0), 8 * KEPT * self.noise)

@@ -9,7 +9,7 @@ only shrink, and so does their minimum. Its root is the answer, found by a few
 eigendecompositions. At a jump of the eigenspace the answer lies on the path between both sides.
 Efficient fairness ends at alpha_B, where the harmed group is at its best.
 
-A limit may be used up where the walk has not begun: no more error is allowed than PCA's, or PCA is
+A limit may be used up before the walk begins: no more error is allowed than PCA's, or PCA is
 already the best for B. Then D can fall only among the projections that are equally good there.
 
 Certificate. ``phi(alpha) = min_U alpha R + (1 - alpha) D`` is known from the eigenvalues, so for
@@ -39,7 +39,7 @@ from fairpca._solvers.two_groups.frontier import Frontier
 from fairpca._solvers.two_groups.root import Crossing, Sample, between
 from fairpca._typing import Array
 
-_USED_UP = 16  # times rounding: errors measured on different bases differ by that much
+_USED_UP = 16  # errors measured on different bases differ by this many times the rounding
 
 
 def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
@@ -51,7 +51,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     if limits.pca_disparity <= max(allowed, parity_tolerance(pca.errors, spaces.traces)):
         return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
 
-    without: tuple[Status, ...] = (Status.CAPPED,)  # the cap is kept down to alpha_B
+    without: tuple[Status, ...] = (Status.CAPPED,)  # the cap cannot bind above alpha_B
     capped = problem.constraint == "no_worse" or problem.max_group_increase < inf
     end = 0.0 if problem.constraint is None and not capped else alpha_B
     line = frontier.line(lambda _, errors: limits.tightest(errors, *without)[0], end)
@@ -99,7 +99,7 @@ class Limits:
         self.error_limit = R * (1 + increase) if increase < inf else inf
 
     def tightest(self, errors: Array, *without: Status) -> tuple[float, Status]:
-        """The slack of the tightest limit and its name, some limits left out."""
+        """The smallest slack and the name of its limit; limits in ``without`` do not count."""
         R, D = self.frontier.error_and_disparity(errors)
         left = (
             (D - self.max_disparity, self.parity),
@@ -131,7 +131,7 @@ class Limits:
         return self.certify(point, start, binding, start.point, fairest)
 
     def certify(self, point: Point, at: Sample, status: Status, *ends: Point) -> Solution:
-        """The solution with its bound, by the limit that binds."""
+        """The solution, with the bound that follows from the limit that binds."""
         frontier, alpha, phi = self.frontier, at.x, at.point.bound
         objective: Objective = "disparity"
         if status is Status.CAPPED:

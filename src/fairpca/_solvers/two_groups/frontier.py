@@ -36,9 +36,9 @@ class Frontier:
         self._towards_parity[[self.privileged, self.harmed]] = -1.0, 1.0
 
     def at(self, alpha: float, *, fairest: bool = False) -> Point:
-        """``U(alpha)``; of several where ``D`` or ``R_B`` is least the one of least R.
+        """``U(alpha)``; where ``D`` or ``R_B`` is least, ties go to the least R.
 
-        With ``fairest`` it is the one of least D, which is its ``tied_bound``.
+        With ``fairest`` all ties go to the least D, which is then the ``tied_bound``.
         """
         shares, towards_parity = self.spaces.shares, self._towards_parity
         if alpha == 1.0 and not fairest:

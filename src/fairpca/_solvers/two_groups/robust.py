@@ -38,7 +38,7 @@ class Piece(NamedTuple):
     order: int  # breaks ties: the older piece comes first
     a: Point
     b: Point
-    worse: int  # the group of the larger S_g
+    worse: int  # the group with the larger S_g
 
 
 def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
@@ -96,7 +96,7 @@ def _branch_and_bound(
         if value - pieces[0].bound <= max(noise_of(best), moment_noise(np.array([value]))):
             break
         _, _, a, b, worse = heappop(pieces)
-        weights = np.abs(a.errors - b.errors)[::-1]  # for which both ends are equally good
+        weights = np.abs(a.errors - b.errors)[::-1]  # both ends are equally good for these
         middle = spaces.top(weights / weights.sum())
         if middle.weights @ a.errors - middle.bound <= spaces.rounding:
             heappush(pieces, piece(a, b, worse))  # the chord itself is the frontier
@@ -108,7 +108,7 @@ def _branch_and_bound(
 
 
 def _corner(a: Point, b: Point) -> Array:
-    """Where the tangents of two points meet; if they are parallel, below and left of both."""
+    """Where the tangents of two points meet; if parallel, the point below and left of both."""
     lowest, highest = np.minimum(a.errors, b.errors), np.maximum(a.errors, b.errors)
     (a_0, a_1), (b_0, b_1) = a.weights, b.weights
     determinant = a_0 * b_1 - a_1 * b_0

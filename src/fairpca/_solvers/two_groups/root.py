@@ -6,9 +6,9 @@ of ``M(w(x))`` meet there, and every subspace on the shortest path between both 
 that x. One of them has zero slack.
 
 The bracket around the root is shrunk by inverse quadratic interpolation where that is safe, and by
-bisection (Chandrupatla 1997); by hand, not by scipy, because the function may jump over zero. With
-many features, where a decomposition takes longer than a few products, each decomposition also tells
-about where the root lies, and two are enough: corrections to the second one lead to the root
+bisection (Chandrupatla 1997). scipy's version will not do, because the function may jump over zero.
+With many features, where a decomposition takes longer than a few products, each decomposition also
+predicts where the root lies, and two are enough: corrections to the second one lead to the root
 (:mod:`fairpca._solvers.eigenspaces.root_prediction`).
 """
 
@@ -28,7 +28,7 @@ from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._typing import Array
 
-_BESIDE = 1e-9  # share of the line's length below which its end point is used
+_BESIDE = 1e-9  # within this share of the line's length, its end point is used
 _MANY_FEATURES = 80  # with fewer, a decomposition is faster than predictions and corrections
 
 
@@ -43,7 +43,7 @@ class Sample:
 
     @property
     def predicted(self) -> float:
-        """About where the root lies, as seen from here; NaN if that is not known."""
+        """Where the root is predicted to lie; NaN if there is no prediction."""
         return nan if self.prediction is None else self.x + self.prediction.predicted
 
 
@@ -73,7 +73,7 @@ def find_crossing(
     find_jump: Callable[[Sample, Sample], tuple[Sample, bool] | None] | None = None,
     guess: float | None = None,
 ) -> Crossing:
-    """Shrink a bracket by what samples tell of the root, by interpolation, and by bisection.
+    """Shrink a bracket by predictions of the root, by interpolation, and by bisection.
 
     The function is monotone between its ends ``below`` and ``above`` zero, either of which may be
     the left one. The search begins at the ``guess``, if that is inside. It ends at a value within
@@ -92,7 +92,7 @@ def find_crossing(
             "on the two sides of zero."
         )
     latest, opposite = (above, below) if above.value < -below.value else (below, above)
-    before: Sample | None = None  # the sample that the latest one took the place of
+    before: Sample | None = None  # the sample that the latest one replaced
     slow = asked = False  # the last step made no headway; the last step asked for a jump
     while True:
         low, high = (latest, opposite) if latest.value < 0 else (opposite, latest)
@@ -160,7 +160,7 @@ class Line:
         self._predicts = _MANY_FEATURES <= spaces.n_features > spaces.rank
 
     def sample(self, x: float, point: Point | None = None) -> Sample:
-        """The slack of ``U(x)``, if not given, and what its decomposition tells of the line."""
+        """The slack of ``U(x)``, or of a given point, and what its decomposition predicts."""
         point = self.at(x) if point is None else point
         value = self.slack(x, point.errors)
         decomposition = self.spaces.decomposition_of(point) if self._predicts else None
@@ -193,7 +193,7 @@ class Line:
         return Sample(x, self.slack(x, point.errors), point) if inside else sample
 
     def approach(self, above: Sample) -> tuple[Sample, Sample]:
-        """From a positive slack down to the first that is not, or to the end: the last two samples.
+        """Walk from a positive slack to one that is not, or to the end; the last two samples.
 
         Where neither a guess nor a prediction tells where to look, the end is next.
         """
@@ -208,7 +208,7 @@ class Line:
             if not end < x < above.x:
                 x = above.predicted
             if not end + _BESIDE * (above.x - end) < x < above.x:
-                break  # beside the end rounding decides between subspaces that are tied there
+                break  # so near the end, rounding would decide between tied subspaces
             before, sample = above, self._corrected(self.sample(x), (end, above.x))
             if sample.value <= rounding:
                 return above, sample
@@ -220,8 +220,8 @@ class Line:
     def cross(self, below: Sample, above: Sample) -> tuple[Point, Crossing]:
         """Find the projection of zero slack between two ends, and the root it was found at.
 
-        At a jump the errors and the basis of the projection are those between both sides; it rests
-        on the ends of the crossing.
+        At a jump, the projection lies on the path between both sides, and rests on the ends of the
+        crossing.
         """
         spaces, ends = self.spaces, (below.x, above.x)
         crossing = find_crossing(
