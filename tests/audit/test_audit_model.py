@@ -148,3 +148,10 @@ def test_what_cannot_be_judged_is_refused():
         audit_model(PCA(2), X, groups)
     with pytest.raises(ValueError, match="same columns"):
         audit_model(PCA(2).fit(X), X[:, :3], groups)
+
+
+def test_a_model_that_standardises_is_said_to():
+    X, groups = people()
+    for standardize in (False, True):
+        model = FairPCA(2, standardize=standardize).fit(X, sensitive_features=groups)
+        assert audit_model(model, X, groups).provenance.standardized == standardize

@@ -536,3 +536,14 @@ def test_a_million_rows_make_a_small_gap_reliable_but_not_large():
     verdict = audit(moments, estimator=FairPCA(2), **QUICK).verdict
     assert (verdict.small, verdict.group) == (True, 1)
     assert 0 < verdict.gap.low < verdict.gap.value < 0.05
+
+
+def test_moments_say_whether_rows_were_weighted_and_take_nothing_else():
+    X, groups = two_groups()
+    weights = np.where(groups == "few", 2.0, 1.0)
+    for own, weighted in ((None, False), (weights, True)):
+        moments = GroupMoments.from_data(X, groups, own, folds=5)
+        assert audit(moments, estimator=FairPCA(2), **QUICK).provenance.weighted == weighted
+    for name, values in {"sample_weight": weights, "y": groups}.items():
+        with pytest.raises(ValueError, match=f"without .*{name}"):
+            audit(moments, estimator=FairPCA(2), **{name: values})

@@ -555,3 +555,9 @@ def test_small_groups_that_are_ignored_need_no_folds():
     fair.fit(X, sensitive_features=g)
     assert fair.small_groups_ == ["g2"]
     assert np.isfinite(fair.held_out_changes_).all()
+
+
+def test_a_negative_seed_is_refused_by_its_name(helped):
+    X, g = helped
+    with pytest.raises(ValueError, match="random_state=-1"):
+        FairPCACV(2, random_state=-1).fit(X, sensitive_features=g)

@@ -409,3 +409,10 @@ def test_blocks_that_contradict_each_other():
         FairPLS(2, notion=None).fit_moments(GroupMoments.from_data(X, groups))
     with pytest.raises(ValueError, match="'z' is not a column"):
         FairPLS(2, notion=None).fit_moments(GroupMoments.from_data(X, groups), target="z")
+
+
+def test_moments_without_classes_are_refused():
+    X, groups = np.random.default_rng(0).normal(size=(40, 3)), np.repeat(["a", "b"], 20)
+    moments = GroupMoments.from_data(X, groups, folds=5)
+    with pytest.raises(ValueError, match="y"):
+        FairPLS(2).fit_moments(moments)

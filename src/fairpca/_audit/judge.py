@@ -159,7 +159,7 @@ def audit(
         alternative=" ".join(repr(model).split()),
         n_components=rank,
         standardized=fair.standardize,
-        weighted=sample_weight is not None,
+        weighted=bool((moments.weights != moments.counts).any()),
         n_folds=len(moments._folds()),
         reference=reference,
         thresholds=thresholds,
@@ -251,7 +251,10 @@ def audit_model(
         fitted_here=False,
         alternative=f"PCA(n_components={rank})",
         n_components=rank,
-        standardized=any(isinstance(step, StandardScaler) for step in steps),
+        standardized=any(
+            isinstance(step, StandardScaler) or getattr(step, "standardize", False) is True
+            for step in steps
+        ),
         weighted=sample_weight is not None,
         n_folds=0,
         reference=reference,
@@ -319,8 +322,11 @@ def _folds(
             cv = fold_rule(cv, rule.salt if step.random_state is None else step.random_state)
         many = getattr(step, "max_groups", None) is not None
         return People(X, given, cv, before, with_y=bool(needs_y), many_groups=many)
-    if given[0] is not None:
-        raise ValueError("moments know their groups; pass audit(moments, estimator=...) without.")
+    if any(own is not None for own in given[:3]):
+        raise ValueError(
+            "moments hold their groups and weights and no rows; pass audit(moments, estimator=...) "
+            "without sensitive_features, sample_weight and y."
+        )
     if before is not None:
         raise TypeError("a pipeline changes rows; pass its projection alone with moments.")
     if X.n_folds < 2:

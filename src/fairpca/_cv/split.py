@@ -47,7 +47,9 @@ def fold_rule(cv: Any, random_state: Seed) -> FoldRule:
     check_integer("cv", cv, 2)
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31 - 1)
-    return FoldRule(int(cv), int(random_state or 0))
+    salt = 0 if random_state is None else random_state
+    check_integer("random_state", salt, 0)
+    return FoldRule(int(cv), int(salt))
 
 
 def needs_all_rows(cv: Any) -> ValueError:

@@ -64,7 +64,8 @@ def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Label]:
 
 def _refuse_one_class(classes: list[Label]) -> None:
     if len(classes) < 2:
-        why = f"y holds one class only ({classes[0]!r}), so there is nothing to compare or predict"
+        held = f"one class only ({classes[0]!r})" if classes else "no classes"
+        why = f"y holds {held}, so there is nothing to compare or predict"
         raise ValueError(f"{why}; pass y with two classes or more.")
 
 
