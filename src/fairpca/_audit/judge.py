@@ -251,10 +251,7 @@ def audit_model(
         fitted_here=False,
         alternative=f"PCA(n_components={rank})",
         n_components=rank,
-        standardized=any(
-            isinstance(step, StandardScaler) or getattr(step, "standardize", False) is True
-            for step in steps
-        ),
+        standardized=any(getattr(s, "standardize", isinstance(s, StandardScaler)) for s in steps),
         weighted=sample_weight is not None,
         n_folds=0,
         reference=reference,

@@ -315,15 +315,12 @@ def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
 def _cast(column: Any, field: Any, file: TableFile) -> Any:
     """A column with the type that it has in the first file; text is not turned into numbers."""
     own = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    is_other = pa.types.is_null(field.type) or _is_text(own) != _is_text(field.type)
+    texts = pa.string(), pa.large_string()
+    is_other = pa.types.is_null(field.type) or (own in texts) != (field.type in texts)
     if is_other and not pa.types.is_null(own):
         fact = f"column {field.name!r} of {file.name} is {own}, in the first file {field.type}"
         raise TableError("types", fact, "write all files with the same types")
     return column.cast(field.type)
-
-
-def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def damaged(name: str, error: object) -> TableError:
