@@ -159,7 +159,7 @@ def audit(
         alternative=" ".join(repr(model).split()),
         n_components=rank,
         standardized=fair.standardize,
-        weighted=bool((moments.weights != moments.counts).any()),
+        weighted=sample_weight is not None or bool((moments.weights != moments.counts).any()),
         n_folds=len(moments._folds()),
         reference=reference,
         thresholds=thresholds,

@@ -2,6 +2,9 @@
 
 Moments are kept per *cell*: a fold, an outcome and a group. Folds and outcomes are axes that a
 caller may not need; then they are summed away. Without folds and outcomes a cell is a group.
+
+Methods under "axes" are for the other layers of this package, not for users: ``_folds`` and
+``_split`` are the protocol of cross-validation, ``_renamed`` and ``_group_sums`` that of groups.
 """
 
 from __future__ import annotations
