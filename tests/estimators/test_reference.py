@@ -95,5 +95,6 @@ def test_eigensolves_a_fit(case):
     if moments.n_features > 100:
         pytest.skip("the growing basis counts its small eigenproblems too")
     counts = [fit(moments, row, constraint=None).n_eigensolves_ for row in rows]
-    assert np.median(counts) <= 13
-    assert max(counts) <= 30
+    # The printed search takes 61. Near crossings single counts hang on the last digit of the data.
+    assert np.mean(counts) <= 61 / 4
+    assert max(counts) <= 61 / 2
