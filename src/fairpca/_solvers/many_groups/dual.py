@@ -217,8 +217,9 @@ class FrontierOfMany(ABC):
     def group_errors_allowed(self, problem: FairProblem) -> Array:
         """The largest error that a problem allows each group; infinite if it limits no group."""
         traces = self.work.spaces.traces  # no error exceeds these
+        errors = np.maximum(self.pca.errors, 0.0)  # rounding below zero must not become -inf
         with np.errstate(over="ignore", invalid="ignore"):
-            limits = self.pca.errors + problem.max_group_increase * self.pca.errors
+            limits = errors + problem.max_group_increase * errors
         limits = np.fmin(limits, traces)
         return limits if (limits < traces).any() else np.full_like(traces, inf)
 
