@@ -109,7 +109,16 @@ def test_control_characters_reach_no_terminal(tmp_path):
     assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.fixture
+def interruptible():
+    """Undo that a shell ignores interrupts on behalf of tests that run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @posix
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, slow_case(signal.SIGTERM)])
 def test_interrupt_while_reading_leaves_nothing(tmp_path, number):
     process = subprocess.Popen(
@@ -124,6 +133,7 @@ def test_interrupt_while_reading_leaves_nothing(tmp_path, number):
 
 
 @posix
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_while_rendering_leaves_nothing(people, tmp_path, number, monkeypatch):
     def interrupted(*given, **named):

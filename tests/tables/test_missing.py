@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairpca import read_table
+from fairpca import FairPCA, read_table
 from fairpca._tables.files import TableError
 from fairpca._tables.prepare import prepare
 
@@ -103,6 +103,26 @@ def test_medians_are_those_of_all_rows(people):
         np.testing.assert_allclose(table.data[name].to_numpy(), filled, rtol=1e-12)
     assert table.record.filled == {"age": 20, "weeks": 54}
     assert table.record.filled_shares["c"] > table.record.filled_shares["a"]
+
+
+def test_values_filled_in_are_counted_in_the_rows_that_stay(tmp_path):
+    rows = [f"{'' if i % 2 else i},{i % 3},{'' if i % 4 == 1 else 1},{'ab'[i // 20]}"
+            for i in range(40)]  # fmt: skip
+    (tmp_path / "d.csv").write_text("\n".join(["x,y,w,g", *rows]))
+    table = read_table(
+        tmp_path / "d.csv", "g", sample_weight="w", impute="median", drop_missing=True
+    )
+    assert table.record.n_dropped == 10
+    assert table.record.filled == {"x": 10}
+    assert table.record.filled_shares == {"a": pytest.approx(5 / 30), "b": pytest.approx(5 / 30)}
+
+
+def test_a_continuous_column_is_refused_before_its_groups_fill_the_memory(tmp_path):
+    ages = np.random.default_rng(0).uniform(18, 90, 300).round(3)
+    rows = [f"{i % 7},{i % 5},{age}" for i, age in enumerate(ages)]
+    (tmp_path / "d.csv").write_text("\n".join(["x,y,age", *rows]))
+    with pytest.raises(ValueError, match="make bands in a query"):
+        FairPCA(1).fit_files(tmp_path / "d.csv", sensitive_features="age")
 
 
 def test_a_column_without_values_is_no_feature(tmp_path):

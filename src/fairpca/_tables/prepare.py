@@ -152,12 +152,16 @@ def blocks_of(
 def missing_by(
     table: Table, roles: Roles, by: Sequence[str] = ()
 ) -> dict[tuple[Any, ...], tuple[int, int, dict[str, int]]]:
-    """Rows, incomplete rows and missing values by column, by the labels of some columns."""
+    """Rows, incomplete rows and missing values by column, by the labels of some columns.
+
+    Missing values that are replaced by others are counted in complete rows only.
+    """
     values = _values(table, roles)
     gaps = {name: _gap(table, name, f"v{j}") for j, name in enumerate(values)}
     gone = " OR ".join(gap for name, gap in gaps.items() if name not in roles.mended) or "false"
     keys = [f"v{[*values].index(name)}" for name in by]
-    counts = [f"count(*) FILTER ({where})" for where in ("true", gone, *gaps.values())]
+    each = (f"({gap}) AND NOT ({gone})" * (n in roles.mended) or gap for n, gap in gaps.items())
+    counts = [f"count(*) FILTER ({where})" for where in ("true", gone, *each)]
     found = table.figures([*keys, *counts], [*values.values()], end="GROUP BY ALL")
     cut = [(row[: len(keys)], row[len(keys) :]) for row in found]
     return {key: (n, m, dict(zip(values, each, strict=True))) for key, (n, m, *each) in cut}
@@ -229,12 +233,23 @@ class Summing:
         self.gaps |= block.gaps
         self.seen.update(_counts(block.codes, labels))
         self.sizes.update(_counts(groups.codes, labels))
+        self._refuse_many()
         without_gaps = all(map(isfinite, self.roles.fill.values()))
         if without_gaps and block.rows.n_rows and (block.weights is None or block.weights.any()):
             target = None if self._as_text else block.target
             self.moments.update(block.rows, groups, block.weights, target, folds=folds)
         self.moments.n_dropped += len(block.complete) - block.rows.n_rows
         return block._replace(groups=groups)
+
+    def _refuse_many(self) -> None:
+        """Refuse too many groups before their moments fill the memory."""
+        alone = [*self.sizes.values()].count(1)
+        if len(self.sizes) > _MOST_GROUPS and (self._as_text or 2 * alone > len(self.sizes)):
+            some = first_names(sorted(map(str, self.sizes))[:6])
+            columns = " & ".join(self.roles.groups)
+            fact = f"{columns!r} holds more than {_MOST_GROUPS} groups ({some})"
+            advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
+            raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
 
     def finished(self) -> GroupMoments:
         """The moments, to which further rows can be added."""
@@ -398,11 +413,6 @@ def prepare(
     summing, kept = Summing(roles, folds, as_text=True), list[Block]()
     for block in blocks_of(table, roles, partial(progress, "reading")):
         named = summing.add(block)
-        if len(summing.sizes) > _MOST_GROUPS:
-            some = first_names(sorted(summing.sizes)[:6])
-            fact = f"{' & '.join(roles.groups)!r} holds more than {_MOST_GROUPS} groups ({some})"
-            advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
-            raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
         rows_up_to -= 8 * named.rows.n_rows * named.rows.n_features
         if rows_up_to >= 0:
             kept.append(named)
