@@ -1,12 +1,19 @@
-"""Warnings of this library."""
+"""Warnings and errors of this library."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
-__all__ = ["DualityGapWarning", "FewRowsWarning", "LevellingDownWarning", "ParityInfeasibleWarning"]
+__all__ = [
+    "DualityGapWarning",
+    "FewRowsWarning",
+    "LevellingDownWarning",
+    "ParityInfeasibleWarning",
+    "TableError",
+]
 
 _PACKAGE = str(Path(__file__).parent)
 
@@ -29,6 +36,25 @@ class LevellingDownWarning(FitWarning):
 
 class FewRowsWarning(FitWarning):
     """The result depends on very few rows."""
+
+
+class TableError(ValueError):
+    """A table that cannot be used as it was asked for: what is wrong, and what to do in Python.
+
+    ``problem`` is a code, such as "missing"; ``facts`` are the column, value or row it is about.
+    """
+
+    def __init__(self, problem: str, fact: str, advice: str, **facts: Any) -> None:
+        super().__init__(f"{fact}; {advice}{'' if advice.endswith('?') else '.'}")
+        self.problem, self.fact, self.advice, self.facts = problem, fact, advice, facts
+
+    def at(self, place: str) -> TableError:
+        """The same error, with a place in front."""
+        return TableError(self.problem, f"{place}: {self.fact}", self.advice, **self.facts)
+
+
+class NoFileError(TableError, FileNotFoundError):
+    """A file or folder that does not exist."""
 
 
 def warn(message: str, category: type[Warning]) -> None:

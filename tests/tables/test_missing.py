@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fairpca import FairPCA, read_table
-from fairpca._tables.files import TableError
 from fairpca._tables.prepare import prepare
+from fairpca.exceptions import TableError
 
 N = 60
 

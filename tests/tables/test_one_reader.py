@@ -7,8 +7,8 @@ import pytest
 
 from fairpca import GroupMoments, read_table
 from fairpca._tables import read
-from fairpca._tables.files import TableError
 from fairpca._tables.prepare import prepare
+from fairpca.exceptions import TableError
 
 
 def rows_of(labels, n=12):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairpca import FairPCA, FairPCACV, GroupMoments, read_table
-from fairpca._tables.files import TableError
+from fairpca.exceptions import TableError
 
 
 @pytest.fixture

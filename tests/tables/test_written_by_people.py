@@ -10,7 +10,7 @@ from helpers.data import assert_same_moments
 
 from fairpca import GroupMoments, read_table
 from fairpca._tables import read
-from fairpca._tables.files import TableError
+from fairpca.exceptions import TableError
 
 
 def refused(path, problem, **options):

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairpca._tables.files import TableError, first_names, refuse_twin_names, refuse_unknown
+from fairpca._tables.files import first_names, refuse_twin_names, refuse_unknown
 from fairpca._tables.read import HEAD_ROWS, Column, Table
 from fairpca._typing import Array
+from fairpca.exceptions import TableError
 
 Names = str | Sequence[str] | None
 

@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
 
+from fairpca.exceptions import NoFileError, TableError
+
 try:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -51,25 +53,6 @@ _NAMED_FORMATS = {
 _PASS_FORMAT = "pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
 _HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # parts of a file that tell its dialect
 _DAMAGE = (OSError, EOFError, pa.ArrowException)
-
-
-class TableError(ValueError):
-    """A table that cannot be used as it was asked for: what is wrong, and what to do in Python.
-
-    ``problem`` is a code, such as "missing"; ``facts`` are the column, value or row it is about.
-    """
-
-    def __init__(self, problem: str, fact: str, advice: str, **facts: Any) -> None:
-        super().__init__(f"{fact}; {advice}{'' if advice.endswith('?') else '.'}")
-        self.problem, self.fact, self.advice, self.facts = problem, fact, advice, facts
-
-    def at(self, place: str) -> TableError:
-        """The same error, with a place in front."""
-        return TableError(self.problem, f"{place}: {self.fact}", self.advice, **self.facts)
-
-
-class NoFileError(TableError, FileNotFoundError):
-    """A file or folder that does not exist."""
 
 
 @dataclass(frozen=True)

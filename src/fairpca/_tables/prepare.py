@@ -23,10 +23,10 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
 from fairpca._tables import column_roles
 from fairpca._tables.column_roles import Names, Profile, Roles, Sentinel, choose_roles, list_names
-from fairpca._tables.files import TableError, first_names, pa, refuse_unknown
+from fairpca._tables.files import first_names, pa, refuse_unknown
 from fairpca._tables.read import ROW, Table, open_table
 from fairpca._typing import Array, Labels, Mask
-from fairpca.exceptions import warn
+from fairpca.exceptions import TableError, warn
 
 _MOST_BYTES_IN_MEMORY = 200_000_000
 _MOST_GROUPS = 50

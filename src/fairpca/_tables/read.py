@@ -20,7 +20,8 @@ from weakref import finalize
 
 from fairpca._blas import blas_threads
 from fairpca._tables import files
-from fairpca._tables.files import TableError, TableFile, damaged, pa, pc, refuse_unknown
+from fairpca._tables.files import TableFile, damaged, pa, pc, refuse_unknown
+from fairpca.exceptions import TableError
 
 try:
     import duckdb

@@ -27,10 +27,11 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.sums import Sums
 from fairpca._tables import merge_fan_in
 from fairpca._tables.column_roles import Roles, choose_roles, no_group
-from fairpca._tables.files import TableError, pa, refuse_twin_names
+from fairpca._tables.files import pa, refuse_twin_names
 from fairpca._tables.prepare import Block, Summing, decode, not_empty
 from fairpca._tables.read import Column, Table
 from fairpca._typing import Array
+from fairpca.exceptions import TableError
 
 try:
     from pyspark import TaskContext

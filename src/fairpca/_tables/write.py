@@ -10,10 +10,11 @@ from typing import Any
 
 from fairpca._tables.atomic import FileName, refuse_inputs, replacing
 from fairpca._tables.column_roles import Roles
-from fairpca._tables.files import TableError, pa, pa_csv, pc, pq, refuse_twin_names
+from fairpca._tables.files import pa, pa_csv, pc, pq, refuse_twin_names
 from fairpca._tables.prepare import blocks_of
 from fairpca._tables.read import Table
 from fairpca._typing import Array
+from fairpca.exceptions import TableError
 
 
 def write_scores(
