@@ -25,6 +25,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Codes, Mask
 from fairpca.exceptions import quietly
 from fairpca.metrics import Outcomes, classifier_outcomes, group_separation, probe_groups
@@ -32,7 +33,6 @@ from fairpca.path import TradeoffPath, tradeoff_path
 
 JUDGED, ALTERNATIVE = 0, 1  # places of the two projections
 _ROUNDING = 1e-9  # Errors below this share of the variation count as zero.
-_TINY = 1e-300
 _NO_GAIN = 1e-12  # Gains below this share of the squared distance from the mean are rounding.
 _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
 _MOST_RANKS = 30
@@ -70,24 +70,24 @@ class Setup:
                 f"reference={reference!r} is none of the groups; pass one of {labels}."
             )
         self.others = ~np.eye(len(labels), dtype=bool)  # whom each group is compared with
-        if reference is not None:
-            self.others[:] = [label == reference for label in labels]
+        if reference is not None:  # which is itself compared with all others
+            is_reference = np.array([label == reference for label in labels])
+            self.others[~is_reference] = is_reference
         least, sizes = origin.thresholds.judge_from, folds.moments.counts
         # A group is judged if it has enough rows and the others have enough too.
         self.judged = np.asarray((sizes >= least) & (self.others @ sizes >= least))
-        self.has_gap = np.asarray(self.judged & ~np.diag(self.others))  # the reference has none
 
     def ratios(self, totals: Totals) -> Array:
         """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_projections, k)."""
-        weights = np.maximum(self.others @ totals.weights, _TINY)
+        weights = np.maximum(self.others @ totals.weights, TINY)
         rest = totals.errors @ self.others.T / weights
-        return np.asarray(totals.group_errors / np.maximum(rest, _TINY))
+        return np.asarray(totals.group_errors / np.maximum(rest, TINY))
 
 
 def loses_something(held_out: HeldOut) -> Mask:
     """Whether the errors under each projection are more than rounding."""
     errors, variation = held_out.errors.sum(axis=0), held_out.variation.sum(axis=0)
-    return np.asarray(errors.max(axis=1) > _ROUNDING * max(float(variation.max()), _TINY))
+    return np.asarray(errors.max(axis=1) > _ROUNDING * max(float(variation.max()), TINY))
 
 
 def above_one(held_out: HeldOut, figure: Figure, level: float, comparisons: int = 1) -> Any:
@@ -103,10 +103,11 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     parts, paired = (of.projections([JUDGED, ALTERNATIVE]) for of in (crossed.parts, crossed.folds))
     shares = parts.relative()
     errors, lost = parts.totals.group_errors, shares.totals.group_errors
-    n_gaps = 1 if k == 2 else max(int(setup.has_gap.sum()), 1)
+    n_judged = max(int(setup.judged.sum()), 1)
+    n_gaps = 1 if k == 2 else n_judged
     gaps, share_gaps = (above_one(of, setup.ratios, level, n_gaps) for of in (parts, shares))
     read = shares if setup.by_share else parts
-    se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], _TINY)))
+    se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], TINY)))
     quantile = float(stdtrit(read.n_folds - 1, 1 - (1 - level) / (2 * n_gaps)))
     with np.errstate(over="ignore"):  # a group of one row: no gap can be shown
         detectable = np.expm1((quantile + float(ndtri(thresholds.power))) * se)
@@ -116,16 +117,16 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
 
     def over(totals: Totals) -> Array:
         """Errors of the alternative over each group's own judged error, and over the worst."""
-        before, after = np.maximum(totals.group_errors, _TINY)
+        before, after = np.maximum(totals.group_errors, TINY)
         return np.stack([after / before, after / before[worst]])
 
-    changes, above = above_one(paired, over, level, max(int(setup.judged.sum()), 1))
+    changes, above = above_one(paired, over, level, n_judged)
     robust: list[Any] = [[None] * k] * 2
     gainers: list[Any] = [None] * k
     if setup.people is not None:
         codes, weights = setup.people.codes[crossed.rows], setup.people.weights[crossed.rows]
         robust = [
-            robust_figures(each, codes, weights, setup.others, setup.has_gap)
+            robust_figures(each, codes, weights, setup.others, setup.judged)
             for each in crossed.errors
         ]
         gains = crossed.errors[1] < crossed.errors[0] - _NO_GAIN * crossed.distances
@@ -138,8 +139,8 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
         return GroupFigures(
             error=float(errors[projection, g]),
             share=float(lost[projection, g]),
-            gap=gap if setup.has_gap[g] else None,
-            share_gap=share_gap if setup.has_gap[g] else None,
+            gap=gap if setup.judged[g] else None,
+            share_gap=share_gap if setup.judged[g] else None,
             gap_estimate=gap.value,
             share_gap_estimate=share_gap.value,
             robust=robust[projection][g],
@@ -158,22 +159,23 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
             change_estimate=changes[g][0],
             above_worst=Interval(*above[g]) if setup.judged[g] else None,
             better_off=gainers[g],
-            detectable_gap=float(detectable[g]) if setup.has_gap[g] else None,
+            detectable_gap=float(detectable[g]) if setup.judged[g] else None,
         )
         for g, label in enumerate(folds.labels)
     ]
 
 
-def results(setup: Setup, crossed: CrossFitted, **how: bool) -> dict[str, Any]:
+def results(setup: Setup, crossed: CrossFitted, **how: Any) -> dict[str, Any]:
     """The fields that both kinds of audit have, except for figures about scores."""
     thresholds, folds = setup.origin.thresholds, crossed.folds
     groups = group_results(crossed, setup)
     columns = deciding_columns(setup, crossed.rows, crossed.errors[0])
+    how |= {"by_share": setup.by_share, "reference": setup.origin.reference}
     how |= {"nothing_compressed": not loses_something(folds)[0]}
     before, after, *_ = folds.totals.overall.tolist()
-    price = above_one(folds, lambda t: t.overall[1] / max(t.overall[0], _TINY), thresholds.level)
+    price = above_one(folds, lambda t: t.overall[1] / max(t.overall[0], TINY), thresholds.level)
     return {
-        "verdict": decide(groups, columns, thresholds, by_share=setup.by_share, **how),
+        "verdict": decide(groups, columns, thresholds, **how),
         "groups": groups,
         "overall": record.Overall(before, after, Interval(*price)),
         "columns": columns,
@@ -242,7 +244,7 @@ def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) ->
     if group is not None:
         g = setup.folds.labels.index(group)
     gaps: list[Interval | None] = [None] * len(ranks)
-    if setup.has_gap[g]:
+    if setup.judged[g]:
         level = setup.origin.thresholds.level
         ends = above_one(read, lambda totals: setup.ratios(totals)[2:, g], level)
         known = zip(ends, loses_something(held_out)[2:], strict=True)

@@ -97,7 +97,7 @@ def audit(
     probes : bool, default=False
         Let classifiers guess the group from the scores; with y they always do.
     reference : label, optional
-        Compare every group with this one; by default with all people outside the group.
+        Compare every other group with this one; by default each with all people outside it.
     judge_from : int, default=30
         Groups of fewer rows are listed but not judged.
     small_gap : float, default=0.05

@@ -44,13 +44,6 @@ class Interval(NamedTuple):
         """1 if the figure is reliably above zero, -1 if reliably below, otherwise 0."""
         return int(self.low > 0) - int(self.high < 0)
 
-    @property
-    def reversed(self) -> Interval:
-        """The gap of b to a, given that of a to b: ``1 / (1 + gap) - 1``."""
-        return Interval(
-            *(1 / max(1 + end, 1e-300) - 1 for end in (self.value, self.high, self.low))
-        )
-
 
 @dataclass(frozen=True)
 class Robust:
@@ -68,7 +61,7 @@ class GroupFigures:
 
     error: float  # R_g
     share: float  # R_g / V_g, what the group loses of its own variation
-    gap: Interval | None  # None if the group is not judged, or is the reference
+    gap: Interval | None  # None if the group is not judged
     share_gap: Interval | None  # (R_g / V_g) / (R_rest / V_rest) - 1
     gap_estimate: float  # the bare figures, for every group
     share_gap_estimate: float
@@ -210,7 +203,7 @@ class Provenance:
     standardized: bool
     weighted: bool
     n_folds: int  # 0 for a fitted model
-    reference: Any  # the group that all are compared with; None for all others together
+    reference: Any  # the group that all others are compared with, if there is one
     thresholds: Thresholds
     random_state: int
 

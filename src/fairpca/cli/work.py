@@ -89,7 +89,10 @@ def fit(request: Request, path: Path, show: Progress) -> tuple[FairProjection, l
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
         found = _audit_of(request, prepared, **quick)
-    cautions = [*map(str, (warning.message for warning in caught)), *sentences.cautions(found)]
+    said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
+    if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
+        cautions.append(f"{said.headline} {said.to_do}")
+    cautions += said.notices
     return model, [*(f"! {text}" for text in cautions), *notes_on(prepared.record)]
 
 
@@ -176,9 +179,9 @@ def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:
     by_share, estimate = found.verdict.by_share, gate.fail_on == "estimate"
     above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
     row = above[0] if above else found.group(found.verdict.group)
-    gap = gaps_of(found.groups, by_share, estimate)[row.label]
+    gap = gaps_of(found.groups, by_share)[row.label]
     ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
-    others = sentences.against(found, row.label, estimate)
+    others = sentences.against(found, row.label)
     which = (
         f"the {'estimate' if estimate else 'lower end'} {'exceeds' if above else 'does not exceed'}"
     )

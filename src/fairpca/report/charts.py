@@ -108,6 +108,8 @@ def _gaps(audit: AnyAudit) -> dict[str, Any]:
     by_share, can_judge = audit.verdict.by_share, audit.verdict.case is not Case.CANNOT_JUDGE
     rows = sorted(audit.groups, key=lambda row: -row.baseline.read(by_share)[1])
     for row in rows if can_judge else ():
+        if row.label == audit.provenance.reference:  # compared with all others instead
+            continue
         for method, own in zip(methods(audit), (row.baseline, row.alternative), strict=True):
             gap, _ = own.read(by_share)
             if gap is not None:

@@ -62,26 +62,28 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
     """The rows of the table of groups: judged groups first, worst off first."""
     verdict, rows = audit.verdict, []
 
-    def cell(interval: Interval | None, estimate: float) -> Cell:
+    def cell(interval: Interval | None, estimate: float, than: str = "") -> Cell:
         if verdict.reason in (Reason.NOTHING_COMPRESSED, Reason.ONE_VALUE_DECIDES):
             return Cell("", "", "plain")  # ratios of rounding errors, or of one value
-        if interval is None:
-            return Cell(*worse(estimate), "plain")
-        tone = {1: "bad", -1: "good", 0: "plain"}[interval.direction]
-        return Cell(*worse(*interval), "plain" if verdict.case is Case.CANNOT_JUDGE else tone)
+        text, ends = worse(estimate) if interval is None else worse(*interval)
+        tone = "plain"
+        if interval is not None and verdict.case is not Case.CANNOT_JUDGE:
+            tone = ("plain", "bad", "good")[interval.direction]
+        return Cell(text and text + than, ends, tone)
 
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after = row.baseline, row.alternative
         _, worse_by = before.read(verdict.by_share)
+        than = " than all others" if row.label == audit.provenance.reference else ""
         cells = {
             "g": g,
             "name": name,
             "n": f"{row.n:,}",
             "judged": row.judged,
-            "gap": cell(before.gap, before.gap_estimate),
+            "gap": cell(before.gap, before.gap_estimate, than),
             "error": f"{figure(before.error)} → {figure(after.error)}",
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %",
-            "share_gap": cell(before.share_gap, before.share_gap_estimate),
+            "share_gap": cell(before.share_gap, before.share_gap_estimate, than),
             "change": cell(row.change, row.change_estimate),
             "better_off": "" if row.better_off is None else percent(row.better_off),
         }
