@@ -9,13 +9,20 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
-from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from fairpca._audit import record
-from fairpca._audit.cross_fit import CrossFitted, Folds, Judged, People, Subspace, fit_quietly
+from fairpca._audit.cross_fit import (
+    CrossFitted,
+    Folds,
+    Judged,
+    People,
+    Subspace,
+    fit_quietly,
+    with_known,
+)
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
 from fairpca._audit.verdict import decide
 from fairpca._cv.held_out import Figure, HeldOut, Totals
@@ -458,15 +465,11 @@ def sampled_scores(setup: Setup, both: Sequence[Subspace]) -> record.SampledRows
 
 def for_fewer_rows(estimator: Judged, fair: Judged, setup: Setup) -> Judged:
     """The estimator at the same rank, for a part of the rows of judged groups."""
-    if isinstance(fair, FairColumns):
-        fewer: Judged = clone(estimator).set_params(min_group_size=1)
-        return fewer
-    rank = fair.n_components_
+    rank = setup.origin.n_components
     if isinstance(fair, FairPCACV):
         how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
         # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
         if setup.judged.sum() == 2 and np.isfinite(fair.alpha_):
             return FairPCA(rank, alpha=fair.alpha_, **how)
         return FairPCACV(rank, cv=_FEWEST_FOLDS, constraint=fair.constraint, **how)
-    model: FairProjection = clone(estimator).set_params(n_components=rank)
-    return model.set_params(min_group_size=1) if hasattr(model, "min_group_size") else model
+    return with_known(estimator, n_components=rank, min_group_size=1)

@@ -168,8 +168,7 @@ def audit(
     errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
     is_pca = np.allclose(fair.group_errors_, errors, rtol=1e-9, atol=0)
     chosen = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
-    refits = _refits_of_columns if columns else _refits
-    crossed = cross_fit(folds, refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
+    crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
     progress("looking at the scores")
     smaller = figures.for_fewer_rows(model, fair, setup)
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
@@ -360,48 +359,40 @@ def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:
     return FairPCACV(cv=n_folds, random_state=seed, **how | small)
 
 
-def _refits_of_columns(
-    estimator: FairColumns, fair: FairColumns, folds: Folds, ranks: list[int], is_usual: bool
-) -> Callable[[GroupMoments], list[Subspace]]:
-    """A function that chooses the usual and the fair columns without a fold."""
-
-    def fit(moments: GroupMoments) -> list[Subspace]:
-        compared = np.array([g not in fair.small_groups_ for g in moments.groups.tolist()])
-        if np.count_nonzero(moments.counts[compared]) < 2:
-            raise ValueError(
-                "without a fold only one group is left to choose columns for; pass fewer folds, or "
-                "min_group_size with small_groups='ignore'."
-            )
-        least = max(int(moments.counts[compared].min()), 1)  # groups are smaller without the fold
-        model = fit_quietly(estimator, moments, min_group_size=least)
-        usual = Subspace.usual(model, moments)
-        own = usual if is_usual else Subspace.of(model)
-        return [usual, own, own, *(usual for _ in ranks)]
-
-    return fit
-
-
 def _refits(
-    estimator: FairProjection, fair: FairProjection, folds: Folds, ranks: list[int], is_pca: bool
+    estimator: Judged, fair: Any, folds: Folds, ranks: list[int], is_usual: bool
 ) -> Callable[[GroupMoments], list[Subspace]]:
-    """A function that fits PCA and the fair version without a fold, for each fold in order."""
-    rank, chosen = fair.n_components_, None
-    if isinstance(fair, FairPCACV) and not is_pca:
+    """A function that makes the usual and the fair choice without a fold, for each fold in order.
+
+    If all rows lead to the usual choice (``is_usual``), every fold stays with it.
+    """
+    rank, chosen = len(Subspace.of(fair).components), None
+    if isinstance(fair, FairPCACV) and not is_usual:
         chosen = fair.fold_components(folds.moments, [pair for pair, *_ in folds.own_spaces])
 
     def fit(moments: GroupMoments) -> list[Subspace]:
-        pca = fit_pca(moments, max([rank, *ranks]), fair.standardize)
-        own = together = pca.components[:rank]
         sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
         compared = [size for label, size in sizes if label not in fair.small_groups_]
+        alone = np.count_nonzero(compared) < 2
+        # A group may be too small without the fold.
+        options = {"n_components": rank, "min_group_size": max(min(compared), 1)}
+        if isinstance(fair, FairColumns):
+            if alone:
+                raise ValueError(
+                    "without a fold only one group is left to choose columns for; pass fewer "
+                    "folds, or min_group_size with small_groups='ignore'."
+                )
+            model = fit_quietly(estimator, moments, **options)
+            usual = Subspace.usual(model, moments)
+            own = usual if is_usual else Subspace.of(model)
+            return [usual, own, own, *(usual for _ in ranks)]
+        pca = fit_pca(moments, max([rank, *ranks]), fair.standardize)
+        basis = together = pca.components[:rank]
         if chosen is not None:
-            own, together = next(chosen)
-        elif not is_pca and np.count_nonzero(compared) > 1:  # two groups are left to compare
-            options: dict[str, Any] = {"n_components": rank}
-            if hasattr(fair, "min_group_size"):  # a group may be too small without the fold
-                options["min_group_size"] = max(min(compared), 1)
-            own = together = fit_quietly(estimator, moments, **options).components_
-        kept = pca.components[:rank], own, together, *(pca.components[:r] for r in ranks)
+            basis, together = next(chosen)
+        elif not (is_usual or alone):
+            basis = together = fit_quietly(estimator, moments, **options).components_
+        kept = pca.components[:rank], basis, together, *(pca.components[:r] for r in ranks)
         return [pca._replace(components=components) for components in kept]
 
     return fit
