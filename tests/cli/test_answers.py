@@ -217,6 +217,18 @@ def test_weights_groups_and_targets(people, tmp_path):
     assert [g["name"] for g in found["groups"]] == ["passed = 0", "passed = 1"]
 
 
+def test_fit_and_inspect_print_labels_with_their_column(people, tmp_path):
+    by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--cv", "0"]
+    fitted = run("fit", people / "gap.csv", *by_number, "-o", "m.safetensors", cwd=tmp_path).stdout
+    shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    for text in (fitted, shown):
+        assert [line.split("  ")[0] for line in text.splitlines() if line.startswith("passed")] == [
+            "passed",
+            "passed = 0",
+            "passed = 1",
+        ]
+
+
 def test_single_people_only_on_request(people, tmp_path):
     data = people / "gap.csv"
     assert "rows" not in numbers("audit", data, *USUAL, cwd=tmp_path)

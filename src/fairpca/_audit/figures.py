@@ -32,7 +32,6 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Codes, Mask
 from fairpca.exceptions import quietly
 from fairpca.metrics import Outcomes, classifier_outcomes, group_separation, probe_groups
@@ -40,6 +39,7 @@ from fairpca.path import TradeoffPath, tradeoff_path
 
 JUDGED, ALTERNATIVE = 0, 1  # places of the two projections
 _ROUNDING = 1e-9  # Errors below this share of the variation count as zero.
+_TINY = 1e-300  # in place of a zero divisor; ratios to it stay finite
 _NO_GAIN = 1e-12  # Gains below this share of the squared distance from the mean are rounding.
 _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
 _MOST_RANKS = 30
@@ -86,15 +86,15 @@ class Setup:
 
     def ratios(self, totals: Totals) -> Array:
         """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_projections, k)."""
-        weights = np.maximum(self.others @ totals.weights, TINY)
+        weights = np.maximum(self.others @ totals.weights, _TINY)
         rest = totals.errors @ self.others.T / weights
-        return np.asarray(totals.group_errors / np.maximum(rest, TINY))
+        return np.asarray(totals.group_errors / np.maximum(rest, _TINY))
 
 
 def loses_something(held_out: HeldOut) -> Mask:
     """Whether the errors under each projection are more than rounding."""
     errors, variation = held_out.errors.sum(axis=0), held_out.variation.sum(axis=0)
-    return np.asarray(errors.max(axis=1) > _ROUNDING * max(float(variation.max()), TINY))
+    return np.asarray(errors.max(axis=1) > _ROUNDING * max(float(variation.max()), _TINY))
 
 
 def above_one(held_out: HeldOut, figure: Figure, level: float, comparisons: int = 1) -> Any:
@@ -114,7 +114,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     n_gaps = 1 if k == 2 else n_judged
     gaps, share_gaps = (above_one(of, setup.ratios, level, n_gaps) for of in (parts, shares))
     read = shares if setup.by_share else parts
-    se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], TINY)))
+    se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], _TINY)))
     quantile = float(stdtrit(read.n_folds - 1, 1 - (1 - level) / (2 * n_gaps)))
     with np.errstate(over="ignore"):  # a group of one row: no gap can be shown
         detectable = np.expm1((quantile + float(ndtri(thresholds.power))) * se)
@@ -124,7 +124,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
 
     def over(totals: Totals) -> Array:
         """Errors of the alternative over each group's own judged error, and over the worst."""
-        before, after = np.maximum(totals.group_errors, TINY)
+        before, after = np.maximum(totals.group_errors, _TINY)
         return np.stack([after / before, after / before[worst]])
 
     changes, above = above_one(paired, over, level, n_judged)
@@ -180,7 +180,7 @@ def results(setup: Setup, crossed: CrossFitted, **how: Any) -> dict[str, Any]:
     how |= {"by_share": setup.by_share, "reference": setup.origin.reference}
     how |= {"nothing_compressed": not loses_something(folds)[0]}
     before, after, *_ = folds.totals.overall.tolist()
-    price = above_one(folds, lambda t: t.overall[1] / max(t.overall[0], TINY), thresholds.level)
+    price = above_one(folds, lambda t: t.overall[1] / max(t.overall[0], _TINY), thresholds.level)
     return {
         "verdict": decide(groups, columns, thresholds, **how),
         "groups": groups,
@@ -259,20 +259,18 @@ def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) ->
     return record.RankCurve(np.array(ranks), held_out.totals.group_errors[2:], gaps)
 
 
-def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) -> TradeoffPath:
+def frontier(fair: FairProjection, setup: Setup, n_points: int | None) -> TradeoffPath:
     """The frontier at the rank of the audit, also on held-out rows if groups are large enough."""
-    n_folds = moments.n_folds
+    moments, n_folds = setup.folds.moments, setup.folds.moments.n_folds
     large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
-    same = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
-    limit = getattr(fair, "max_group_increase", None)
     with quietly():
         return tradeoff_path(
             moments,
             n_components=fair.n_components_,
             n_points=n_points or (41 if len(moments.groups) == 2 else 9),
             cv=n_folds if large else None,
-            max_group_increase=limit,
-            **{name: getattr(fair, name) for name in same},
+            max_group_increase=getattr(fair, "max_group_increase", None),
+            **setup.origin.shared,
         )
 
 

@@ -44,6 +44,7 @@ from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_pro
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
+_SHARED = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -164,6 +165,7 @@ def audit(
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
+        shared={k: v for k in _SHARED if (v := getattr(fair, k)) != getattr(FairPCA, k)},
     )
     errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
     is_pca = np.allclose(fair.group_errors_, errors, rtol=1e-9, atol=0)
@@ -180,7 +182,7 @@ def audit(
         outcomes=None if columns else figures.outcomes(setup, whole, getattr(folds, "X", None)),
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
-        path=None if columns else figures.frontier(fair, moments, n_points),
+        path=None if columns else figures.frontier(fair, setup, n_points),
         rows=figures.sampled_scores(setup, both),
         kept=figures.kept_columns(fair, folds.feature_names) if columns else None,
     )

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
@@ -206,6 +206,8 @@ class Provenance:
     reference: Any  # the group that all others are compared with, if there is one
     thresholds: Thresholds
     random_state: int
+    # Parameters that all steps between PCA and the fair version share, unless at their defaults.
+    shared: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)

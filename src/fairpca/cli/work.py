@@ -79,8 +79,10 @@ def estimator_of(choice: Choice, sizes: NDArray[np.int64]) -> FairProjection:
     return for_sizes(fair, sizes)
 
 
-def fit(request: Request, path: Path, show: Progress) -> tuple[FairProjection, list[str]]:
-    """Fit and save a model; returns it with the cautions and notes to print."""
+def fit(
+    request: Request, path: Path, show: Progress
+) -> tuple[FairProjection, Sequence[str], list[str]]:
+    """Fit and save a model; returns it, the columns of its groups, and cautions and notes."""
     how: dict[str, Any] = {"folds": _folds(request), "whole": False, "rows_up_to": 0}
     with prepared_table(request, show, **how) as prepared, noted() as caught:
         show("fitting")
@@ -93,7 +95,8 @@ def fit(request: Request, path: Path, show: Progress) -> tuple[FairProjection, l
     if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
         cautions.append(f"{said.headline} {said.to_do}")
     cautions += said.notices
-    return model, [*(f"! {text}" for text in cautions), *notes_on(prepared.record)]
+    lines = [*(f"! {text}" for text in cautions), *notes_on(prepared.record)]
+    return model, prepared.roles.groups, lines
 
 
 def judge(

@@ -145,8 +145,10 @@ def _steps(audit: Audit, slider: dict[str, Any]) -> dict[str, Any]:
         for g, row in enumerate(audit.groups)
         if row.judged and changes[g] is not None
     ]
+    what = "shares lost" if audit.verdict.by_share else "errors"
+    how = {"start": slider["start"], "title": f"remaining difference of {what}"}
     both = {"frontier": frontier, "errors": errors}
-    return {kind: {"kind": kind, "start": slider["start"], "marks": both[kind]} for kind in both}
+    return {kind: how | {"kind": kind, "marks": marks} for kind, marks in both.items()}
 
 
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:

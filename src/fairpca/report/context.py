@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fairpca
-from fairpca._audit.record import Audit, GroupResult, Interval
+from fairpca._audit.record import Audit, Interval
 from fairpca._audit.verdict import Case, Reason, Remedy
 from fairpca._progress import printable
 from fairpca._typing import Array
@@ -95,11 +95,12 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     """The steps of the slider: plain PCA, the efficient frontier, and the report's own step.
 
     None if there is nothing to choose. Every step but the report's can be fitted again by its
-    increase of the overall error on the rows fitted to.
+    increase of the overall error on the rows fitted to. The report's own figures are those of
+    held-out people, so it has no place among steps that are judged by the rows fitted to.
     """
-    path = audit.path if isinstance(audit, Audit) else None
-    if path is None:
+    if not isinstance(audit, Audit) or audit.path is None:
         return None
+    path = audit.path
     if np.ptp(path.disparity) <= 1e-9 * float(path.group_errors.max()):
         return None
     seen = path if path.held_out is None else path.held_out
@@ -108,21 +109,24 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     changes = dict(zip(path.groups.tolist(), by_group, strict=True))
     unknown = [None] * n  # for groups that the fit set aside
     budgets = [f"{more:.4g}" for more in _above_first(path.reconstruction_error[:n]).tolist()]
-    first, last = f"FairPCA({audit.n_components}", f"standardize={audit.provenance.standardized})"
+    shared = "".join(f", {name}={value!r}" for name, value in audit.provenance.shared.items())
     steps: dict[str, list[Any]] = {
         "disparity": seen.disparity[:n].tolist(),
         "cost": _above_first(seen.reconstruction_error[:n]).tolist(),
         "changes": list(zip(*(changes.get(g.label, unknown) for g in audit.groups), strict=True)),
         "command": [origin.step_command.replace("{step}", budget) for budget in budgets],
-        "python": [f"{first}, max_error_increase={budget}, {last}" for budget in budgets],
+        "python": [
+            f"FairPCA({audit.n_components}, max_error_increase={budget}{shared})"
+            for budget in budgets
+        ],
     }
     place = 0
-    if audit.verdict.remedy is not Remedy.IS_PCA:
+    if audit.verdict.remedy is not Remedy.IS_PCA and seen is not path:
         errors = np.array([audit.overall.error, audit.overall.alternative_error])
         cost = float(_above_first(errors)[1])
         place = max(1, int(np.searchsorted(steps["cost"], cost)))  # PCA stays first
         own = {
-            "disparity": _difference(audit.groups, path),
+            "disparity": _difference(audit, path),
             "cost": cost,
             "changes": [row.change_estimate for row in audit.groups],
             "command": origin.fit_command,
@@ -142,11 +146,12 @@ def _above_first(errors: Array) -> Array:
     return np.asarray((ratio - 1).round(9))
 
 
-def _difference(groups: Sequence[GroupResult], path: TradeoffPath) -> float:
+def _difference(audit: Audit, path: TradeoffPath) -> float:
     """How far apart the errors of the fair version are, as the frontier measures it."""
-    errors = {row.label: row.alternative.error for row in groups}
+    reading = "share" if audit.verdict.by_share else "error"
+    errors = {row.label: getattr(row.alternative, reading) for row in audit.groups}
     if len(path.groups) == 2:
-        return errors.get(path.harmed_group, 0.0) - errors.get(path.privileged_group, 0.0)
+        return float(errors.get(path.harmed_group, 0.0) - errors.get(path.privileged_group, 0.0))
     return float(np.ptp([errors[label] for label in path.groups.tolist() if label in errors]))
 
 
