@@ -186,6 +186,23 @@ def test_single_people_are_shown_only_if_asked_for():
     assert "few" not in drawn
 
 
+@pytest.mark.parametrize(
+    ("case", "answer"),
+    {
+        "remedy": ["Gap: reliable", "Remedy: reliable"],
+        "no gap": ["Gap: not conclusive"],
+        "no remedy": ["Gap: reliable", "Remedy: none that is reliable"],
+        "too few": ["Cannot be judged"],
+        "model": ["Gap: reliable"],
+    }.items(),
+)
+def test_the_answer_in_keywords(case, answer):
+    page = re.search(r'class="chips">(.*?)</ul>', render(CASES[case]), re.DOTALL)[1]
+    chips = re.findall(r"<li.*?>(.*?)</li>", page)
+    assert chips[: len(answer)] == answer
+    assert len(chips) == len(answer) + (0 if case == "too few" else 2)
+
+
 def test_the_page_says_where_it_comes_from():
     origin = replace(ORIGIN, sha256="abc123", command="fairpca report people.csv", code="audit(X)")
     page = render(CASES["remedy"], origin)
@@ -201,10 +218,10 @@ def test_the_page_says_where_it_comes_from():
 
 def test_a_card_is_markdown_whatever_names_contain():
     audit = hostile_audit()
-    card = model_card(audit, replace(ORIGIN, source="a|b <i>", code="x = '```'"))
+    card = model_card(audit, replace(ORIGIN, source="a|b <i>", code="x = '```'\ny = 1"))
     assert card.startswith("---\n")
     assert "# a\\|b \\<i\\>" in card
-    assert "````python" in card
+    assert "\n\n    x = '```'\n    y = 1\n\n" in card  # indented: nothing in code can end it
     table = [line for line in card.splitlines() if line.startswith("|")]
     assert len(table) == 2 + len(audit.groups)
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 7 for line in table)

@@ -128,14 +128,11 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
         return np.stack([after / before, after / before[worst]])
 
     changes, above = above_one(paired, over, level, n_judged)
-    robust: list[Any] = [[None] * k] * 2
+    robust: list[Any] = [None] * k
     gainers: list[Any] = [None] * k
     if setup.people is not None:
         codes, weights = setup.people.codes[crossed.rows], setup.people.weights[crossed.rows]
-        robust = [
-            robust_figures(each, codes, weights, setup.others, setup.judged)
-            for each in crossed.errors
-        ]
+        robust = robust_figures(crossed.errors[0], codes, weights, setup.others, setup.judged)
         gains = crossed.errors[1] < crossed.errors[0] - _NO_GAIN * crossed.distances
         totals = np.bincount(codes, weights, minlength=k)
         better_off = np.bincount(codes, weights * gains, minlength=k)
@@ -150,7 +147,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
             share_gap=share_gap if setup.judged[g] else None,
             gap_estimate=gap.value,
             share_gap_estimate=share_gap.value,
-            robust=robust[projection][g],
+            robust=robust[g] if projection == JUDGED else None,
         )
 
     return [
@@ -272,12 +269,6 @@ def frontier(fair: FairProjection, setup: Setup, n_points: int | None) -> Tradeo
             max_group_increase=getattr(fair, "max_group_increase", None),
             **setup.origin.shared,
         )
-
-
-def kept_columns(fair: FairColumns, names: Sequence[str]) -> record.KeptColumns:
-    """The names of the columns that the usual and the fair choice keep, and the bound."""
-    usual, own = ([names[j] for j in kept] for kept in (fair.baseline_columns_, fair.columns_))
-    return record.KeptColumns(usual, own, fair.lower_bound_)
 
 
 def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -> record.Fit:

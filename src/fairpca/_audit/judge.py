@@ -24,7 +24,7 @@ from fairpca._audit.cross_fit import (
     fit_pca,
     fit_quietly,
 )
-from fairpca._audit.record import Audit, ModelAudit
+from fairpca._audit.record import Audit, KeptColumns, ModelAudit
 from fairpca._audit.verdict import Thresholds
 from fairpca._cv.split import fold_rule
 from fairpca._estimators.base import FairProjection
@@ -145,10 +145,13 @@ def audit(
     opposite = (usual.components * own.components).sum(axis=1, keepdims=True) < 0
     signed = np.where(opposite, -usual.components, usual.components)
     both = usual._replace(components=signed), own
-    rank, columns = len(own.components), isinstance(fair, FairColumns)
+    rank, columns, kept = len(own.components), isinstance(fair, FairColumns), None
     judged = f"PCA(n_components={rank})"
     if columns:
         judged = f"the {rank} columns of least overall error"
+        names = np.array(folds.feature_names, object)
+        usual_names, fair_names = names[fair.baseline_columns_], names[fair.columns_]
+        kept = KeptColumns(usual_names.tolist(), fair_names.tolist(), fair.lower_bound_)
     elif step is not None and not isinstance(step, FairProjection):
         judged = " ".join(repr(estimator).split())
     setup = figures.Setup(
@@ -184,7 +187,7 @@ def audit(
         ranks=figures.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
         path=None if columns else figures.frontier(fair, setup, n_points),
         rows=figures.sampled_scores(setup, both),
-        kept=figures.kept_columns(fair, folds.feature_names) if columns else None,
+        kept=kept,
     )
 
 
@@ -413,28 +416,3 @@ def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool,
     variances = (own.components.T**2) @ (np.asarray(along) - across) + across
     limit = _FAR * np.sqrt(np.maximum(variances, 0.0)) + 1e-9 * np.abs(own.mean)
     return same, float((np.abs(X - own.mean) > limit).any(axis=1).mean())
-
-
-def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: Any) -> Pipeline:
-    """A fitted pipeline from a table of loadings, for :func:`audit_model`.
-
-    The weights, of shape (d, r), need not be orthonormal: loadings that were multiplied by
-    deviations or rotated span the same space, and the space is what is judged.
-    """
-    mean, scale, weights = (np.asarray(values, np.float64) for values in (mean, scale, weights))
-    d, r = len(names), weights.shape[-1]
-    if not (np.isfinite(mean).all() and np.isfinite(weights).all() and (scale > 0).all()):
-        raise ValueError("means and weights must be finite numbers, and scales must be positive.")
-    basis, triangle = np.linalg.qr(weights)
-    sizes = np.diag(triangle)
-    if r > d or np.abs(sizes).min() <= 1e-10 * np.abs(sizes).max():
-        raise ValueError(
-            f"the {r} columns of weights depend on each other; pass one column for each component, "
-            "no two alike."
-        )
-    scaler, pca = StandardScaler(), PCA(n_components=r)
-    scaler.mean_, scaler.scale_, scaler.var_ = mean, scale, scale**2
-    scaler.n_features_in_ = pca.n_features_in_ = d
-    scaler.feature_names_in_ = np.asarray(list(map(str, names)), object)
-    pca.components_, pca.mean_, pca.n_components_ = (basis * np.sign(sizes)).T, np.zeros(d), r
-    return Pipeline([("scale", scaler), ("pca", pca)])

@@ -65,7 +65,7 @@ class GroupFigures:
     share_gap: Interval | None  # (R_g / V_g) / (R_rest / V_rest) - 1
     gap_estimate: float  # the bare figures, for every group
     share_gap_estimate: float
-    robust: Robust | None = None  # only for judged groups, with rows in memory
+    robust: Robust | None = None  # of judged groups under what is judged, with rows in memory
 
     def read(self, by_share: bool) -> tuple[Interval | None, float]:
         """The gap and its bare figure, by one of the readings."""

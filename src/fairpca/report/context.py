@@ -202,6 +202,7 @@ def context(
         "level": f"{100 * provenance.thresholds.level:g} %",
         "cannot_show": sentences.what_it_cannot_show(audit),
         "guessing": sentences.about_guessing(audit),
+        "measured": sentences.measured(audit),
         "harmed": "" if headline is None else sentences.name(audit, headline),
         "compared": "" if headline is None else sentences.against(audit, headline),
         "charts": drawn,

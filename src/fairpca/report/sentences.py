@@ -35,7 +35,6 @@ class Said:
     headline: str  # the answer, in one sentence that can be quoted
     lead: str  # how large and how sure the gap is; who gains and who pays for the remedy
     to_do: str
-    chips: list[tuple[str, str]]  # the answer in keywords, each with a tone
     notices: list[str]  # what must not be overlooked
     tone: str  # "bad", "warn" or "plain"
 
@@ -49,10 +48,10 @@ def say(audit: AnyAudit) -> Said:
         Case.GAP: _gap_of_model,
         Case.CANNOT_JUDGE: _cannot_judge,
     }
-    headline, lead, to_do = words[audit.verdict.case](audit)
-    chips = _chips(audit)
-    tone = "plain" if audit.verdict.small else chips[0][1]
-    return Said(headline, lead, to_do, chips, _notices(audit), tone)
+    case, small = audit.verdict.case, audit.verdict.small
+    tone = "plain" if case is Case.NO_GAP or small else "bad"
+    tone = "warn" if case is Case.CANNOT_JUDGE else tone
+    return Said(*words[case](audit), _notices(audit), tone)
 
 
 def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
@@ -287,23 +286,6 @@ def _gains_and_payments(audit: AnyAudit) -> str:
         named[change.direction != 0].append(f"{name(audit, row.label)} {size}")
     said, could_be = (in_a_row(texts, _MOST_NAMED, _IN_TABLE) for texts in named.values())
     return f"{said}; {could_be} could be chance" if said and could_be else said or could_be
-
-
-def _chips(audit: AnyAudit) -> list[tuple[str, str]]:
-    """The answer in keywords, and which people and measures it rests on."""
-    case = audit.verdict.case
-    if case is Case.CANNOT_JUDGE:
-        return [("Cannot be judged", "warn")]
-    chips = [("Gap: reliable, but small" if audit.verdict.small else "Gap: reliable", "bad")]
-    if case is Case.NO_GAP:
-        chips = [("Gap: not conclusive", "plain")]
-    elif case is Case.REMEDY:
-        chips.append(("Remedy: reliable", "good"))
-    elif case is Case.NO_REMEDY:
-        chips.append(("Remedy: none that is reliable", "warn"))
-    chips.append((measured(audit), "plain"))
-    agree = ("Both measures agree", "plain"), ("The two measures disagree", "warn")
-    return [*chips, agree[0] if audit.verdict.readings_agree else agree[1]]
 
 
 def _notices(audit: AnyAudit) -> list[str]:
