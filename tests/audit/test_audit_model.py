@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.decomposition import PCA, IncrementalPCA, KernelPCA, TruncatedSVD
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, audit_model
-from fairpca._audit.judge import model_from_loadings
 from fairpca._audit.verdict import Case, Reason, Remedy
 from fairpca.metrics import group_reconstruction_errors
 
@@ -109,33 +107,6 @@ def test_weights_and_probes_and_outcomes():
     assert not without.leakage.baseline_probes
     plain = result.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-
-
-def test_loadings_of_any_length_and_rotation_are_the_same_model():
-    X, groups = people()
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    fitted = make_pipeline(StandardScaler(), PCA(2)).fit(frame)
-    mean, scale = fitted[0].mean_, fitted[0].scale_
-    turned = np.array([[1.0, 2.0], [-0.5, 3.0]])
-    for weights in (fitted[1].components_.T, fitted[1].components_.T @ turned):
-        model = model_from_loadings(list("abcde"), mean, scale, weights)
-        assert audit_model(model, frame, groups).verdict.gap == pytest.approx(
-            audit_model(fitted, frame, groups).verdict.gap
-        )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"scale": [1.0, 0.0]}, "scales must be positive"),
-        ({"weights": [[1.0, 2.0], [1.0, 2.0]]}, "depend on each other"),
-        ({"weights": [[np.nan], [1.0]]}, "finite"),
-    ],
-)
-def test_unusable_loadings_are_refused(change, message):
-    table = {"names": ["a", "b"], "mean": [0, 0], "scale": [1, 1], "weights": [[1.0], [1.0]]}
-    with pytest.raises(ValueError, match=message):
-        model_from_loadings(**(table | change))
 
 
 def test_what_cannot_be_judged_is_refused():

@@ -17,7 +17,18 @@ from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
-from fairpca import FairPCA, FairPCACV, GroupMoments, MinMaxPCA, audit
+from fairpca import (
+    BlindPCA,
+    FairPCA,
+    FairPCACV,
+    GroupEraser,
+    GroupMoments,
+    MinMaxPCA,
+    RobustFairPCA,
+    SubsetFairPCA,
+    WelfarePCA,
+    audit,
+)
 from fairpca._audit.verdict import Case, Reason, Remedy
 from fairpca._input.folds import FoldRule
 
@@ -188,9 +199,11 @@ def test_a_reference_group():
     errors = {row.label: row.baseline.error for row in result.groups}
     gap = result.group("few").baseline.gap
     assert gap.value == pytest.approx(errors["few"] / errors["more"] - 1)
-    assert result.group("more").baseline.gap is None
-    assert result.group("more").judged
-    assert result.group("more").change is not None
+    sizes = {row.label: row.n for row in result.groups}
+    rest = sum(errors[g] * sizes[g] for g in ("few", "many")) / (sizes["few"] + sizes["many"])
+    own = result.group("more").baseline.gap  # the reference itself, against everyone else
+    assert own.value == pytest.approx(errors["more"] / rest - 1)
+    assert own.low < own.value < own.high
     assert (result.verdict.group, result.provenance.reference) == ("few", "more")
     with pytest.raises(ValueError, match="reference='none' is none of the groups"):
         audit(X, three, FairPCA(2), reference="none", **QUICK)
@@ -365,6 +378,16 @@ def test_pipelines_on_raw_frames_are_fitted_without_each_fold():
         audit(frame, groups, make_pipeline(strict, FairPCA(3)), **QUICK)
 
 
+@pytest.mark.parametrize("y", [None, np.arange(390) % 2])
+def test_a_step_that_erases_the_group_gets_the_groups(y):
+    X, groups = two_groups((300, 90))
+    X[groups == "few"] += 2
+    pipeline = make_pipeline(StandardScaler(), GroupEraser(), FairPCA(3))
+    result = audit(X, groups, pipeline, y=y, **QUICK)
+    assert result.leakage.baseline["centroid_share"] == pytest.approx(0, abs=1e-12)
+    assert audit(X, groups, FairPCA(3), **QUICK).leakage.baseline["centroid_share"] > 0.01
+
+
 def test_moments_by_fold_give_the_figures_of_their_rows():
     X, groups = two_groups((300, 90))
     rows = audit(X, groups, FairPCA(2, standardize=True), **QUICK)
@@ -460,7 +483,17 @@ def test_what_classifiers_make_of_scores():
     assert quiet.leakage.baseline["discriminant_auc"] >= 0.5
 
 
-@pytest.mark.parametrize("estimator", [MinMaxPCA(2), FairPCA(2, constraint="no_worse")])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        MinMaxPCA(2),
+        FairPCA(2, constraint="no_worse"),
+        SubsetFairPCA(2),
+        RobustFairPCA(2),
+        WelfarePCA(2),
+        BlindPCA(2),
+    ],
+)
 def test_other_estimators(estimator):
     result = audit(*two_groups((300, 90)), estimator, **QUICK)
     assert result.group("few").baseline.error == pytest.approx(

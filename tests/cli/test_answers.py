@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.command import fails, run
+from sklearn.decomposition import PCA
 
 import fairpca
 from fairpca import FairPCA, FairPCACV, audit
@@ -178,24 +179,46 @@ def test_a_saved_model_is_judged_as_it_is(people, tmp_path):
     assert "leave out --components" in line
 
 
-def test_the_pca_that_people_have_is_judged_by_its_weights(people, tmp_path):
-    from sklearn.decomposition import PCA
+def loadings(path, means, scales, weights):
+    """Write a table of weights for the columns x0, x1, ..."""
+    heads = ",".join(f"pc{i}" for i in range(np.shape(weights)[1]))
+    rows = [
+        f"x{j},{mean},{scale}" for j, (mean, scale) in enumerate(zip(means, scales, strict=True))
+    ]
+    lines = [",".join([row, *map(str, own)]) for row, own in zip(rows, weights, strict=True)]
+    path.write_text("\n".join([f"name,mean,scale,{heads}", *lines]))
 
+
+def test_the_pca_that_people_have_is_judged_by_its_weights(people, tmp_path):
     X, sex = rows_of(people)
     scale = X.std(axis=0)
     pca = PCA(2).fit(X / scale)
-    weights = pca.components_.T
-    rows = zip(["x0", "x1", "x2", "x3", "x4"], X.mean(axis=0), scale, *weights.T, strict=True)
-    lines = ["name,mean,scale,first,second", *(",".join(map(str, row)) for row in rows)]
-    (tmp_path / "w.csv").write_text("\n".join(lines))
-    found = numbers("audit", people / "gap.csv", "-g", "sex", "--loadings", "w.csv", cwd=tmp_path)
     errors = ((X / scale - pca.inverse_transform(pca.transform(X / scale))) ** 2).sum(axis=1)
-    for group in found["groups"]:
-        own = errors[sex == group["label"]].mean()
-        assert group["baseline"]["error"] == pytest.approx(own)
+    turned = np.array([[1.0, 2.0], [-0.5, 3.0]])  # the weights of a rotated or scaled PCA
+    for weights in (pca.components_.T, pca.components_.T @ turned):
+        loadings(tmp_path / "w.csv", X.mean(axis=0), scale, weights)
+        judged = ["-g", "sex", "--loadings", "w.csv"]
+        found = numbers("audit", people / "gap.csv", *judged, cwd=tmp_path)
+        for group in found["groups"]:
+            own = errors[sex == group["label"]].mean()
+            assert group["baseline"]["error"] == pytest.approx(own)
+
+
+@pytest.mark.parametrize(
+    ("scale", "weights", "message"),
+    [
+        (0.0, [[1.0]] * 5, "scales must be positive"),
+        (1.0, [[1.0, 2.0]] * 5, "depend on each other"),
+        (1.0, [[np.nan]] * 5, "finite"),
+        (1.0, [["much"]] * 5, "no number"),
+    ],
+)
+def test_unusable_weights_are_refused(people, tmp_path, scale, weights, message):
+    loadings(tmp_path / "w.csv", np.zeros(5), np.full(5, scale), weights)
+    judged = ["-g", "sex", "--loadings", "w.csv"]
+    assert message in fails("audit", people / "gap.csv", *judged, cwd=tmp_path)
     (tmp_path / "w.csv").write_text("a,b\n1,2\n")
-    line = fails("audit", people / "gap.csv", "-g", "sex", "--loadings", "w.csv", cwd=tmp_path)
-    assert "needs a column 'name'" in line
+    assert "needs a column 'name'" in fails("audit", people / "gap.csv", *judged, cwd=tmp_path)
 
 
 def test_weights_groups_and_targets(people, tmp_path):
@@ -215,6 +238,18 @@ def test_weights_groups_and_targets(people, tmp_path):
         "audit", data, "-g", "passed", "--drop", "sex,ward,weight", "-r", "2", cwd=tmp_path
     )
     assert [g["name"] for g in found["groups"]] == ["passed = 0", "passed = 1"]
+
+
+def test_fit_and_inspect_print_labels_with_their_column(people, tmp_path):
+    by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--cv", "0"]
+    fitted = run("fit", people / "gap.csv", *by_number, "-o", "m.safetensors", cwd=tmp_path).stdout
+    shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    for text in (fitted, shown):
+        assert [line.split("  ")[0] for line in text.splitlines() if line.startswith("passed")] == [
+            "passed",
+            "passed = 0",
+            "passed = 1",
+        ]
 
 
 def test_single_people_only_on_request(people, tmp_path):

@@ -117,7 +117,7 @@ def made_audit(groups=(OLD, YOUNG), columns=(), thresholds=None, **how):
             True,
             False,
             10,
-            None,
+            how.get("reference"),
             thresholds,
             0,
         ),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from helpers.audits import made_audit, made_cases, made_group
 
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
+import fairpca
 from fairpca._audit.record import KeptColumns
 from fairpca.report import Origin, model_card, render
 
@@ -183,6 +186,23 @@ def test_single_people_are_shown_only_if_asked_for():
     assert "few" not in drawn
 
 
+@pytest.mark.parametrize(
+    ("case", "answer"),
+    {
+        "remedy": ["Gap: reliable", "Remedy: reliable"],
+        "no gap": ["Gap: not conclusive"],
+        "no remedy": ["Gap: reliable", "Remedy: none that is reliable"],
+        "too few": ["Cannot be judged"],
+        "model": ["Gap: reliable"],
+    }.items(),
+)
+def test_the_answer_in_keywords(case, answer):
+    page = re.search(r'class="chips">(.*?)</ul>', render(CASES[case]), re.DOTALL)[1]
+    chips = re.findall(r"<li.*?>(.*?)</li>", page)
+    assert chips[: len(answer)] == answer
+    assert len(chips) == len(answer) + (0 if case == "too few" else 2)
+
+
 def test_the_page_says_where_it_comes_from():
     origin = replace(ORIGIN, sha256="abc123", command="fairpca report people.csv", code="audit(X)")
     page = render(CASES["remedy"], origin)
@@ -198,10 +218,10 @@ def test_the_page_says_where_it_comes_from():
 
 def test_a_card_is_markdown_whatever_names_contain():
     audit = hostile_audit()
-    card = model_card(audit, replace(ORIGIN, source="a|b <i>", code="x = '```'"))
+    card = model_card(audit, replace(ORIGIN, source="a|b <i>", code="x = '```'\ny = 1"))
     assert card.startswith("---\n")
     assert "# a\\|b \\<i\\>" in card
-    assert "````python" in card
+    assert "\n\n    x = '```'\n    y = 1\n\n" in card  # indented: nothing in code can end it
     table = [line for line in card.splitlines() if line.startswith("|")]
     assert len(table) == 2 + len(audit.groups)
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 7 for line in table)
@@ -227,3 +247,28 @@ def test_ticks_at_numbers_of_components_do_not_repeat(visit):
     page = visit(render(CASES["remedy"], ORIGIN))
     ticks = page.locator("#ranks .role-axis-label").first.locator("text").all_text_contents()
     assert ticks == ["1", "2", "3"]
+
+
+def audit_by_shares():
+    """Errors of the smaller group are the larger ones, but a smaller share of what it varies by."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["many", "few"], [600, 200])
+    spreads = np.where((groups == "many")[:, None], [1, 1, 0.3, 0.9, 0.1], [4, 9, 1, 1, 9])
+    X = rng.normal(size=(800, 5)) * spreads
+    fair = fairpca.FairPCA(2, normalize=True, min_group_size=5, small_groups="merge")
+    return fairpca.audit(X, groups, fair, ranks=[2], n_points=9)
+
+
+def test_a_page_about_shares_measures_every_step_in_shares():
+    found = audit_by_shares()
+    page = render(found)
+    steps = json.loads(re.search(r'id="path">(.*?)</script>', page)[1])
+    own, shares = steps["start"], [row.alternative.share for row in found.groups]
+    assert abs(steps["disparity"][own]) == pytest.approx(abs(shares[0] - shares[1]))
+    assert steps["disparity"][own] <= steps["disparity"][0] < 1
+    assert "normalize=True, min_group_size=5, small_groups='merge'" in steps["python"][0]
+    assert "remaining difference of shares lost" in page
+    section = re.search(r'id="section-unusual">(.*?)</section>', page, re.DOTALL)[1]
+    assert found.group(found.verdict.group).baseline.gap_estimate < 0
+    assert "In absolute terms, by the median" in section
+    assert "It is not a few unusual people" not in section

@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
 
 from fairpca._audit.record import LeftOut
 from fairpca._cv.held_out import HeldOut
@@ -36,6 +38,7 @@ from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
 from fairpca._progress import Progress
 from fairpca._typing import Array, Codes, Labels
 from fairpca.exceptions import quietly
+from fairpca.metrics.reconstruction import flattened
 
 _ROUNDING = 1e-12  # Errors below this share of the variation count as zero.
 _PARTS = 5  # Each fold is divided into this number of parts.
@@ -157,7 +160,10 @@ class People(Folds):
     def _entering(self, before: Pipeline, fitted_to: Codes) -> tuple[Any, list[str] | None]:
         """All rows after the first steps, which are fitted to some rows, and the column names."""
         target = None if self._target is None else self._target[fitted_to]
-        fitted = clone(before).fit(_safe_indexing(self.X, fitted_to), target)
+        takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(before))
+        groups = {"sensitive_features": self.groups[fitted_to]} if takes else {}
+        with config_context(enable_metadata_routing=takes):  # so that the step gets the groups
+            fitted = clone(before).fit(_safe_indexing(self.X, fitted_to), target, **groups)
         try:
             values = fitted.transform(self.X)
         except ValueError as error:
@@ -321,9 +327,15 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subs
 
 def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any:
     """Fit a clone without warnings: the audit says how the fit ended, and who pays for it."""
-    model: Judged = clone(estimator).set_params(**options)
     with quietly():
-        return model.fit_moments(_without_empty_groups(moments))
+        return with_known(estimator, **options).fit_moments(_without_empty_groups(moments))
+
+
+def with_known(estimator: Judged, **options: Any) -> Judged:
+    """A clone with those of the parameters that the estimator has."""
+    known = {name: options[name] for name in options if name in estimator.get_params(deep=False)}
+    model: Judged = clone(estimator).set_params(**known)
+    return model
 
 
 def _without_empty_groups(moments: GroupMoments) -> GroupMoments:

@@ -9,13 +9,20 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
-from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from fairpca._audit import record
-from fairpca._audit.cross_fit import CrossFitted, Folds, Judged, People, Subspace, fit_quietly
+from fairpca._audit.cross_fit import (
+    CrossFitted,
+    Folds,
+    Judged,
+    People,
+    Subspace,
+    fit_quietly,
+    with_known,
+)
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
 from fairpca._audit.verdict import decide
 from fairpca._cv.held_out import Figure, HeldOut, Totals
@@ -32,7 +39,7 @@ from fairpca.path import TradeoffPath, tradeoff_path
 
 JUDGED, ALTERNATIVE = 0, 1  # places of the two projections
 _ROUNDING = 1e-9  # Errors below this share of the variation count as zero.
-_TINY = 1e-300
+_TINY = 1e-300  # in place of a zero divisor; ratios to it stay finite
 _NO_GAIN = 1e-12  # Gains below this share of the squared distance from the mean are rounding.
 _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
 _MOST_RANKS = 30
@@ -70,12 +77,12 @@ class Setup:
                 f"reference={reference!r} is none of the groups; pass one of {labels}."
             )
         self.others = ~np.eye(len(labels), dtype=bool)  # whom each group is compared with
-        if reference is not None:
-            self.others[:] = [label == reference for label in labels]
+        if reference is not None:  # which is itself compared with all others
+            is_reference = np.array([label == reference for label in labels])
+            self.others[~is_reference] = is_reference
         least, sizes = origin.thresholds.judge_from, folds.moments.counts
         # A group is judged if it has enough rows and the others have enough too.
         self.judged = np.asarray((sizes >= least) & (self.others @ sizes >= least))
-        self.has_gap = np.asarray(self.judged & ~np.diag(self.others))  # the reference has none
 
     def ratios(self, totals: Totals) -> Array:
         """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_projections, k)."""
@@ -103,7 +110,8 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     parts, paired = (of.projections([JUDGED, ALTERNATIVE]) for of in (crossed.parts, crossed.folds))
     shares = parts.relative()
     errors, lost = parts.totals.group_errors, shares.totals.group_errors
-    n_gaps = 1 if k == 2 else max(int(setup.has_gap.sum()), 1)
+    n_judged = max(int(setup.judged.sum()), 1)
+    n_gaps = 1 if k == 2 else n_judged
     gaps, share_gaps = (above_one(of, setup.ratios, level, n_gaps) for of in (parts, shares))
     read = shares if setup.by_share else parts
     se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], _TINY)))
@@ -119,15 +127,12 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
         before, after = np.maximum(totals.group_errors, _TINY)
         return np.stack([after / before, after / before[worst]])
 
-    changes, above = above_one(paired, over, level, max(int(setup.judged.sum()), 1))
-    robust: list[Any] = [[None] * k] * 2
+    changes, above = above_one(paired, over, level, n_judged)
+    robust: list[Any] = [None] * k
     gainers: list[Any] = [None] * k
     if setup.people is not None:
         codes, weights = setup.people.codes[crossed.rows], setup.people.weights[crossed.rows]
-        robust = [
-            robust_figures(each, codes, weights, setup.others, setup.has_gap)
-            for each in crossed.errors
-        ]
+        robust = robust_figures(crossed.errors[0], codes, weights, setup.others, setup.judged)
         gains = crossed.errors[1] < crossed.errors[0] - _NO_GAIN * crossed.distances
         totals = np.bincount(codes, weights, minlength=k)
         better_off = np.bincount(codes, weights * gains, minlength=k)
@@ -138,11 +143,11 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
         return GroupFigures(
             error=float(errors[projection, g]),
             share=float(lost[projection, g]),
-            gap=gap if setup.has_gap[g] else None,
-            share_gap=share_gap if setup.has_gap[g] else None,
+            gap=gap if setup.judged[g] else None,
+            share_gap=share_gap if setup.judged[g] else None,
             gap_estimate=gap.value,
             share_gap_estimate=share_gap.value,
-            robust=robust[projection][g],
+            robust=robust[g] if projection == JUDGED else None,
         )
 
     return [
@@ -158,22 +163,23 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
             change_estimate=changes[g][0],
             above_worst=Interval(*above[g]) if setup.judged[g] else None,
             better_off=gainers[g],
-            detectable_gap=float(detectable[g]) if setup.has_gap[g] else None,
+            detectable_gap=float(detectable[g]) if setup.judged[g] else None,
         )
         for g, label in enumerate(folds.labels)
     ]
 
 
-def results(setup: Setup, crossed: CrossFitted, **how: bool) -> dict[str, Any]:
+def results(setup: Setup, crossed: CrossFitted, **how: Any) -> dict[str, Any]:
     """The fields that both kinds of audit have, except for figures about scores."""
     thresholds, folds = setup.origin.thresholds, crossed.folds
     groups = group_results(crossed, setup)
     columns = deciding_columns(setup, crossed.rows, crossed.errors[0])
+    how |= {"by_share": setup.by_share, "reference": setup.origin.reference}
     how |= {"nothing_compressed": not loses_something(folds)[0]}
     before, after, *_ = folds.totals.overall.tolist()
     price = above_one(folds, lambda t: t.overall[1] / max(t.overall[0], _TINY), thresholds.level)
     return {
-        "verdict": decide(groups, columns, thresholds, by_share=setup.by_share, **how),
+        "verdict": decide(groups, columns, thresholds, **how),
         "groups": groups,
         "overall": record.Overall(before, after, Interval(*price)),
         "columns": columns,
@@ -242,7 +248,7 @@ def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) ->
     if group is not None:
         g = setup.folds.labels.index(group)
     gaps: list[Interval | None] = [None] * len(ranks)
-    if setup.has_gap[g]:
+    if setup.judged[g]:
         level = setup.origin.thresholds.level
         ends = above_one(read, lambda totals: setup.ratios(totals)[2:, g], level)
         known = zip(ends, loses_something(held_out)[2:], strict=True)
@@ -250,27 +256,19 @@ def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) ->
     return record.RankCurve(np.array(ranks), held_out.totals.group_errors[2:], gaps)
 
 
-def frontier(fair: FairProjection, moments: GroupMoments, n_points: int | None) -> TradeoffPath:
+def frontier(fair: FairProjection, setup: Setup, n_points: int | None) -> TradeoffPath:
     """The frontier at the rank of the audit, also on held-out rows if groups are large enough."""
-    n_folds = moments.n_folds
+    moments, n_folds = setup.folds.moments, setup.folds.moments.n_folds
     large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
-    same = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
-    limit = getattr(fair, "max_group_increase", None)
     with quietly():
         return tradeoff_path(
             moments,
             n_components=fair.n_components_,
             n_points=n_points or (41 if len(moments.groups) == 2 else 9),
             cv=n_folds if large else None,
-            max_group_increase=limit,
-            **{name: getattr(fair, name) for name in same},
+            max_group_increase=getattr(fair, "max_group_increase", None),
+            **setup.origin.shared,
         )
-
-
-def kept_columns(fair: FairColumns, names: Sequence[str]) -> record.KeptColumns:
-    """The names of the columns that the usual and the fair choice keep, and the bound."""
-    usual, own = ([names[j] for j in kept] for kept in (fair.baseline_columns_, fair.columns_))
-    return record.KeptColumns(usual, own, fair.lower_bound_)
 
 
 def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -> record.Fit:
@@ -456,15 +454,11 @@ def sampled_scores(setup: Setup, both: Sequence[Subspace]) -> record.SampledRows
 
 def for_fewer_rows(estimator: Judged, fair: Judged, setup: Setup) -> Judged:
     """The estimator at the same rank, for a part of the rows of judged groups."""
-    if isinstance(fair, FairColumns):
-        fewer: Judged = clone(estimator).set_params(min_group_size=1)
-        return fewer
-    rank = fair.n_components_
+    rank = setup.origin.n_components
     if isinstance(fair, FairPCACV):
         how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
         # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
         if setup.judged.sum() == 2 and np.isfinite(fair.alpha_):
             return FairPCA(rank, alpha=fair.alpha_, **how)
         return FairPCACV(rank, cv=_FEWEST_FOLDS, constraint=fair.constraint, **how)
-    model: FairProjection = clone(estimator).set_params(n_components=rank)
-    return model.set_params(min_group_size=1) if hasattr(model, "min_group_size") else model
+    return with_known(estimator, n_components=rank, min_group_size=1)

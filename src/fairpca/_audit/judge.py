@@ -24,7 +24,7 @@ from fairpca._audit.cross_fit import (
     fit_pca,
     fit_quietly,
 )
-from fairpca._audit.record import Audit, ModelAudit
+from fairpca._audit.record import Audit, KeptColumns, ModelAudit
 from fairpca._audit.verdict import Thresholds
 from fairpca._cv.split import fold_rule
 from fairpca._estimators.base import FairProjection
@@ -44,6 +44,7 @@ from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_pro
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
+_SHARED = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -97,7 +98,7 @@ def audit(
     probes : bool, default=False
         Let classifiers guess the group from the scores; with y they always do.
     reference : label, optional
-        Compare every group with this one; by default with all people outside the group.
+        Compare every other group with this one; by default each with all people outside it.
     judge_from : int, default=30
         Groups of fewer rows are listed but not judged.
     small_gap : float, default=0.05
@@ -144,10 +145,13 @@ def audit(
     opposite = (usual.components * own.components).sum(axis=1, keepdims=True) < 0
     signed = np.where(opposite, -usual.components, usual.components)
     both = usual._replace(components=signed), own
-    rank, columns = len(own.components), isinstance(fair, FairColumns)
+    rank, columns, kept = len(own.components), isinstance(fair, FairColumns), None
     judged = f"PCA(n_components={rank})"
     if columns:
         judged = f"the {rank} columns of least overall error"
+        names = np.array(folds.feature_names, object)
+        usual_names, fair_names = names[fair.baseline_columns_], names[fair.columns_]
+        kept = KeptColumns(usual_names.tolist(), fair_names.tolist(), fair.lower_bound_)
     elif step is not None and not isinstance(step, FairProjection):
         judged = " ".join(repr(estimator).split())
     setup = figures.Setup(
@@ -164,12 +168,12 @@ def audit(
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
+        shared={k: v for k in _SHARED if (v := getattr(fair, k)) != getattr(FairPCA, k)},
     )
     errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
     is_pca = np.allclose(fair.group_errors_, errors, rtol=1e-9, atol=0)
     chosen = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
-    refits = _refits_of_columns if columns else _refits
-    crossed = cross_fit(folds, refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
+    crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
     progress("looking at the scores")
     smaller = figures.for_fewer_rows(model, fair, setup)
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
@@ -181,9 +185,9 @@ def audit(
         outcomes=None if columns else figures.outcomes(setup, whole, getattr(folds, "X", None)),
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
-        path=None if columns else figures.frontier(fair, moments, n_points),
+        path=None if columns else figures.frontier(fair, setup, n_points),
         rows=figures.sampled_scores(setup, both),
-        kept=figures.kept_columns(fair, folds.feature_names) if columns else None,
+        kept=kept,
     )
 
 
@@ -360,48 +364,40 @@ def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:
     return FairPCACV(cv=n_folds, random_state=seed, **how | small)
 
 
-def _refits_of_columns(
-    estimator: FairColumns, fair: FairColumns, folds: Folds, ranks: list[int], is_usual: bool
-) -> Callable[[GroupMoments], list[Subspace]]:
-    """A function that chooses the usual and the fair columns without a fold."""
-
-    def fit(moments: GroupMoments) -> list[Subspace]:
-        compared = np.array([g not in fair.small_groups_ for g in moments.groups.tolist()])
-        if np.count_nonzero(moments.counts[compared]) < 2:
-            raise ValueError(
-                "without a fold only one group is left to choose columns for; pass fewer folds, or "
-                "min_group_size with small_groups='ignore'."
-            )
-        least = max(int(moments.counts[compared].min()), 1)  # groups are smaller without the fold
-        model = fit_quietly(estimator, moments, min_group_size=least)
-        usual = Subspace.usual(model, moments)
-        own = usual if is_usual else Subspace.of(model)
-        return [usual, own, own, *(usual for _ in ranks)]
-
-    return fit
-
-
 def _refits(
-    estimator: FairProjection, fair: FairProjection, folds: Folds, ranks: list[int], is_pca: bool
+    estimator: Judged, fair: Any, folds: Folds, ranks: list[int], is_usual: bool
 ) -> Callable[[GroupMoments], list[Subspace]]:
-    """A function that fits PCA and the fair version without a fold, for each fold in order."""
-    rank, chosen = fair.n_components_, None
-    if isinstance(fair, FairPCACV) and not is_pca:
+    """A function that makes the usual and the fair choice without a fold, for each fold in order.
+
+    If all rows lead to the usual choice (``is_usual``), every fold stays with it.
+    """
+    rank, chosen = len(Subspace.of(fair).components), None
+    if isinstance(fair, FairPCACV) and not is_usual:
         chosen = fair.fold_components(folds.moments, [pair for pair, *_ in folds.own_spaces])
 
     def fit(moments: GroupMoments) -> list[Subspace]:
-        pca = fit_pca(moments, max([rank, *ranks]), fair.standardize)
-        own = together = pca.components[:rank]
         sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
         compared = [size for label, size in sizes if label not in fair.small_groups_]
+        alone = np.count_nonzero(compared) < 2
+        # A group may be too small without the fold.
+        options = {"n_components": rank, "min_group_size": max(min(compared), 1)}
+        if isinstance(fair, FairColumns):
+            if alone:
+                raise ValueError(
+                    "without a fold only one group is left to choose columns for; pass fewer "
+                    "folds, or min_group_size with small_groups='ignore'."
+                )
+            model = fit_quietly(estimator, moments, **options)
+            usual = Subspace.usual(model, moments)
+            own = usual if is_usual else Subspace.of(model)
+            return [usual, own, own, *(usual for _ in ranks)]
+        pca = fit_pca(moments, max([rank, *ranks]), fair.standardize)
+        basis = together = pca.components[:rank]
         if chosen is not None:
-            own, together = next(chosen)
-        elif not is_pca and np.count_nonzero(compared) > 1:  # two groups are left to compare
-            options: dict[str, Any] = {"n_components": rank}
-            if hasattr(fair, "min_group_size"):  # a group may be too small without the fold
-                options["min_group_size"] = max(min(compared), 1)
-            own = together = fit_quietly(estimator, moments, **options).components_
-        kept = pca.components[:rank], own, together, *(pca.components[:r] for r in ranks)
+            basis, together = next(chosen)
+        elif not (is_usual or alone):
+            basis = together = fit_quietly(estimator, moments, **options).components_
+        kept = pca.components[:rank], basis, together, *(pca.components[:r] for r in ranks)
         return [pca._replace(components=components) for components in kept]
 
     return fit
@@ -420,28 +416,3 @@ def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool,
     variances = (own.components.T**2) @ (np.asarray(along) - across) + across
     limit = _FAR * np.sqrt(np.maximum(variances, 0.0)) + 1e-9 * np.abs(own.mean)
     return same, float((np.abs(X - own.mean) > limit).any(axis=1).mean())
-
-
-def model_from_loadings(names: Sequence[str], mean: Any, scale: Any, weights: Any) -> Pipeline:
-    """A fitted pipeline from a table of loadings, for :func:`audit_model`.
-
-    The weights, of shape (d, r), need not be orthonormal: loadings that were multiplied by
-    deviations or rotated span the same space, and the space is what is judged.
-    """
-    mean, scale, weights = (np.asarray(values, np.float64) for values in (mean, scale, weights))
-    d, r = len(names), weights.shape[-1]
-    if not (np.isfinite(mean).all() and np.isfinite(weights).all() and (scale > 0).all()):
-        raise ValueError("means and weights must be finite numbers, and scales must be positive.")
-    basis, triangle = np.linalg.qr(weights)
-    sizes = np.diag(triangle)
-    if r > d or np.abs(sizes).min() <= 1e-10 * np.abs(sizes).max():
-        raise ValueError(
-            f"the {r} columns of weights depend on each other; pass one column for each component, "
-            "no two alike."
-        )
-    scaler, pca = StandardScaler(), PCA(n_components=r)
-    scaler.mean_, scaler.scale_, scaler.var_ = mean, scale, scale**2
-    scaler.n_features_in_ = pca.n_features_in_ = d
-    scaler.feature_names_in_ = np.asarray(list(map(str, names)), object)
-    pca.components_, pca.mean_, pca.n_components_ = (basis * np.sign(sizes)).T, np.zeros(d), r
-    return Pipeline([("scale", scaler), ("pca", pca)])

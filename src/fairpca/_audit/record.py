@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
@@ -44,13 +44,6 @@ class Interval(NamedTuple):
         """1 if the figure is reliably above zero, -1 if reliably below, otherwise 0."""
         return int(self.low > 0) - int(self.high < 0)
 
-    @property
-    def reversed(self) -> Interval:
-        """The gap of b to a, given that of a to b: ``1 / (1 + gap) - 1``."""
-        return Interval(
-            *(1 / max(1 + end, 1e-300) - 1 for end in (self.value, self.high, self.low))
-        )
-
 
 @dataclass(frozen=True)
 class Robust:
@@ -68,11 +61,11 @@ class GroupFigures:
 
     error: float  # R_g
     share: float  # R_g / V_g, what the group loses of its own variation
-    gap: Interval | None  # None if the group is not judged, or is the reference
+    gap: Interval | None  # None if the group is not judged
     share_gap: Interval | None  # (R_g / V_g) / (R_rest / V_rest) - 1
     gap_estimate: float  # the bare figures, for every group
     share_gap_estimate: float
-    robust: Robust | None = None  # only for judged groups, with rows in memory
+    robust: Robust | None = None  # of judged groups under what is judged, with rows in memory
 
     def read(self, by_share: bool) -> tuple[Interval | None, float]:
         """The gap and its bare figure, by one of the readings."""
@@ -210,9 +203,11 @@ class Provenance:
     standardized: bool
     weighted: bool
     n_folds: int  # 0 for a fitted model
-    reference: Any  # the group that all are compared with; None for all others together
+    reference: Any  # the group that all others are compared with, if there is one
     thresholds: Thresholds
     random_state: int
+    # Parameters that all steps between PCA and the fair version share, unless at their defaults.
+    shared: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)

@@ -93,6 +93,7 @@ def decide(
     by_share: bool = False,  # judge shares of each group's own variation
     is_pca: bool = False,  # the alternative is plain PCA
     remedy_tried: bool = True,  # False for a fitted model
+    reference: Any = None,  # the group that all others are compared with
 ) -> Verdict:
     """The verdict from the figures of the groups."""
     changes: dict[str, Any] = {}
@@ -113,11 +114,15 @@ def decide(
         reason = Reason.NOTHING_COMPRESSED
     if reason is not None:
         return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share, **changes)
-    worst = _headline(groups, gaps)
+
+    def headline(gaps: dict[Any, Interval]) -> Any:
+        """The largest lower end; the reference only if nobody is reliably worse off than it."""
+        return max(gaps, key=lambda g: (gaps[g].direction > 0, g != reference, gaps[g].low))
+
+    worst, other = headline(gaps), headline(other_gaps)
     worse = [label for label, gap in gaps.items() if gap.direction > 0]
     # The readings agree if they name the same group, or if only one of them names a group and the
     # other finds it worse off too, though not reliably.
-    other = _headline(groups, other_gaps)
     agree = other == worst
     if other_gaps[other].direction <= 0:
         agree, other = not worse or other_gaps[worst].value > 0, None
@@ -155,42 +160,12 @@ def groups_above(
     groups: Sequence[GroupResult], limit: float, *, by_share: bool, estimate: bool = False
 ) -> list[GroupResult]:
     """Judged groups more than ``limit`` worse off than others, beyond chance or by the estimate."""
-    gaps = gaps_of(groups, by_share, estimate)
+    gaps = gaps_of(groups, by_share)
     ends = {label: gap.value if estimate else gap.low for label, gap in gaps.items()}
     return [row for row in groups if ends.get(row.label, limit) > limit]
 
 
-def gaps_of(
-    groups: Sequence[GroupResult], by_share: bool, estimate: bool = False
-) -> dict[Any, Interval]:
-    """The gap of every judged group; a reference group is compared with :func:`best_off`."""
-    gaps = _own_gaps(groups, by_share)
-    best = best_off(groups, by_share, estimate)
-    return gaps | {label: gaps[best].reversed for label in _reference(groups) if gaps}
-
-
-def best_off(groups: Sequence[GroupResult], by_share: bool, estimate: bool = False) -> Any:
-    """The judged group that is most surely better off than a reference group.
-
-    With ``estimate``, it is the group with the smallest estimated gap.
-    """
-    gaps = _own_gaps(groups, by_share)
-    ends = {label: gap.value if estimate else gap.high for label, gap in gaps.items()}
-    return min(ends, key=ends.__getitem__, default=None)
-
-
-def _own_gaps(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
-    """The gaps in the records, by one of the readings."""
-    rows = [(row.label, row.baseline.read(by_share)[0]) for row in groups]
-    return {label: gap for label, gap in rows if gap is not None}
-
-
-def _reference(groups: Sequence[GroupResult]) -> list[Any]:
-    """The reference group, if there is one: it is judged, but has no gap of its own."""
-    return [row.label for row in groups if row.judged and row.baseline.gap is None]
-
-
-def _headline(groups: Sequence[GroupResult], gaps: dict[Any, Interval]) -> Any:
-    """The group with the largest lower end; the reference only if it alone is reliably worse."""
-    reference = _reference(groups)
-    return max(gaps, key=lambda g: (gaps[g].direction > 0, g not in reference, gaps[g].low))
+def gaps_of(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
+    """The gap of every judged group, by one of the readings."""
+    gaps = [(row.label, row.baseline.read(by_share)[0]) for row in groups]
+    return {label: gap for label, gap in gaps if gap is not None}

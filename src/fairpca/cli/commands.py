@@ -68,14 +68,14 @@ def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = Fals
     with outputs(request.reads, model=out) as paths, progress(quiet) as show:
         from fairpca.cli import work
 
-        model, lines = work.fit(request, paths["model"], show)
+        model, columns, lines = work.fit(request, paths["model"], show)
     if out == "-":
         for line in lines:
             terminal.print_line(line)
     elif not quiet:
         for line in lines:
             put(line)
-        terminal.print_model(model)
+        terminal.print_model(model, columns)
         put(f"written to {out}")
 
 
@@ -121,7 +121,7 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
 
     _, projection, fitted = work.load(model)
     if not as_json:
-        terminal.print_model(projection)
+        terminal.print_model(projection, fitted.groups)
         size = f"{projection.n_components_} components of {projection.n_features_in_} columns"
         how = ", missing values filled in" if fitted.fill else ""
         how += ", standardised" if projection.standardize else ""

@@ -176,8 +176,12 @@ def print_columns(audit: Audit | ModelAudit) -> None:
     put(f"no choice leaves every group an error below {bound} (on the rows fitted to)")
 
 
-def print_model(model: FairProjection) -> None:
-    """Print the errors of a fitted projection by group, of held-out people if there are any."""
+def print_model(model: FairProjection, columns: Sequence[str]) -> None:
+    """Print the errors of a fitted projection by group, of held-out people if there are any.
+
+    ``columns`` name the groups.
+    """
+    from fairpca._audit.record import group_name
     from fairpca.report.text import figure, percent, worse
 
     held_out = hasattr(model, "held_out_changes_")
@@ -186,8 +190,9 @@ def print_model(model: FairProjection) -> None:
     unit, rows = float(max(before.max(), after.max())), []
     for label, n, *errors in zip(model.groups_, model.group_sizes_, before, after, strict=True):
         change = errors[1] / errors[0] - 1 if errors[0] > 1e-12 * unit else 0.0
-        rows.append([str(label), f"{n:,}", *(figure(e, unit) for e in errors), worse(change)[0]])
-    _put_table(["group", "people", "PCA", "fair version", "change"], rows)
+        figures = (figure(error, unit) for error in errors)
+        rows.append([group_name(label, columns), f"{n:,}", *figures, worse(change)[0]])
+    _put_table([", ".join(columns) or "group", "people", "PCA", "fair version", "change"], rows)
     put(f"average squared errors{' of held-out people' if held_out else ''}; {model.status_}")
     pca = model.pca_reconstruction_error_
     cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0

@@ -19,9 +19,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairColumns, FairPCA, FairPCACV, MinMaxPCA, audit, audit_model
-from fairpca._audit.judge import for_sizes, model_from_loadings
+from fairpca._audit.judge import for_sizes
 from fairpca._audit.record import Audit, LeftOut, ModelAudit, with_group_columns
 from fairpca._audit.verdict import Case, gaps_of, groups_above
 from fairpca._estimators.base import FairProjection
@@ -58,8 +61,7 @@ _NOT_USED = {
 
 def estimator_of(choice: Choice, sizes: NDArray[np.int64]) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, for groups of these sizes."""
-    names = ("standardize", "normalize", "min_group_size", "small_groups")
-    shared: dict[str, Any] = {name: getattr(choice, name) for name in names}
+    shared = _shared(choice)
     own = ("constraint", "alpha", "max_disparity", "max_error_increase", "max_group_increase")
     given: dict[str, Any] = {name: v for name in own if (v := getattr(choice, name)) is not None}
     if choice.criterion is not None:
@@ -79,8 +81,16 @@ def estimator_of(choice: Choice, sizes: NDArray[np.int64]) -> FairProjection:
     return for_sizes(fair, sizes)
 
 
-def fit(request: Request, path: Path, show: Progress) -> tuple[FairProjection, list[str]]:
-    """Fit and save a model; returns it with the cautions and notes to print."""
+def _shared(choice: Choice) -> dict[str, Any]:
+    """The parameters that all estimators here have."""
+    names = ("standardize", "normalize", "min_group_size", "small_groups")
+    return {name: getattr(choice, name) for name in names}
+
+
+def fit(
+    request: Request, path: Path, show: Progress
+) -> tuple[FairProjection, Sequence[str], list[str]]:
+    """Fit and save a model; returns it, the columns of its groups, and cautions and notes."""
     how: dict[str, Any] = {"folds": _folds(request), "whole": False, "rows_up_to": 0}
     with prepared_table(request, show, **how) as prepared, noted() as caught:
         show("fitting")
@@ -89,8 +99,12 @@ def fit(request: Request, path: Path, show: Progress) -> tuple[FairProjection, l
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
         found = _audit_of(request, prepared, **quick)
-    cautions = [*map(str, (warning.message for warning in caught)), *sentences.cautions(found)]
-    return model, [*(f"! {text}" for text in cautions), *notes_on(prepared.record)]
+    said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
+    if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
+        cautions.append(f"{said.headline} {said.to_do}")
+    cautions += said.notices
+    lines = [*(f"! {text}" for text in cautions), *notes_on(prepared.record)]
+    return model, prepared.roles.groups, lines
 
 
 def judge(
@@ -119,9 +133,7 @@ def judge(
             found = _audit_of(request, prepared, estimator, **options, progress=show)
             r, d = found.n_components, len(found.provenance.feature_names)
             if with_columns and r < d <= _MOST_COLUMNS and all(g.n > 1 for g in found.groups):
-                same = ("standardize", "normalize", "min_group_size", "small_groups")
-                kept = FairColumns(r, max_subsets=_FEW_SUBSETS)
-                kept.set_params(**{name: getattr(choice, name) for name in same})
+                kept = FairColumns(r, max_subsets=_FEW_SUBSETS, **_shared(choice))
                 options |= {"probes": False, "y": None}
                 columns = _audit_of(request, prepared, kept, **options)
         elif prepared.streamed:
@@ -158,11 +170,10 @@ def columns_of(choice: Choice) -> FairColumns:
     r = choice.components
     if r != int(r) or r < 1:
         raise ValueError("say how many columns to keep, a whole number, for example -r 5.")
-    names = ("standardize", "normalize", "min_group_size", "small_groups")
-    known = {name: getattr(Choice(), name) for name in (*names, "components", "cv", "seed")}
-    if unknown := words(replace(choice, **known)):
+    used = Choice(r, cv=choice.cv, seed=choice.seed, **_shared(choice))
+    if unknown := [word for word in words(choice) if word not in words(used)]:
         raise ValueError(f"columns are chosen for the worst-off group; leave out {unknown[0]}.")
-    return FairColumns(int(r), **{name: getattr(choice, name) for name in names})
+    return FairColumns(int(r), **_shared(choice))
 
 
 def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:
@@ -176,9 +187,9 @@ def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:
     by_share, estimate = found.verdict.by_share, gate.fail_on == "estimate"
     above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
     row = above[0] if above else found.group(found.verdict.group)
-    gap = gaps_of(found.groups, by_share, estimate)[row.label]
+    gap = gaps_of(found.groups, by_share)[row.label]
     ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
-    others = sentences.against(found, row.label, estimate)
+    others = sentences.against(found, row.label)
     which = (
         f"the {'estimate' if estimate else 'lower end'} {'exceeds' if above else 'does not exceed'}"
     )
@@ -217,11 +228,13 @@ def _model_of(request: AuditRequest) -> tuple[Any, dict[str, Any], AuditRequest]
     return model, {"fitted": fitted}, request
 
 
-def _read_loadings(path: str) -> tuple[Any, list[str]]:
+def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
     """The PCA that a table of weights describes, and the names of its columns.
 
     A row for each column of the data: ``name``, ``mean`` and ``scale`` (0 and 1 if they are left
-    out), and a weight in each further column, one for each component.
+    out), and a weight in each further column, one for each component. Weights need not be
+    orthonormal: loadings that were multiplied by deviations or rotated span the same space, and the
+    space is what is judged.
     """
     with open(path, newline="", encoding="utf-8-sig") as stream:
         rows = list(csv.DictReader(stream))
@@ -233,13 +246,27 @@ def _read_loadings(path: str) -> tuple[Any, list[str]]:
             "beside 'mean' and 'scale', and a row for each column of the data."
         )
     try:
-        mean = [float(row.get("mean") or 0) for row in rows]
-        scale = [float(row.get("scale") or 1) for row in rows]
-        weights = [[float(row[head]) for head in components] for row in rows]
+        mean = np.array([float(row.get("mean") or 0) for row in rows])
+        scale = np.array([float(row.get("scale") or 1) for row in rows])
+        weights = np.array([[float(row[head]) for head in components] for row in rows])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: a mean, scale or weight is no number ({error}).") from None
-    names = [row["name"] for row in rows]
-    return model_from_loadings(names, mean, scale, weights), names
+    if not (np.isfinite([*mean, *weights.flat]).all() and (scale > 0).all()):
+        raise ValueError(
+            f"{path}: means and weights must be finite numbers, and scales must be positive."
+        )
+    (d, r), (basis, triangle) = weights.shape, np.linalg.qr(weights)
+    sizes = np.abs(np.diag(triangle))
+    if r > d or sizes.min() <= 1e-10 * sizes.max():
+        raise ValueError(
+            f"{path}: the {r} columns of weights depend on each other; keep one for each component."
+        )
+    scaler, pca, names = StandardScaler(), PCA(n_components=r), [row["name"] for row in rows]
+    scaler.mean_, scaler.scale_, scaler.var_ = mean, scale, scale**2
+    scaler.n_features_in_ = pca.n_features_in_ = d
+    scaler.feature_names_in_ = np.asarray(names, object)
+    pca.components_, pca.mean_, pca.n_components_ = basis.T, np.zeros(d), r
+    return Pipeline([("scale", scaler), ("pca", pca)]), names
 
 
 def _origin(

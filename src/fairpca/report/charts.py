@@ -108,6 +108,8 @@ def _gaps(audit: AnyAudit) -> dict[str, Any]:
     by_share, can_judge = audit.verdict.by_share, audit.verdict.case is not Case.CANNOT_JUDGE
     rows = sorted(audit.groups, key=lambda row: -row.baseline.read(by_share)[1])
     for row in rows if can_judge else ():
+        if row.label == audit.provenance.reference:  # compared with all others instead
+            continue
         for method, own in zip(methods(audit), (row.baseline, row.alternative), strict=True):
             gap, _ = own.read(by_share)
             if gap is not None:
@@ -143,8 +145,10 @@ def _steps(audit: Audit, slider: dict[str, Any]) -> dict[str, Any]:
         for g, row in enumerate(audit.groups)
         if row.judged and changes[g] is not None
     ]
+    what = "shares lost" if audit.verdict.by_share else "errors"
+    how = {"start": slider["start"], "title": f"remaining difference of {what}"}
     both = {"frontier": frontier, "errors": errors}
-    return {kind: {"kind": kind, "start": slider["start"], "marks": both[kind]} for kind in both}
+    return {kind: how | {"kind": kind, "marks": marks} for kind, marks in both.items()}
 
 
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:

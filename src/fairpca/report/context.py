@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fairpca
-from fairpca._audit.record import Audit, GroupResult, Interval
+from fairpca._audit.record import Audit, Interval
 from fairpca._audit.verdict import Case, Reason, Remedy
 from fairpca._progress import printable
 from fairpca._typing import Array
@@ -62,26 +62,28 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
     """The rows of the table of groups: judged groups first, worst off first."""
     verdict, rows = audit.verdict, []
 
-    def cell(interval: Interval | None, estimate: float) -> Cell:
+    def cell(interval: Interval | None, estimate: float, than: str = "") -> Cell:
         if verdict.reason in (Reason.NOTHING_COMPRESSED, Reason.ONE_VALUE_DECIDES):
             return Cell("", "", "plain")  # ratios of rounding errors, or of one value
-        if interval is None:
-            return Cell(*worse(estimate), "plain")
-        tone = {1: "bad", -1: "good", 0: "plain"}[interval.direction]
-        return Cell(*worse(*interval), "plain" if verdict.case is Case.CANNOT_JUDGE else tone)
+        text, ends = worse(estimate) if interval is None else worse(*interval)
+        tone = "plain"
+        if interval is not None and verdict.case is not Case.CANNOT_JUDGE:
+            tone = ("plain", "bad", "good")[interval.direction]
+        return Cell(text and text + than, ends, tone)
 
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after = row.baseline, row.alternative
         _, worse_by = before.read(verdict.by_share)
+        than = " than all others" if row.label == audit.provenance.reference else ""
         cells = {
             "g": g,
             "name": name,
             "n": f"{row.n:,}",
             "judged": row.judged,
-            "gap": cell(before.gap, before.gap_estimate),
+            "gap": cell(before.gap, before.gap_estimate, than),
             "error": f"{figure(before.error)} → {figure(after.error)}",
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %",
-            "share_gap": cell(before.share_gap, before.share_gap_estimate),
+            "share_gap": cell(before.share_gap, before.share_gap_estimate, than),
             "change": cell(row.change, row.change_estimate),
             "better_off": "" if row.better_off is None else percent(row.better_off),
         }
@@ -93,11 +95,12 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     """The steps of the slider: plain PCA, the efficient frontier, and the report's own step.
 
     None if there is nothing to choose. Every step but the report's can be fitted again by its
-    increase of the overall error on the rows fitted to.
+    increase of the overall error on the rows fitted to. The report's own figures are those of
+    held-out people, so it has no place among steps that are judged by the rows fitted to.
     """
-    path = audit.path if isinstance(audit, Audit) else None
-    if path is None:
+    if not isinstance(audit, Audit) or audit.path is None:
         return None
+    path = audit.path
     if np.ptp(path.disparity) <= 1e-9 * float(path.group_errors.max()):
         return None
     seen = path if path.held_out is None else path.held_out
@@ -106,21 +109,24 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     changes = dict(zip(path.groups.tolist(), by_group, strict=True))
     unknown = [None] * n  # for groups that the fit set aside
     budgets = [f"{more:.4g}" for more in _above_first(path.reconstruction_error[:n]).tolist()]
-    first, last = f"FairPCA({audit.n_components}", f"standardize={audit.provenance.standardized})"
+    shared = "".join(f", {name}={value!r}" for name, value in audit.provenance.shared.items())
     steps: dict[str, list[Any]] = {
         "disparity": seen.disparity[:n].tolist(),
         "cost": _above_first(seen.reconstruction_error[:n]).tolist(),
         "changes": list(zip(*(changes.get(g.label, unknown) for g in audit.groups), strict=True)),
         "command": [origin.step_command.replace("{step}", budget) for budget in budgets],
-        "python": [f"{first}, max_error_increase={budget}, {last}" for budget in budgets],
+        "python": [
+            f"FairPCA({audit.n_components}, max_error_increase={budget}{shared})"
+            for budget in budgets
+        ],
     }
     place = 0
-    if audit.verdict.remedy is not Remedy.IS_PCA:
+    if audit.verdict.remedy is not Remedy.IS_PCA and seen is not path:
         errors = np.array([audit.overall.error, audit.overall.alternative_error])
         cost = float(_above_first(errors)[1])
         place = max(1, int(np.searchsorted(steps["cost"], cost)))  # PCA stays first
         own = {
-            "disparity": _difference(audit.groups, path),
+            "disparity": _difference(audit, path),
             "cost": cost,
             "changes": [row.change_estimate for row in audit.groups],
             "command": origin.fit_command,
@@ -140,11 +146,12 @@ def _above_first(errors: Array) -> Array:
     return np.asarray((ratio - 1).round(9))
 
 
-def _difference(groups: Sequence[GroupResult], path: TradeoffPath) -> float:
+def _difference(audit: Audit, path: TradeoffPath) -> float:
     """How far apart the errors of the fair version are, as the frontier measures it."""
-    errors = {row.label: row.alternative.error for row in groups}
+    reading = "share" if audit.verdict.by_share else "error"
+    errors = {row.label: getattr(row.alternative, reading) for row in audit.groups}
     if len(path.groups) == 2:
-        return errors.get(path.harmed_group, 0.0) - errors.get(path.privileged_group, 0.0)
+        return float(errors.get(path.harmed_group, 0.0) - errors.get(path.privileged_group, 0.0))
     return float(np.ptp([errors[label] for label in path.groups.tolist() if label in errors]))
 
 
@@ -195,6 +202,7 @@ def context(
         "level": f"{100 * provenance.thresholds.level:g} %",
         "cannot_show": sentences.what_it_cannot_show(audit),
         "guessing": sentences.about_guessing(audit),
+        "measured": sentences.measured(audit),
         "harmed": "" if headline is None else sentences.name(audit, headline),
         "compared": "" if headline is None else sentences.against(audit, headline),
         "charts": drawn,

@@ -130,10 +130,9 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.filters |= {"fenced": _fenced, "inline": _inline, "markdown": _markdown}
     own = (display_names, figure, in_a_row, percent, printable)
     environment.filters |= {function.__name__: function for function in own}
-    environment.filters["worse"] = lambda value: worse(value)[0]
+    environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
     environment.tests["finite"] = isfinite
     environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES
     return environment
@@ -146,20 +145,3 @@ def _template_text(name: str) -> str:
 def _markdown(text: str) -> str:
     """Escape a text so that Markdown shows it as it is."""
     return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(text))
-
-
-def _fenced(text: str, language: str) -> str:
-    """A block of code, fenced by more backticks than the text has in a row."""
-    fence = _fence(text, 3)
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _inline(code: str) -> str:
-    """Code within a line."""
-    text = " ".join(printable(code).split())
-    fence, space = _fence(text, 1), " " if "`" in text else ""
-    return f"{fence}{space}{text}{space}{fence}"
-
-
-def _fence(text: str, least: int) -> str:
-    return "`" * max(least, *(len(run) + 1 for run in re.findall("`+", text)), 0)

@@ -19,7 +19,7 @@ from fairpca._audit.record import (
     ModelAudit,
     group_name,
 )
-from fairpca._audit.verdict import Case, Reason, Remedy, best_off, gaps_of
+from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
 from fairpca.report.text import counted, display_names, figure, in_a_row, percent, percent_range
 
 AnyAudit = Audit | ModelAudit
@@ -35,7 +35,6 @@ class Said:
     headline: str  # the answer, in one sentence that can be quoted
     lead: str  # how large and how sure the gap is; who gains and who pays for the remedy
     to_do: str
-    chips: list[tuple[str, str]]  # the answer in keywords, each with a tone
     notices: list[str]  # what must not be overlooked
     tone: str  # "bad", "warn" or "plain"
 
@@ -49,17 +48,10 @@ def say(audit: AnyAudit) -> Said:
         Case.GAP: _gap_of_model,
         Case.CANNOT_JUDGE: _cannot_judge,
     }
-    headline, lead, to_do = words[audit.verdict.case](audit)
-    chips = _chips(audit)
-    tone = "plain" if audit.verdict.small else chips[0][1]
-    return Said(headline, lead, to_do, chips, _notices(audit), tone)
-
-
-def cautions(audit: AnyAudit) -> list[str]:
-    """The notices, after a warning if the fair version is not advised."""
-    said = say(audit)
-    advised = audit.verdict.case is Case.REMEDY
-    return said.notices if advised else [f"{said.headline} {said.to_do}", *said.notices]
+    case, small = audit.verdict.case, audit.verdict.small
+    tone = "plain" if case is Case.NO_GAP or small else "bad"
+    tone = "warn" if case is Case.CANNOT_JUDGE else tone
+    return Said(*words[case](audit), _notices(audit), tone)
 
 
 def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
@@ -79,13 +71,12 @@ def full_name(audit: AnyAudit, label: Any) -> str:
     return f"“{display_names([own], 60)[0]}”"
 
 
-def against(audit: AnyAudit, label: Any, estimate: bool = False) -> str:
+def against(audit: AnyAudit, label: Any) -> str:
     """Whom a group is compared with, in a sentence."""
-    others = [row.label for row in audit.groups if row.label != label]
     reference = audit.provenance.reference
-    if reference is not None:
-        best = best_off(audit.groups, audit.verdict.by_share, estimate)
-        others = [best if label == reference else reference]
+    others = [row.label for row in audit.groups if row.label != label]
+    if reference not in (None, label):
+        others = [reference]
     return name(audit, others[0]) if len(others) == 1 else "everyone else"
 
 
@@ -121,15 +112,6 @@ def about(audit: AnyAudit) -> str:
     return f"{sizes} kept in {rank}, {whose}"
 
 
-def gap_under_alternative(audit: AnyAudit, row: GroupResult) -> Interval | None:
-    """The gap that is left, by the reading of the audit; None for a group that is not judged."""
-    is_reference = row.label == audit.provenance.reference
-    if is_reference:
-        row = audit.group(best_off(audit.groups, audit.verdict.by_share))
-    gap, _ = row.alternative.read(audit.verdict.by_share)
-    return gap.reversed if gap is not None and is_reference else gap
-
-
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     gaps = gaps_of(audit.groups, audit.verdict.by_share)
     label = max(gaps, key=lambda label: gaps[label].value)
@@ -157,12 +139,10 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
 
 
 def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
-    row, _ = _of_headline(audit)
-    left, effect = gap_under_alternative(audit, row), "reduces it"
-    if left is not None:
-        near_zero = abs(left.value) < audit.provenance.thresholds.small_gap
-        over = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
-        effect = "removes it" if near_zero and not left.direction else over
+    _, _, left = _of_headline(audit)
+    near_zero = abs(left.value) < audit.provenance.thresholds.small_gap
+    over = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
+    effect = "removes it" if near_zero and not left.direction else over
     lead = f"{_how_sure(audit)} A fair version {effect}: {_gains_and_payments(audit)}."
     pay = max((g.change.value for g in audit.groups if g.judged and g.change), default=0.0)
     to_do = "Use the fair version."
@@ -179,7 +159,7 @@ def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
 
 
 def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
-    verdict, (_, gap) = audit.verdict, _of_headline(audit)
+    verdict, (_, gap, _) = audit.verdict, _of_headline(audit)
     effect, to_do = f": {_gains_and_payments(audit)}.", "Do not use the fair version. "
     if verdict.remedy is Remedy.IS_PCA:
         tried, to_do = "No strength of the fair version helped held-out people.", ""
@@ -204,13 +184,11 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
 
 
 def _gap_of_model(audit: AnyAudit) -> tuple[str, str, str]:
-    row, _ = _of_headline(audit)
-    lead, plain = _how_sure(audit), gap_under_alternative(audit, row)
-    if plain is not None:
-        lead += (
-            f" Plain PCA of the same size, fitted to these rows, has a gap of "
-            f"{percent(plain.value)} ({percent_range(plain.low, plain.high)})."
-        )
+    _, _, plain = _of_headline(audit)
+    lead = (
+        f"{_how_sure(audit)} Plain PCA of the same size, fitted to these rows, has a gap of "
+        f"{percent(plain.value)} ({percent_range(plain.low, plain.high)})."
+    )
     to_do = (
         "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the rows "
         "that the model was made from, and judge it in the same way."
@@ -261,14 +239,16 @@ def about_column(column: DecidingColumn) -> str:
     return f"{start} holds {value} in {rows}; {end}"
 
 
-def _of_headline(audit: AnyAudit) -> tuple[GroupResult, Interval]:
-    """The group of the headline and its gap."""
-    label, gaps = audit.verdict.group, gaps_of(audit.groups, audit.verdict.by_share)
-    return audit.group(label), gaps[label]
+def _of_headline(audit: AnyAudit) -> tuple[GroupResult, Interval, Interval]:
+    """The group of the headline, its gap, and the gap that the alternative leaves it."""
+    row = audit.group(audit.verdict.group)
+    both: Any = row.baseline, row.alternative  # the group is judged, so it has both gaps
+    gap, left = (figures.read(audit.verdict.by_share)[0] for figures in both)
+    return row, gap, left
 
 
 def _who_is_worse(audit: AnyAudit) -> str:
-    row, gap = _of_headline(audit)
+    row, gap, _ = _of_headline(audit)
     small = " (a small gap)" if audit.verdict.small else ""
     relative = ", relative to how much each group varies" if audit.verdict.by_share else ""
     reference = ", the reference group," if row.label == audit.provenance.reference else ""
@@ -280,7 +260,7 @@ def _who_is_worse(audit: AnyAudit) -> str:
 
 def _how_sure(audit: AnyAudit) -> str:
     """How sure the gap is, how many people it is about, and who else is worse off."""
-    row, gap = _of_headline(audit)
+    row, gap, _ = _of_headline(audit)
     sure = (
         f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{audit.provenance.n_rows:,} people)."
@@ -306,23 +286,6 @@ def _gains_and_payments(audit: AnyAudit) -> str:
         named[change.direction != 0].append(f"{name(audit, row.label)} {size}")
     said, could_be = (in_a_row(texts, _MOST_NAMED, _IN_TABLE) for texts in named.values())
     return f"{said}; {could_be} could be chance" if said and could_be else said or could_be
-
-
-def _chips(audit: AnyAudit) -> list[tuple[str, str]]:
-    """The answer in keywords, and which people and measures it rests on."""
-    case = audit.verdict.case
-    if case is Case.CANNOT_JUDGE:
-        return [("Cannot be judged", "warn")]
-    chips = [("Gap: reliable, but small" if audit.verdict.small else "Gap: reliable", "bad")]
-    if case is Case.NO_GAP:
-        chips = [("Gap: not conclusive", "plain")]
-    elif case is Case.REMEDY:
-        chips.append(("Remedy: reliable", "good"))
-    elif case is Case.NO_REMEDY:
-        chips.append(("Remedy: none that is reliable", "warn"))
-    chips.append((measured(audit), "plain"))
-    agree = ("Both measures agree", "plain"), ("The two measures disagree", "warn")
-    return [*chips, agree[0] if audit.verdict.readings_agree else agree[1]]
 
 
 def _notices(audit: AnyAudit) -> list[str]:
@@ -377,19 +340,15 @@ def about_guessing(audit: AnyAudit) -> str:
     leakage, how = audit.leakage, "By means and covariances alone, the group is guessed"
     if leakage is None:
         return ""
-    sides = leakage.baseline, leakage.alternative
-    aucs = [side["discriminant_auc"] for side in sides if "discriminant_auc" in side]
+    aucs = [side["discriminant_auc"] for side in (leakage.baseline, leakage.alternative)]
     if leakage.baseline_probes:
         how = "A classifier guesses the group"
         probes = leakage.baseline_probes, leakage.alternative_probes
-        aucs = [max(probe.auc for probe in found) for found in probes if found]
-    if not aucs:
-        return ""
+        aucs = [max(probe.auc for probe in found) for found in probes]
     other = "the fair version" if isinstance(audit, Audit) else "plain PCA"
-    then = "" if len(aucs) < 2 else f", {aucs[1]:.2f} under {other}"
     return (
-        f"{how} with an AUC of {aucs[0]:.2f}{then} (0.5 is chance, 1 is certainty); another "
-        "classifier may see more."
+        f"{how} with an AUC of {aucs[0]:.2f}, {aucs[1]:.2f} under {other} (0.5 is chance, 1 is "
+        "certainty); another classifier may see more."
     )
 
 
@@ -399,9 +358,8 @@ def about_scores(audit: AnyAudit) -> list[str]:
     said = [about_guessing(audit)] if probed else []
     seen_by = {"scores": "the fair version" if isinstance(audit, Audit) else "the model"}
     for seen in audit.outcomes or ():
-        gap = seen.difference.get("selection_rate")
-        if gap is not None and seen.name != "features":
-            ends = gap.value, gap.low, gap.high
+        if seen.name != "features":
+            ends = seen.difference["selection_rate"]
             value, low, high = (figure(round(100 * share)) for share in ends)
             said.append(
                 f"A classifier on the scores of {seen_by.get(seen.name, 'PCA')} selects the groups "

@@ -23,7 +23,7 @@ const whole = (marks) => {
   return all.filter((_, i) => i % every === 0);
 };
 const atPosition = [{ filter: "datum.i == position" }];
-const remaining = () => number("disparity", "remaining difference of errors", { sort: "descending" });
+const remaining = (title) => number("disparity", title, { sort: "descending" });
 
 const kinds = {
   intervals({ marks, methods, title, at }) {
@@ -42,12 +42,12 @@ const kinds = {
       ],
     };
   },
-  frontier({ marks, start }) {
+  frontier({ marks, start, title }) {
     const ends = [{ ...marks[0], name: "PCA" }, { ...marks[start], name: "this report" }].slice(0, start ? 2 : 1);
     return {
       height: 260,
       params: [{ name: "position", value: start }],
-      encoding: { x: remaining(), y: number("cost", "overall error, % above PCA") },
+      encoding: { x: remaining(title), y: number("cost", "overall error, % above PCA") },
       layer: [
         { mark: { type: "line", strokeWidth: 2.5 }, encoding: { order: { field: "i", type: "quantitative" } } },
         {
@@ -61,12 +61,12 @@ const kinds = {
       ],
     };
   },
-  errors({ marks, start }) {
+  errors({ marks, start, title }) {
     const y = number("change", "error of each group, % above PCA");
     return {
       height: 260,
       params: [{ name: "position", value: start }],
-      encoding: { x: remaining(), color: byGroup(marks) },
+      encoding: { x: remaining(title), color: byGroup(marks) },
       layer: [
         { mark: { type: "line", strokeWidth: 2.5 }, encoding: { y, order: { field: "i", type: "quantitative" } } },
         { transform: atPosition, mark: { type: "rule", strokeDash: [3, 3], opacity: 0.4 }, encoding: { color: { value: "var(--soft)" } } },
