@@ -50,7 +50,7 @@ for y, row in enumerate(result.groups):
     ax.plot(after, y, "s", color="C1", label="fair choice" if y == 0 else None)
     low, high = (1 + np.array(row.change[1:])) * before
     ax.plot([low, high], [y - 0.12] * 2, color="C1", alpha=0.5)
-ax.axvline(result.kept.lower_bound, color="0.7", linestyle=":", label="bound on the rows fitted to")
+ax.axvline(result.kept.lower_bound, color="0.7", linestyle=":", label="bound, training rows")
 ax.set_yticks(range(len(result.groups)), [row.name for row in result.groups])
 ax.set_ylim(-0.5, len(result.groups) - 0.5)
 ax.set_xlabel("held-out error of the ten columns, three kept")
