@@ -42,8 +42,8 @@ old, new, old_library, new_library = train_test_split(
 # %%
 # Erase more and more of the group, fitted to one half of the texts, and let two classifiers guess
 # the library of the other half. As long as a part of the difference is left, a classifier finds it.
-# With all of it erased, a linear one does hardly better than chance on new texts. A random forest is
-# not linear, and still finds the group: what ``GroupEraser`` promises is about linear models only.
+# With all of it erased, a linear one does hardly better than chance on new texts. A random forest
+# is not linear, and still finds the group: ``GroupEraser`` stops linear models only.
 
 strengths = np.array([0, 0.5, 0.9, 1])
 guesses = {"logistic regression": [], "random forest": []}
