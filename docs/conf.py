@@ -33,6 +33,7 @@ autodoc_typehints = "none"  # the docstrings name the types
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
+html_css_files = ["fairpca.css"]
 html_extra_path = ["../src/fairpca/cli/audit.schema.json"]
 html_title = "fairpca"
 html_favicon = "_static/logo.svg"

@@ -50,22 +50,24 @@ for found, style in ((path, ":"), (limited, "-")):
         label = group if found is limited else None
         ax.plot(found.disparity, change, style, color=f"C{g}", label=label)
 ax.axhline(3, color="0.7", linewidth=1)
+ax.text(0.62, 3.4, "limit: 3 %", color="0.4")
 ax.invert_xaxis()
 ax.set(xlabel="disparity, from PCA to parity", ylabel="change of the error, in %")
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# The frontier, with the cheap choice on it. With one component it has a second part: beyond the
-# point where ``FairPCA(1)`` ends, *both* groups get worse, only so that they differ less. That part
-# is levelling down.
+# The frontier, with the cheap choice on it. Here ``FairPCA``, c-FPCA and u-FPCA all end at parity.
+# It need not be so: between women and men, with one component, the frontier has a second part.
+# Beyond the point where ``FairPCA(1)`` ends ("efficient"), *both* groups get worse, only so that
+# they differ less. That part is levelling down.
 
 _, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 TradeoffDisplay.from_estimator(cheap, ax=axes[0])
-axes[0].set_title("5 components")
-short = tradeoff_path(X, age, n_components=1, n_points=30, standardize=True)
+axes[0].set_title("by age, 5 components")
+short = tradeoff_path(X, people.sex, n_components=1, n_points=30, standardize=True)
 TradeoffDisplay(short).plot(ax=axes[1])
-axes[1].set_title("1 component")
+axes[1].set_title("by sex, 1 component")
 plt.show()
 
 # %%

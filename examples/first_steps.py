@@ -67,7 +67,5 @@ for r in (3, 4, 5, 6):
     print(f"{r} components: " + ", ".join(changes))
 
 # %%
-# What to keep in mind: this table was chosen, among some 350 variants, because the effect is clear
-# in it. It is weaker at 65 and older and absent between women and men. In another cohort
-# (Framingham) PCA harms the old too, but the gain is at most 2 %. The survey's weights are not
-# used.
+# These data were chosen because the effect is clear in them: :doc:`/getting_started` says what to
+# keep in mind.

@@ -69,4 +69,4 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", 
 plt.show()
 
 # %%
-# :doc:`first_steps` says what to keep in mind about these data.
+# :doc:`/getting_started` says what to keep in mind about these data.

@@ -57,6 +57,7 @@ for tried, R2, disparity in zip(
 
 fair = pipeline["fairpca"]
 print(fair.status_, fair.group_errors_.round(3), "under PCA", fair.pca_group_errors_.round(3))
-print(group_reconstruction_errors(pipeline, X, race))
+errors = group_reconstruction_errors(pipeline, X, race)
+print({group: round(error, 3) for group, error in errors.items()})
 ScoresDisplay.from_estimator(pipeline, X, race)
 plt.show()

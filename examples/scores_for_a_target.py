@@ -46,9 +46,10 @@ named = {
 }
 named |= {"PCA": results[None][1], "all features": results[None][2]}
 shown = ["selection_rate", "true_positive_rate", "false_positive_rate"]
+print(f"{'AUC, and gaps of the rates':28}{'AUC':>6}" + "".join(f"{metric:>21}" for metric in shown))
 for name, outcome in named.items():
-    gaps = ", ".join(f"{metric} {outcome.difference[metric].value:.3f}" for metric in shown)
-    print(f"{name:28} AUC {outcome.overall['auc']:.3f}; gaps: {gaps}")
+    gaps = "".join(f"{outcome.difference[metric].value:21.3f}" for metric in shown)
+    print(f"{name:28}{outcome.overall['auc']:6.3f}{gaps}")
 
 # %%
 # The gaps with their intervals. Hiding the means narrows the gap of the selection rates; hiding

@@ -85,12 +85,13 @@ def measure(method, half, rest):
 splits = list(StratifiedShuffleSplit(5, test_size=0.5, random_state=0).split(X, black))
 figures = [[measure(method, *split) for split in splits] for method in methods.values()]
 table = np.mean(figures, axis=1)
-print(f"{'':17}" + "".join(f"{column:>16}" for column in columns))
-for name, row in zip(methods, table, strict=True):
-    print(f"{name:17}" + "".join(f"{value:16.3f}" for value in row))
+widths = [max(len(name), 6) + 2 for name in methods]
+print(f"{'':15}" + "".join(f"{name:>{w}}" for name, w in zip(methods, widths, strict=True)))
+for column, row in zip(columns, table.T, strict=True):
+    print(f"{column:15}" + "".join(f"{x:{w}.3f}" for x, w in zip(row, widths, strict=True)))
 
 # %%
-# No row is best in all columns. Equal errors do not hide the group, and hidden means cost error,
+# No method is best in all rows. Equal errors do not hide the group, and hidden means cost error,
 # most of all the group that was described worst. What looks the same to a linear probe can still be
 # told apart by boosted trees. The gaps are signed: below zero, black people are followed up less
 # often (selection gap), or those of them who need it are found less often (TPR gap).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import csv
 import importlib
@@ -164,9 +165,36 @@ def test_commands_of_the_pages_run(tmp_path, monkeypatch):
         assert run_command(shlex.split(line)) == 0, line
 
 
+def texts_of_warnings():
+    """The strings of each call of ``warn``, or of its function if the message is made before."""
+
+    def strings(node):
+        parts = [part for part in ast.walk(node) if isinstance(part, ast.Constant)]
+        return " ".join(part.value for part in parts if isinstance(part.value, str))
+
+    for path in PACKAGE.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            for call in ast.walk(function):
+                if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "warn":
+                    inline = strings(call)
+                    yield inline if len(inline) > 20 else strings(function)
+
+
 def test_every_warning_is_explained():
     page = (ROOT / "docs" / "what_can_go_wrong.rst").read_text(encoding="utf-8")
     assert [name for name in exceptions.__all__ if f"exceptions.{name}`" not in page] == []
+    rows = page.split("Surprises\n")[0].split("   * - ")[2:]
+    quoted = [text for row in rows for text in re.findall(r'"([^"]+)"', row.split("\n     - ")[0])]
+    issued = list(texts_of_warnings())
+
+    def announces(quote, text):
+        return all(part.strip(" .") in text for part in quote.split("..."))
+
+    assert len(issued) > 15
+    assert [text for text in issued if not any(announces(q, text) for q in quoted)] == []
+    assert [quote for quote in quoted if not any(announces(quote, t) for t in issued)] == []
 
 
 def table(name, *key):

@@ -2,10 +2,10 @@
 Faces of women and men, rebuilt
 ===============================
 
-The same six faces rebuilt from 20 numbers each, by PCA and by every fair projection, with the error
+The same six faces rebuilt from 20 numbers each, by PCA and by four fair projections, with the error
 of each face; and the components as pictures. Needs the file of LFW; see
-:func:`fairpca.datasets.load_lfw`. ``python -m reproduction`` draws both figures too; run
-this example from the root of the repository.
+:func:`fairpca.datasets.load_lfw`. ``python -m reproduction`` draws both figures too. In the root of
+the repository, run ``python -m examples.paper_data.lfw_faces``.
 """
 
 from pathlib import Path

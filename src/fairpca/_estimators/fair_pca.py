@@ -16,13 +16,14 @@ from fairpca._sklearn import Interval, StrOptions
 
 @dataclass(eq=False, repr=False)
 class FairPCA(FairProjection):
-    """Principal component analysis that reconstructs all groups equally well.
+    """Principal component analysis that describes the worst-described group as well as possible.
 
     Plain PCA minimises the overall reconstruction error, and may reconstruct one group much worse
-    than another. ``FairPCA`` moves from PCA towards equal errors, at the least cost in overall
-    error, and stops before all groups would only get worse. It needs one pass over the data. For
-    two groups the solution is exact. For more, the disparity is the largest minus the smallest
-    group error, and ``duality_gap_`` says how far the projection can be from the best one [1]_.
+    than another. ``FairPCA`` minimises the largest error of a group, and then the overall error: it
+    moves from PCA towards equal errors, and stops before all groups would only get worse. It needs
+    one pass over the data. For two groups the solution is exact. For more, the disparity is the
+    largest minus the smallest group error, and ``duality_gap_`` says how far the projection can be
+    from the best one [1]_.
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ class FairPCA(FairProjection):
     References
     ----------
     .. [1] G. D. Pelegrina and L. T. Duarte, "A novel approach for Fair Principal Component Analysis
-       based on eigendecomposition", 2022.
+       based on eigendecomposition", IEEE Transactions on Artificial Intelligence, 2024.
 
     Examples
     --------

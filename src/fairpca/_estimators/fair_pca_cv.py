@@ -30,7 +30,7 @@ from fairpca._typing import Array
 class FairPCACV(FairPCA):
     """:class:`FairPCA` with its stop chosen by cross-validation: fair on held-out rows.
 
-    Errors on the rows fitted to are equal by construction, but new rows are what counts. Every
+    Errors on the training rows are equal by construction, but new rows are what counts. Every
     fold of the rows is judged under projections fitted to the other folds. Constraint and budgets
     apply to these held-out errors. Without a budget, ``constraint="pareto"`` ends where the
     worst-off group is best off, and stays at PCA unless that group gains more than one and a half

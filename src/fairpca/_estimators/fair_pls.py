@@ -42,7 +42,8 @@ class FairPLS(TargetedProjection):
     groups' selection rates (``"demographic_parity"``) or error rates (``"equalized_odds"``) under a
     classifier on the scores. Equal means do not force equal rates; measure them with
     :func:`fairpca.metrics.classifier_outcomes`. The components are an orthonormal basis of the span
-    of the SIMPLS directions [1]_.
+    of the SIMPLS directions [1]_. Fair PLS [2]_ has the same aim, and adds a term to the objective;
+    here means are hidden exactly, or up to a budget, for any number of groups.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -88,6 +89,8 @@ class FairPLS(TargetedProjection):
     References
     ----------
     .. [1] S. de Jong, "SIMPLS: an alternative approach to partial least squares regression", 1993.
+    .. [2] E. De-Diego, A. Perez-Suay, P. Gordaliza and J.-M. Loubes, "PLS-based approach for fair
+       representation learning", 2025, arXiv 2502.16263.
 
     Examples
     --------
