@@ -47,7 +47,7 @@ html_theme_options = {
     "navigation_with_keys": False,
 }
 html_show_sourcelink = False
-html_sidebars = {"*": []}  # top-level pages have no siblings to list
+html_sidebars = {"*": [], "reference/api": []}  # pages without siblings to list
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

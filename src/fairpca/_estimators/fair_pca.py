@@ -18,12 +18,11 @@ from fairpca._sklearn import Interval, StrOptions
 class FairPCA(FairProjection):
     """Principal component analysis that describes the worst-described group as well as possible.
 
-    Plain PCA minimises the overall reconstruction error, and may reconstruct one group much worse
-    than another. ``FairPCA`` minimises the largest error of a group, and then the overall error: it
-    moves from PCA towards equal errors, and stops before all groups would only get worse. It needs
-    one pass over the data. For two groups the solution is exact. For more, the disparity is the
-    largest minus the smallest group error, and ``duality_gap_`` says how far the projection can be
-    from the best one [1]_.
+    Plain PCA may reconstruct one group much worse than another. ``FairPCA`` minimises the largest
+    error of a group, and then the overall error: it moves from PCA towards equal errors, and stops
+    before all groups would only get worse. It needs one pass over the data. For two groups the
+    solution is exact. For more, the disparity is the largest minus the smallest group error, and
+    ``duality_gap_`` says how far the projection can be from the best one [1]_.
 
     Parameters
     ----------

@@ -42,8 +42,7 @@ class FairPLS(TargetedProjection):
     groups' selection rates (``"demographic_parity"``) or error rates (``"equalized_odds"``) under a
     classifier on the scores. Equal means do not force equal rates; measure them with
     :func:`fairpca.metrics.classifier_outcomes`. The components are an orthonormal basis of the span
-    of the SIMPLS directions [1]_. Fair PLS [2]_ has the same aim, and adds a term to the objective;
-    here means are hidden exactly, or up to a budget, for any number of groups.
+    of the SIMPLS directions [1]_. Fair PLS [2]_ has the same aim, by a term in the objective.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
