@@ -71,11 +71,6 @@ class Roles:
         return [*self.feature_names, *filter(None, [self.weight])]
 
     @property
-    def mended(self) -> set[str]:
-        """The columns whose missing values are replaced by others."""
-        return {*self.fill, *(self.groups if self.missing_group is not None else ())}
-
-    @property
     def number_columns(self) -> list[str]:
         """The column behind each of ``number_names``."""
         columns = [c for c in self.features for _ in indicated(self.categories.get(c, [c]))]
@@ -219,7 +214,7 @@ def choose_roles(
     if weight is not None and weight.kind != "number":
         fact = f"the weights of {table.name} are not numbers: {sample_weight!r} ({weight.kind})"
         raise TableError("weight", fact, "name another column")
-    if not chosen and not table.figures(["count(*)"], [], 1)[0][0]:
+    if not chosen and not table.figures(["count(*)"], [], 1)[0]:
         raise no_rows(table.name)
     if not chosen:
         why = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:10])
@@ -257,7 +252,7 @@ def no_group(table: Table) -> TableError:
     """The error if no column of groups was named; it suggests columns of few values."""
     texts = [c for c in table.columns.values() if c.kind == "text" or c.name in ("sex", "race")]
     counts = [f"count(DISTINCT v{j})" for j in range(len(texts))]
-    found = table.figures(counts, [c.label for c in texts], HEAD_ROWS)[0] if texts else []
+    found = table.figures(counts, [c.label for c in texts], HEAD_ROWS) if texts else []
     few = [c.name for c, n in zip(texts, found, strict=True) if 2 <= n <= _FEW]
     fact = f"no column of {table.name} is named as the one that holds the groups"
     hint = f"; columns of few values: {first_names(few)}" if few else ""
@@ -270,7 +265,7 @@ def with_categories(table: Table, roles: Roles) -> Roles:
         return roles
     texts = [f"CAST({table.columns[name].label} AS VARCHAR)" for name in roles.categories]
     listed = [f"list(DISTINCT v{j}) FILTER (v{j} IS NOT NULL)" for j in range(len(texts))]
-    found = [sorted(values or ()) for values in table.figures(listed, texts)[0]]
+    found = [sorted(values or ()) for values in table.figures(listed, texts)]
     values = dict(zip(roles.categories, found, strict=True))
     for name, known in values.items():
         if len(known) > _MOST_CATEGORIES:

@@ -64,7 +64,7 @@ class Block(NamedTuple):
     kept: Any  # the columns that are carried along
     complete: Mask  # which rows of the batch these are
     codes: NDArray[Any]  # the group of every row of the batch, -1 for none
-    gaps: bool  # whether values were missing, filled in or not
+    missing: dict[str, Mask]  # by column, which rows of the batch lack its value
 
     def scores(self, encoder: Array, mean: Array) -> Array:
         """The rows, centred and projected."""
@@ -73,7 +73,7 @@ class Block(NamedTuple):
 
 def decode(batch: Any, roles: Roles) -> Block:
     """Numbers, labels and weights of a record batch with the columns of ``roles.sql``."""
-    names, gaps = roles.number_names, False
+    names, missing = roles.number_names, dict[str, Mask]()
     n, complete = len(names), np.ones(batch.num_rows, bool)
     numbers = [column_roles.floats_of(batch.column(j)) for j in range(n)]
     coded = {name: _labels(batch.column(n + j)) for j, name in enumerate(roles.labels)}
@@ -86,7 +86,7 @@ def decode(batch: Any, roles: Roles) -> Block:
         if abs(column[row]) > _LARGE:
             fact = f"column {names[j]!r} holds {column[row]:g}, whose square is infinite"
             raise TableError("large", fact, "correct it, or leave out the column", row=row)
-        gaps |= bool(gap.any())
+        missing |= {roles.number_columns[j]: gap} if gap.any() else {}
         if names[j] in roles.fill:
             numbers[j] = np.where(gap, roles.fill[names[j]], column)
         else:
@@ -94,7 +94,8 @@ def decode(batch: Any, roles: Roles) -> Block:
     for name, (codes, labels) in coded.items():
         if name in roles.groups and roles.missing_group is not None:
             coded[name] = CodedLabels(codes % len(labels), [*labels[:-1], roles.missing_group])
-        else:
+        elif (codes < 0).any():
+            missing[name] = codes < 0
             complete &= codes >= 0
     weights = None if roles.weight is None else numbers.pop().astype(np.float64)
     if weights is not None and (weights < 0).any():
@@ -105,12 +106,12 @@ def decode(batch: Any, roles: Roles) -> Block:
     kept = batch.select(range(n + len(coded), batch.num_columns))
     whole = np.full(batch.num_rows, -1) if groups is None else groups.codes
     if not complete.all():
-        gaps, numbers = True, [column[complete] for column in numbers]
+        numbers = [column[complete] for column in numbers]
         kept = kept.filter(pa.array(complete))
         groups, target = (c and CodedLabels(c.codes[complete], c.labels) for c in (groups, target))
         weights = None if weights is None else weights[complete]
     rows = ColumnRows(numbers, roles.feature_names)
-    return Block(rows, groups, weights, target, kept, complete, whole, gaps)
+    return Block(rows, groups, weights, target, kept, complete, whole, missing)
 
 
 def _labels(column: Any) -> CodedLabels:
@@ -149,45 +150,21 @@ def blocks_of(
         yield block
 
 
-def missing_by(
-    table: Table, roles: Roles, by: Sequence[str] = ()
-) -> dict[tuple[Any, ...], tuple[int, int, dict[str, int]]]:
-    """Rows, incomplete rows and missing values by column, by the labels of some columns.
-
-    Missing values that are replaced by others are counted in complete rows only.
-    """
-    values = _values(table, roles)
-    gaps = {name: _gap(table, name, f"v{j}") for j, name in enumerate(values)}
-    gone = " OR ".join(gap for name, gap in gaps.items() if name not in roles.mended) or "false"
-    keys = [f"v{[*values].index(name)}" for name in by]
-    each = (f"({gap}) AND NOT ({gone})" * (n in roles.mended) or gap for n, gap in gaps.items())
-    counts = [f"count(*) FILTER ({where})" for where in ("true", gone, *each)]
-    found = table.figures([*keys, *counts], [*values.values()], end="GROUP BY ALL")
-    cut = [(row[: len(keys)], row[len(keys) :]) for row in found]
-    return {key: (n, m, dict(zip(values, each, strict=True))) for key, (n, m, *each) in cut}
-
-
-def _values(table: Table, roles: Roles) -> dict[str, str]:
-    """The SQL of each column's number or label; for encoded text, of one of its features."""
-    return dict(zip([*roles.number_columns, *roles.labels], roles.sql(table), strict=False))
-
-
-def _gap(table: Table, name: str, value: str) -> str:
-    """SQL: whether a number or label is missing."""
-    is_number = table.columns[name].kind == "number"
-    return f"{value} IS NULL" + f" OR isnan(TRY_CAST({value} AS DOUBLE))" * is_number
-
-
 def missing_values(table: Table, roles: Roles) -> TableError:
     """The error for missing values: where they are, and what each way out costs."""
-    n_rows, n_gone, counts = missing_by(table, roles)[()]
-    missing = {name: n for name, n in Counter(counts).most_common() if n}
-    missing = {name: n for name, n in missing.items() if name not in roles.mended}
+    counts, n_rows, n_gone, first = Counter[str](), 0, 0, 0
+    for batch in table.batches(roles.sql(table)):
+        block = decode(batch, roles)
+        lacking = {name: gap for name, gap in block.missing.items() if name not in roles.fill}
+        counts.update({name: int(gap.sum()) for name, gap in lacking.items()})
+        n_gone += int((~block.complete).sum())
+        first = first or (n_rows + int(block.complete.argmin()) + 1) * bool(n_gone)
+        n_rows += batch.num_rows
+    missing = dict(counts.most_common())
     empty = [name for name, n in missing.items() if n > n_rows / 2]
     features = [name for name in missing if name in roles.features]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
-    values = _values(table, roles)
-    place = table.place_of(" OR ".join(_gap(table, name, values[name]) for name in missing))
+    place = table.place_of(f"{ROW} = {first}")
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
     no_group = any(name in roles.groups for name in missing)
     ways = {
@@ -211,7 +188,8 @@ class Summing:
 
     def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
         self.moments, self.roles, self._as_text = GroupMoments(), roles, as_text
-        self.n_rows, self.gaps = 0, False
+        self.n_rows, self.missing, self.filled = 0, Counter[str](), Counter[str]()
+        self.filled_in_group = Counter[Any]()
         self._cells: dict[str, Any] = {}
         self.start(folds)
 
@@ -230,7 +208,11 @@ class Summing:
             of_all[known] = self._folds.folds_of(block.codes[known], seen)
             folds = of_all[block.complete]
         self.n_rows += len(block.complete)
-        self.gaps |= block.gaps
+        for name, gap in block.missing.items():
+            kept = gap & block.complete if name in self.roles.fill else gap
+            (self.filled if name in self.roles.fill else self.missing)[name] += int(kept.sum())
+            if name in self.roles.fill:
+                self.filled_in_group.update(_counts(block.codes[kept], labels))
         self.seen.update(_counts(block.codes, labels))
         self.sizes.update(_counts(groups.codes, labels))
         self._refuse_many()
@@ -420,26 +402,18 @@ def prepare(
             kept.clear()
     if not summing.n_rows:
         raise column_roles.no_rows(table.name)
-    dropped, missing, filled, shares = Counter[Any](), Counter[str](), Counter[str](), {}
-    for key, (_, n_gone, counts) in (
-        missing_by(table, roles, roles.groups) if summing.gaps else {}
-    ).items():
-        known = [missing_group if label is None or label != label else label for label in key]
-        group = summing.name(tuple(known) if known[1:] else known[0])
-        dropped.update({} if None in known else {group: n_gone})
-        missing.update({name: n for name, n in counts.items() if name not in roles.mended})
-        filled.update({name: counts[name] for name in roles.fill})
-        if n := sum(counts[name] for name in roles.fill):
-            shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
     _refuse_lost(table, summing)
     chosen = {name: profiles[name] for name in roles.features if name in profiles}
     record = Record(
         summing.n_rows,
         summing.moments.n_dropped,
-        missing=dict(+missing),
-        filled=dict(+filled),
-        dropped_by_group=dict(+dropped),
-        filled_shares=shares,
+        missing=dict(summing.missing),
+        filled=dict(summing.filled),
+        dropped_by_group=dict(summing.seen - summing.sizes),
+        filled_shares={
+            group: n / (summing.sizes[group] * len(roles.feature_names))
+            for group, n in summing.filled_in_group.items()
+        },
         left_out=left_out,
         constant=[name for name, profile in chosen.items() if profile.same == 1],
         near_constant=[n for n, p in chosen.items() if _NEARLY_ALL <= p.same < 1],

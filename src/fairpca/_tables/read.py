@@ -196,12 +196,13 @@ class Table:
         show(1.0)
 
     def figures(
-        self, asked: Sequence[str], values: Sequence[str], limit: int | None = None, end: str = ""
+        self, asked: Sequence[str], values: Sequence[str], limit: int | None = None
     ) -> list[Any]:
-        """Rows of aggregates, over all rows or the first, of values called v0, v1, ..."""
+        """Aggregates, over all rows or the first, of values called v0, v1, ..."""
         some = "" if limit is None else f" LIMIT {limit}"
         said = ", ".join(asked)
-        return self._rows(lambda: f"SELECT {said} FROM ({self._select(values)}{some}) {end}")
+        (row,) = self._rows(lambda: f"SELECT {said} FROM ({self._select(values)}{some})")
+        return list(row)
 
     def indicators(self, name: str, values: Sequence[str]) -> list[str]:
         """SQL: zeros and ones for values of a text column; other values are refused."""
@@ -224,7 +225,7 @@ class Table:
         if column.kind != "number":
             return False
         broken = "bool_or(v0 <> floor(v0)) OR typeof(any_value(v1)) IN ('DOUBLE', 'FLOAT')"
-        return bool(self.figures([broken], [column.number, column.raw], HEAD_ROWS)[0][0])
+        return bool(self.figures([broken], [column.number, column.raw], HEAD_ROWS)[0])
 
     def place_of(self, condition: str) -> str:
         """The first row that meets a condition, as "line 7 of people.csv"; "" if it is unknown."""

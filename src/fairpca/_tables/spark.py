@@ -101,7 +101,7 @@ def _frame_roles(frame: Any, **names: Any) -> Roles:
     for name, kind in frame.dtypes:
         number = kind in _NUMBERS or kind.startswith("decimal")
         columns[name] = Column(name, "number" if number else "text", name, name, name)
-    ones = {"figures": lambda asked, *_: [[1] * len(asked)]}
+    ones = {"figures": lambda asked, *_: [1] * len(asked)}
     table = cast(Table, SimpleNamespace(columns=columns, name=_SOURCE, **ones))
     if not names.get("sensitive_features", True):
         raise no_group(table)
