@@ -36,7 +36,7 @@ def write_scores(
     """
     if roles.keep:
         table.keep_texts()
-    kept = table.schema_of(roles.sql(table)[len(roles.numbers) + len(roles.labels) :])
+    kept = table.schema_of(roles.sql(table)[len(roles.read) :])
     fields = [*zip(roles.keep, kept.types, strict=True), *((name, pa.float64()) for name in names)]
     refuse_twin_names(str(output), [name for name, _ in fields], "leave one out of keep")
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
