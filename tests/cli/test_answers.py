@@ -352,6 +352,9 @@ def test_advice_names_only_options_that_help(people, tmp_path):
     line = fails("audit", "nameless.csv", *USUAL, cwd=tmp_path)
     assert "--drop-missing" in line
     assert "--impute" not in line
+    assert "--missing-group 'not recorded'" in line
+    named = [*USUAL, "--missing-group", "not recorded"]
+    assert "not recorded" in run("audit", "nameless.csv", *named, cwd=tmp_path).stdout
     run("fit", people / "gap.csv", *USUAL, "-o", "m.safetensors", cwd=tmp_path)
     line = fails("transform", "m.safetensors", "holes.csv", "-o", "s.csv", cwd=tmp_path)
     assert "--drop-missing" in line

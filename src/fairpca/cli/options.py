@@ -73,6 +73,7 @@ class Columns:
     weight: Text = _column("COLUMN", "Weights of the rows.")
     encode: bool = _column("", "Turn text columns into columns of zeros and ones.", False)
     impute: Literal["median"] | None = _column("", "Fill in missing numbers with medians.")
+    missing_group: Text = _column("NAME", "Name a group of rows without one.")
 
 
 @dataclass(frozen=True)
