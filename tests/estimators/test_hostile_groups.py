@@ -257,3 +257,24 @@ def test_a_degenerate_tail_takes_few_decompositions(decompositions):
     assert fair.status_ == "parity reached"
     assert fair.duality_gap_ <= 1e-6 * fair.reconstruction_error_
     assert sum(size >= d // 4 for size in decompositions) <= 200
+
+
+@QUIET
+@pytest.mark.parametrize("constraint", [None, "no_worse"])
+@pytest.mark.parametrize("seed", [1, 5, 6, 12])
+def test_a_group_that_loses_nothing_under_pca_sets_no_limit(seed, constraint):
+    # Its error is rounding and may be negative; times an infinite increase it must not count.
+    rng, d = np.random.default_rng(seed), 4
+    variances = rng.integers(0, 6, (3, d)).astype(float)
+    variances[0] = [9 + variances[0, 0], 9 + variances[0, 1], 0, 0]
+    X, groups = groups_with(*variances)
+    X = X @ np.linalg.qr(rng.normal(size=(d, d)))[0]
+    rank = int(rng.integers(2, 4))
+    fair = FairPCA(rank, constraint=constraint, max_error_increase=0.05)
+    fair.fit(X, sensitive_features=groups)
+    assert fair.pca_group_errors_[0] == pytest.approx(0, abs=1e-12)
+    assert fair.status_ != "group limit reached"
+    assert fair.reconstruction_error_ <= 1.05 * fair.pca_reconstruction_error_ * (1 + 1e-9)
+    assert fair.disparity_ < np.ptp(fair.pca_group_errors_)
+    if constraint == "no_worse":
+        assert fair.group_errors_.max() <= fair.pca_group_errors_.max() * (1 + 1e-9)
