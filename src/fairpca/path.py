@@ -247,26 +247,26 @@ def _held_out_path(
         walk = Walk(problem, fairest, operand.shares, operand.compared, fair.tol)
         return CrossFit(folds, walk, fairest.basis.shape[1], fair.normalize)
 
-    cross_fit = along(way)
+    first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
+    ends = {
+        name: 1 - mark.alpha if two else (first - mark.disparity) / ((first - last) or 1.0)
+        for name, mark in marks.items()
+        if two or way.max_group_increase < inf or name != "efficient"
+    }
     stops = [0.0, *(1 - s.alpha if two else (i + 1) / n for i, s in enumerate(solutions))]
-    curve = cross_fit.at(stops)
+    curve = along(way).at([*stops, *ends.values()])
     at = np.searchsorted(curve.stops, stops).tolist()
     points = curve.held_out.projections(at)
     errors = points.interval(lambda totals: totals.group_errors).clipped(0.0)
     overall = points.interval(lambda totals: totals.overall).clipped(0.0)
     changes = points.interval(lambda totals: totals.changes).clipped(-errors.estimate[PCA])
     disparities = [disparity_interval(points, p, curve.sides) for p in range(len(at))]
-    first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
     held_out_marks = {}
     for name, mark in marks.items():
-        fitted, stop = cross_fit, 1 - mark.alpha
-        if name == "efficient" and not two and way.max_group_increase == inf:
-            fitted, stop = along(FairProblem(constraint="pareto")), 1.0
-        elif not two:
-            stop = (first - mark.disparity) / (first - last) if first > last else 0.0
-        curve = fitted.at([stop])
-        i, totals = int(np.searchsorted(curve.stops, stop)), curve.held_out.totals
-        R, D = float(totals.overall[i]), float(curve.disparity[i])
+        way_of_mark = curve if name in ends else along(FairProblem(constraint="pareto")).at([1.0])
+        totals = way_of_mark.held_out.totals
+        i = int(np.searchsorted(way_of_mark.stops, ends.get(name, 1.0)))
+        R, D = float(totals.overall[i]), float(way_of_mark.disparity[i])
         held_out_marks[name] = MarkedPoint(mark.alpha, R, totals.group_errors[i], D)
     return HeldOutPath(
         reconstruction_error=overall.estimate,
