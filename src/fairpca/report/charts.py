@@ -21,6 +21,7 @@ from fairpca.report.text import display_names
 
 #: How many columns and components a chart has room for.
 _MOST_COLUMNS, _MOST_COMPONENTS = 20, 10
+PROBES = {"logistic": "logistic regression", "boosted": "gradient-boosted trees"}
 RATES = {
     "selection_rate": "Selection rate",
     "true_positive_rate": "True positive rate",
@@ -59,7 +60,11 @@ def charts(audit: AnyAudit, slider: dict[str, Any] | None, with_rows: bool) -> d
     if audit.leakage is not None and audit.leakage.baseline_probes:
         probes = audit.leakage.baseline_probes, audit.leakage.alternative_probes
         marks = [
-            _mark(probe.name, method, Interval(probe.auc, probe.low, probe.high))
+            _mark(
+                PROBES.get(probe.name, probe.name),
+                method,
+                Interval(probe.auc, probe.low, probe.high),
+            )
             for method, found in zip(methods(audit), probes, strict=True)
             for probe in found
         ]

@@ -20,7 +20,15 @@ from fairpca._audit.record import (
     group_name,
 )
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
-from fairpca.report.text import counted, display_names, figure, in_a_row, percent, percent_range
+from fairpca.report.text import (
+    counted,
+    display_names,
+    figure,
+    in_a_row,
+    percent,
+    percent_range,
+    worse,
+)
 
 AnyAudit = Audit | ModelAudit
 
@@ -185,9 +193,10 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
 
 def _gap_of_model(audit: AnyAudit) -> tuple[str, str, str]:
     _, _, plain = _of_headline(audit)
+    text, ends = worse(*plain)
     lead = (
-        f"{_how_sure(audit)} Plain PCA of the same size, fitted to these rows, has a gap of "
-        f"{percent(plain.value)} ({percent_range(plain.low, plain.high)})."
+        f"{_how_sure(audit)} Plain PCA of the same size, fitted to these rows, describes the group "
+        f"{text} ({ends} %)."
     )
     to_do = (
         "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the rows "
@@ -345,10 +354,12 @@ def about_guessing(audit: AnyAudit) -> str:
         how = "A classifier guesses the group"
         probes = leakage.baseline_probes, leakage.alternative_probes
         aucs = [max(probe.auc for probe in found) for found in probes]
-    other = "the fair version" if isinstance(audit, Audit) else "plain PCA"
+    own, other = "the model", "plain PCA"
+    if isinstance(audit, Audit):
+        own, other = usual(audit), "the fair version"
     return (
-        f"{how} with an AUC of {aucs[0]:.2f}, {aucs[1]:.2f} under {other} (0.5 is chance, 1 is "
-        "certainty); another classifier may see more."
+        f"{how} with an AUC of {aucs[0]:.2f} under {own} and {aucs[1]:.2f} under {other} (0.5 is "
+        "chance, 1 is certainty); another classifier may see more."
     )
 
 
