@@ -43,7 +43,7 @@ _TINY = 1e-300  # in place of a zero divisor; ratios to it stay finite
 _NO_GAIN = 1e-12  # Gains below this share of the squared distance from the mean are rounding.
 _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
 _MOST_RANKS = 30
-_MANY_FEATURES = 300  # From here on each rank takes time, so the curve has fewer ranks.
+_MANY_FEATURES, _FEW_RANKS = 300, 8  # With so many features each rank takes time.
 _MOST_COLUMNS = 2000  # Tables with more are not searched for deciding columns.
 _FEW_OF_GROUP = 0.05  # largest share of a group's rows that counts as few
 _MANY_ALIKE = 0.02  # An extreme value in a larger share of the rows belongs to the column.
@@ -228,13 +228,13 @@ def _median(errors: Array, weights: Array) -> float:
 def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -> list[int]:
     """The ranks of the curve; see ``ranks`` of :func:`fairpca.audit`."""
     limit = int(min(moments.n_features, moments.counts.sum()))
-    if ranks is None and limit <= _MOST_RANKS:
-        return [*range(1, limit + 1)]
     if ranks is None:
-        many = moments.n_features >= _MANY_FEATURES
-        highest = min(limit, max(2 * r, 2 if many else _MOST_RANKS))
-        grid = np.geomspace(1, highest, 8 if many else _MOST_RANKS).round().astype(int)
-        return sorted({r, *grid.tolist()})
+        most = _MOST_RANKS if moments.n_features < _MANY_FEATURES else _FEW_RANKS
+        highest = min(limit, max(2 * r, most))
+        grid = np.linspace(1, highest, highest)
+        if highest > most:
+            grid = np.geomspace(1, highest, most)
+        return sorted({r, *grid.round().astype(int).tolist()})
     wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
     if wrong or not len(ranks):
         raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")

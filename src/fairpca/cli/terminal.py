@@ -140,8 +140,8 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
     heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
     rows = []
     for row in group_rows(audit):
-        gap = str(row["gap"])
-        gap = gap if row["judged"] else f"too few to judge ({gap})" if gap else "not judged"
+        gap, note = str(row["gap"]), row["note"]
+        gap = f"{gap} ({note})" if gap and note else gap or note
         rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
     _put_table(heads, rows)
     how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
