@@ -131,14 +131,17 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     _, projection, fitted = work.load(model)
     if not as_json:
         terminal.print_model(projection, fitted.groups)
-        size = f"{projection.n_components_} components of {projection.n_features_in_} columns"
+        size = f"{projection.n_features_in_} columns"
+        if hasattr(projection, "n_components_"):
+            size = f"{projection.n_components_} components of {size}"
         how = ", missing values filled in" if fitted.fill else ""
         how += ", standardised" if projection.standardize else ""
         put(f"{projection!r}: {size}{how}")
         return
-    errors = ["pca_group_errors", "group_errors"]
+    errors, erased = ["pca_group_errors", "group_errors"], ["change", "mean_gap", "raw_mean_gap"]
     held_out = [f"held_out_{name}" for name in (*errors, "changes", "changes_interval")]
     names = ["n_components", "groups", "group_sizes", *errors, "status", "duality_gap", *held_out]
+    names += ["baseline_group_errors", "lower_bound", *erased]
     figures = {name: getattr(projection, f"{name}_", None) for name in names}
     found = {name: value for name, value in figures.items() if value is not None}
     own = {
@@ -147,5 +150,7 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
         "imputed": bool(fitted.fill),
         "feature_names": getattr(projection, "feature_names_in_", None),
     }
+    if hasattr(projection, "columns_"):
+        own["kept"] = projection.get_feature_names_out()
     known = {"columns": fitted.features, "categories": fitted.categories, "group": fitted.groups}
     put(json.dumps(plain_json(own | found | known), indent=1))
