@@ -30,6 +30,7 @@ from fairpca import (
     WelfarePCA,
     audit,
 )
+from fairpca.datasets import load_checkup
 
 QUICK = {"n_points": 3, "ranks": [1, 2]}
 
@@ -458,6 +459,23 @@ def test_budgets_are_met_or_not():
     (not_met,) = audit(X, groups, FairPCA(2, max_disparity=0.0), **QUICK).fit.budgets
     assert not_met.name == "max_disparity"
     assert not_met.met == (not_met.reached < 1e-6)
+
+
+@pytest.mark.parametrize(
+    "limit", [{"max_group_increase": 0.01}, {"max_error_increase": 0.01}, {"max_disparity": 0.45}]
+)
+def test_budgets_of_cross_validation_are_those_of_held_out_rows(limit):
+    people = load_checkup()
+    model = FairPCACV(5, standardize=True, **limit)
+    (budget,) = audit(people.data, people.sensitive_features, model, **QUICK).fit.budgets
+    assert budget.met
+    model.fit(people.data, sensitive_features=people.sensitive_features)
+    on_fitted_rows = {
+        "max_group_increase": (model.group_errors_ / model.pca_group_errors_ - 1).max(),
+        "max_error_increase": model.reconstruction_error_ / model.pca_reconstruction_error_ - 1,
+        "max_disparity": model.disparity_,
+    }
+    assert budget.reached != pytest.approx(on_fitted_rows[budget.name], rel=1e-6)
 
 
 def test_single_people_stay_out_of_json_unless_asked_for():

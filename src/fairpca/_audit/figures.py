@@ -25,7 +25,7 @@ from fairpca._audit.cross_fit import (
 )
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
 from fairpca._audit.verdict import decide
-from fairpca._cv.held_out import Figure, HeldOut, Totals
+from fairpca._cv.held_out import PCA, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
@@ -291,15 +291,20 @@ def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -
 
 
 def _budgets(fair: FairPCA) -> list[record.Budget]:
-    """The limits that were asked for, and what was reached."""
-    before, after = fair.pca_reconstruction_error_, fair.reconstruction_error_
+    """The limits that were asked for, and what was reached on the rows that they apply to."""
+    overall = np.array([fair.pca_reconstruction_error_, fair.reconstruction_error_])
+    errors, D = np.array([fair.pca_group_errors_, fair.group_errors_]), abs(fair.disparity_)
+    if isinstance(fair, FairPCACV):
+        curve, ends = fair._stop.curve, [PCA, fair._stop.chosen]
+        totals, D = curve.held_out.totals, float(curve.disparity[fair._stop.chosen])
+        overall, errors = totals.overall[ends], totals.group_errors[ends]
+    compared = [label not in fair.small_groups_ for label in fair.groups_.tolist()]
+    pairs = [overall, *errors[:, compared].T]
+    above = [new / old - 1 if old > 0 else 0.0 for old, new in pairs]
     reached = {
-        "max_disparity": abs(fair.disparity_),
-        "max_error_increase": after / before - 1 if before > 0 else 0.0,
-        "max_group_increase": max(
-            new / old - 1 if old > 0 else 0.0
-            for new, old in zip(fair.group_errors_, fair.pca_group_errors_, strict=True)
-        ),
+        "max_disparity": D,
+        "max_error_increase": above[0],
+        "max_group_increase": max(above[1:]),
     }
     return [
         record.Budget(name, float(most), float(value), bool(value <= most + 1e-6 * (1 + most)))

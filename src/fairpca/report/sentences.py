@@ -329,7 +329,7 @@ def _notices(audit: AnyAudit) -> list[str]:
     if isinstance(audit, Audit):
         return said + [
             f"The limit {budget.name} = {figure(budget.wanted)} is not met: the best that was "
-            f"reached, on the rows fitted to, is {figure(budget.reached)}."
+            f"reached is {figure(budget.reached)}."
             for budget in audit.fit.budgets
             if not budget.met
         ]
