@@ -7,11 +7,12 @@ import json
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA, IncrementalPCA, KernelPCA, TruncatedSVD
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, audit_model
+from fairpca import FairColumns, FairPCA, audit_model
 from fairpca.metrics import group_reconstruction_errors
 
 SPREADS = {"few": np.array([1, 1, 2.5, 2, 0.5]), "many": np.array([3, 2.5, 1, 1, 0.5])}
@@ -72,6 +73,26 @@ def test_rows_of_the_fit_and_rows_far_from_it_are_told():
         assert audit_model(model, new, new_groups).outside == pytest.approx(0.02)
         new, new_groups = people(seed=1)
     assert audit_model(TruncatedSVD(2).fit(X), X, groups).outside is None
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_kept_columns_are_judged_by_what_they_rebuild(standardize):
+    X, groups = people()
+    new, new_groups = people(seed=1)
+    model = FairColumns(2, standardize=standardize).fit(X, sensitive_features=groups)
+    result = audit_model(model, new, new_groups)
+    rest = (new - model.inverse_transform(model.transform(new))) / model.scale_
+    errors = (rest**2).sum(axis=1)
+    for row in result.groups:
+        assert row.baseline.error == pytest.approx(errors[new_groups == row.label].mean())
+    assert result.overall.change.value < 0  # PCA of this rank loses less overall
+    assert result.provenance.standardized == standardize
+    by_group = [row.baseline.error for row in result.groups]
+    assert result.column_errors.sum(axis=1) == pytest.approx(by_group)
+    with pytest.raises(NotFittedError):
+        audit_model(FairColumns(2), new, new_groups)
+    with pytest.raises(ValueError, match="features"):
+        audit_model(model, new[:, :4], new_groups)
 
 
 def test_all_components_are_no_pass():

@@ -289,6 +289,12 @@ def test_a_page_about_shares_measures_every_step_in_shares():
     assert steps["disparity"][own] <= steps["disparity"][0] < 1
     assert "normalize=True, min_group_size=5, small_groups='merge'" in steps["python"][0]
     assert "remaining difference of shares lost" in page
+    assert "share lost against all others, %" in page
+    rows = re.findall(
+        r"<tr><th scope=.row.*?</tr>", re.search(r'id="groups">(.*?)</table>', page, re.S)[1]
+    )
+    tones = [re.findall(r"<(\w+) class=(good|bad)>", row) for row in rows]
+    assert tones == [[("small", "bad"), ("td", "good")], [("small", "good"), ("td", "bad")]]
     section = re.search(r'id="section-unusual">(.*?)</section>', page, re.DOTALL)[1]
     assert found.group(found.verdict.group).baseline.gap_estimate < 0
     assert "In absolute terms, by the median" in section

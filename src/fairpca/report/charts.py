@@ -120,7 +120,8 @@ def _gaps(audit: AnyAudit) -> dict[str, Any]:
             if gap is not None:
                 marks.append(_mark(names[row.label], method, gap, 100))
     others = "all others" if audit.provenance.reference is None else "the reference group"
-    return _intervals(audit, f"error against {others}, %", 0.0, marks)
+    what = "share lost" if by_share else "error"
+    return _intervals(audit, f"{what} against {others}, %", 0.0, marks)
 
 
 def _rates(audit: AnyAudit) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after = row.baseline, row.alternative
         _, worse_by = before.read(verdict.by_share)
+        gap = cell(before.gap, before.gap_estimate)
         is_reference = row.label == audit.provenance.reference
         note = "the reference, against all others" if is_reference else ""
         cells = {
@@ -82,7 +83,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             "n": f"{row.n:,}",
             "judged": row.judged,
             "note": note if row.judged else "too few to judge",
-            "gap": cell(before.gap, before.gap_estimate),
+            "gap": gap._replace(tone="plain") if verdict.by_share else gap,
             "error": f"{figure(before.error)} → {figure(after.error)}",
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %",
             "share_gap": cell(before.share_gap, before.share_gap_estimate),
