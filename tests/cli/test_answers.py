@@ -240,6 +240,28 @@ def test_weights_groups_and_targets(people, tmp_path):
     assert [g["name"] for g in found["groups"]] == ["passed = 0", "passed = 1"]
 
 
+@pytest.mark.parametrize(
+    "model", [fairpca.FairColumns(2), fairpca.GroupEraser(strength=0.8)], ids=lambda m: repr(m)[:5]
+)
+def test_saved_columns_and_erasers_are_shown_and_applied(people, tmp_path, model):
+    table = pd.read_csv(people / "gap.csv")
+    X = table[[f"x{j}" for j in range(5)]]
+    model.fit(X, sensitive_features=table["sex"]).save(tmp_path / "m.safetensors")
+    shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    assert "women" in shown
+    told = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
+    if "kept" in told:
+        assert told["kept"] == model.get_feature_names_out().tolist()
+        assert all(name in shown for name in told["kept"])
+        assert told["baseline_group_errors"] == pytest.approx(model.baseline_group_errors_)
+    else:
+        assert told["change"] == pytest.approx(model.change_)
+    run("transform", "m.safetensors", str(people / "gap.csv"), "--out", "t.csv", cwd=tmp_path)
+    written = pd.read_csv(tmp_path / "t.csv")
+    expected = model.set_output(transform="pandas").transform(X)
+    pd.testing.assert_frame_equal(written, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_fit_and_inspect_print_labels_with_their_column(people, tmp_path):
     by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--cv", "0"]
     fitted = run("fit", people / "gap.csv", *by_number, "-o", "m.safetensors", cwd=tmp_path).stdout

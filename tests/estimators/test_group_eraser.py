@@ -112,6 +112,17 @@ def test_singular_data():
     np.testing.assert_allclose(means - means[0], 0, atol=1e-8)
 
 
+def test_few_rows_of_very_many_columns():
+    rng = np.random.default_rng(0)  # matrices of all columns would not fit into memory
+    X, groups = rng.standard_normal((12, 200_000)), np.arange(12) % 2
+    X[groups == 1] += rng.standard_normal(200_000)
+    eraser = GroupEraser().fit(X, sensitive_features=groups)
+    clean = eraser.transform(X)
+    np.testing.assert_allclose(clean[groups == 0].mean(axis=0), X.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(clean[groups == 1].mean(axis=0), X.mean(axis=0), atol=1e-9)
+    assert np.mean((clean - X) ** 2 / X.var(axis=0)) == pytest.approx(eraser.change_)
+
+
 def test_equal_groups_are_left_alone():
     X, _, _ = people()
     twice, groups = np.vstack([X, X]), np.repeat(["a", "b"], len(X))

@@ -21,6 +21,7 @@ from fairpca._audit.cross_fit import (
     People,
     Subspace,
     cross_fit,
+    dense,
     fit_pca,
     fit_quietly,
 )
@@ -213,6 +214,7 @@ def audit_model(
     model : fitted projection or pipeline
         An estimator of this library, what :func:`~fairpca.load_model` returns, scikit-learn's
         ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``, or a pipeline with one of them.
+        ``FairColumns`` is taken as it is, without a pipeline.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
         Rows as the model takes them, preferably not those it was fitted to.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
@@ -235,9 +237,15 @@ def audit_model(
     """
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight, y=y)
-    projection, seen = seen_by_projection(model, X)
-    own, rule = Subspace(*projection_of(projection)), FoldRule(_FOLDS, random_state)
-    people = People(seen, (sensitive_features, sample_weight, y, pos_label), rule, None)
+    if isinstance(model, FairColumns):
+        model.transform(X)  # refuses other columns, and a model that is not fitted
+        projection, seen = model, dense(X) / model.scale_
+        own = Subspace.of(model)._replace(mean=model.mean_ / model.scale_, scale=1.0)
+    else:
+        projection, seen = seen_by_projection(model, X)
+        own = Subspace(*projection_of(projection))
+    given = sensitive_features, sample_weight, y, pos_label
+    people = People(seen, given, FoldRule(_FOLDS, random_state), None)
     (rank, d), n = own.components.shape, people.moments.n_features
     if n != d:
         raise ValueError(

@@ -134,7 +134,10 @@ class RankCurve:
 
 
 class Budget(NamedTuple):
-    """A budget such as ``max_disparity=0.1``, and what was reached on the rows fitted to."""
+    """A budget such as ``max_disparity=0.1``, and what was reached.
+
+    On held-out rows if :class:`FairPCACV` kept to it, otherwise on the rows fitted to.
+    """
 
     name: str
     wanted: float
