@@ -103,7 +103,7 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
 
 
 def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:
-    """Minimise the largest loss or error, or maximise the least variance, of the groups compared."""
+    """Minimise the largest loss or error of the groups compared, or maximise the least variance."""
     balance, pca, work = Balance(spaces, criterion), spaces.pca, Workspace(spaces)
     compared = balance.compared
     if spaces.rank == spaces.n_features or not varying_groups(spaces.traces).any():
