@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fairpca import BlindPCA, FairColumns, FairPCA, MinMaxPCA, WelfarePCA
+from fairpca.metrics import group_reconstruction_errors
 
 QUIET = pytest.mark.filterwarnings("ignore::UserWarning")
 CONSTRAINTS = [None, "no_worse", "pareto"]
@@ -97,7 +98,7 @@ def test_groups_that_are_nearly_the_same_cost_nothing(constraint, difference):
 
 
 @QUIET
-@pytest.mark.parametrize("shift", [0.0, 3.3, 1e3, 1e5])
+@pytest.mark.parametrize("shift", [0.0, 3.3, 1e5, 1e7])
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -122,6 +123,29 @@ def test_a_group_that_does_not_vary_has_no_say(estimator, shift):
     np.testing.assert_allclose(both.group_errors_[:3], alone, rtol=1e-6)
     if not isinstance(estimator, FairColumns):
         assert both.group_explained_variance_ratio_[3] == 1.0
+
+
+@QUIET
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+@pytest.mark.parametrize("d", [5, 200])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *(WelfarePCA(2, inequality_aversion=a) for a in (0.0, 1.0, 2.0, np.inf)),
+        *(MinMaxPCA(2, criterion="variance", center=center) for center in ("overall", "group")),
+        MinMaxPCA(2, criterion="variance", solver="multiplicative_weights"),
+    ],
+    ids=repr,
+)
+def test_beside_a_group_that_does_not_vary_the_other_one_gets_its_own_pca(estimator, d, shift):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, d)) * np.geomspace(3, 0.2, d) + shift * rng.normal(size=d)
+    both = np.vstack([X, np.tile(X.mean(axis=0), (7, 1))])
+    groups = np.repeat(["a", "c"], [60, 7])
+    fair = estimator.fit(both, sensitive_features=groups)
+    lost = np.linalg.eigvalsh(np.cov(X.T, bias=True))[:-2].sum()
+    np.testing.assert_allclose(fair.group_errors_, [lost, 0.0], rtol=1e-7)
+    assert group_reconstruction_errors(fair, both, groups, normalize=True)["c"] == 0.0
 
 
 @QUIET

@@ -32,7 +32,7 @@ from fairpca._moments.operand import (
     refuse_beyond_memory,
     refuse_large_matrices,
 )
-from fairpca._moments.sums import GroupSums, Sums, means_from
+from fairpca._moments.sums import GroupSums, Sums, all_at_center, means_from
 from fairpca._moments.tolerances import SAFE_TO_SQUARE, TINY
 from fairpca._typing import Array, Center, Codes, Mask
 
@@ -102,9 +102,13 @@ class FewRows(GroupSums):
         Q, R = (np.asarray(part, np.float64) for part in basis)
         M = np.zeros((len(self.rows), len(R), len(R)))
         means = means_from(center, R[:, n:].T, compared)
+        squares = means_from(center, self.from_mean, compared) ** 2
         for g, M_g in enumerate(M):
             own = R[:, :n][:, self.codes == g]
             M_g += own @ own.T / self.weights[g] + np.outer(means[g], means[g])
+            F_g = self.factor[self.codes == g]
+            squares[g] += np.einsum("ij,ij->j", F_g, F_g) / self.weights[g]
+        M[all_at_center(squares, self.mean)] = 0.0
         return RowSpaceOperand(Operand(M, self.shares, compared), Q)
 
     def variances(self) -> tuple[Array, Array]:

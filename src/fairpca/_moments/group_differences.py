@@ -29,7 +29,7 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import varying_columns
-from fairpca._moments.tolerances import EPS, NO_VARIATION
+from fairpca._moments.tolerances import EPS, MEAN_NOISE, NO_VARIATION
 from fairpca._typing import Array, Codes, Label
 
 Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
@@ -125,12 +125,18 @@ def positive_class(classes: list[Label], pos_label: Label) -> Label:
 
 
 def mean_differences(strata: list[Stratum]) -> Array:
-    """Rows D with ``D'D = B``."""
+    """Rows D with ``D'D = B``; differences that are rounding of the means count as zero."""
     shares, apart = [stratum.shares for stratum in strata], []
+    rounding = MEAN_NOISE * np.abs(strata[0].moments.mean)
     for stratum, p in zip(strata, shares, strict=True):
         means = stratum.moments.from_mean[stratum.members]
-        apart.append(np.sqrt(p)[:, None] * (means - np.average(means, 0, p)))
-    return np.asarray(np.vstack(apart) / np.sqrt(np.sum(shares)))
+        means -= np.average(means, 0, p)
+        means[np.abs(means) <= rounding] = 0.0
+        apart.append(np.sqrt(p)[:, None] * means)
+    D = np.vstack(apart) / np.sqrt(np.sum(shares))
+    _, sizes, directions = np.linalg.svd(D, full_matrices=False)
+    sizes[sizes <= np.max(rounding * D.any(axis=0))] = 0.0
+    return np.asarray(sizes[:, None] * directions)
 
 
 def mean_gap(differences: Array, basis: Array) -> float:

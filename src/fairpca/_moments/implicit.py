@@ -36,6 +36,7 @@ from fairpca._input.rows import (
 )
 from fairpca._moments.accumulate import by_group
 from fairpca._moments.operand import Operand, relative_units
+from fairpca._moments.sums import all_at_center
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
 
 _FAR = 100  # squared mean over variance; beyond it, at most one entry in a hundred is zero
@@ -87,7 +88,9 @@ class ImplicitMoments:
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> ImplicitOperand:
         """Products of the second moments about this centre."""
         centers = self._centers(center, compared)
-        return ImplicitOperand(self._rows, self.weights, centers, self._divisors, compared)
+        scale = self._divisors
+        mean = self.mean * scale
+        return ImplicitOperand(self._rows, self.weights, mean, centers, scale, compared)
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
@@ -147,13 +150,21 @@ class ImplicitOperand(Operand):
     matrices = None
 
     def __init__(
-        self, rows: Products, weights: Array, centers: Array, scale: Array, compared: Mask | None
+        self,
+        rows: Products,
+        weights: Array,
+        mean: Array,
+        centers: Array,
+        scale: Array,
+        compared: Mask | None,
     ) -> None:
         self._rows, self._centers, self._scale = rows, centers, scale[:, None]
         self._divisors, self.shares = weights, weights / weights.sum()
         self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
         self.n_features = centers.shape[1]
-        self.traces = np.maximum(rows.squares(centers) @ scale**-2.0 / weights, 0.0)
+        squares = rows.squares(centers) / weights[:, None]
+        squares[all_at_center(squares, mean)] = 0.0
+        self.traces = np.maximum(squares @ scale**-2.0, 0.0)
 
     def relative(self) -> ImplicitOperand:
         units, shares = relative_units(self.shares, self.traces)

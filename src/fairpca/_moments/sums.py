@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._moments.operand import Operand
+from fairpca._moments.tolerances import MEAN_NOISE
 from fairpca._typing import Array, Center, Mask
 
 
@@ -39,6 +40,11 @@ def scale_of(variances: Array, mean: Array) -> Array:
 def varying_columns(variances: Array, mean: Array) -> Mask:
     """The columns whose deviation is more than rounding of the mean."""
     return np.asarray(np.sqrt(np.maximum(variances, 0.0)) > 1e-14 * np.abs(mean))
+
+
+def all_at_center(squares: Array, mean: Array) -> Mask:
+    """The groups whose mean squares about the centre, (k, d), are rounding in every column."""
+    return np.asarray((squares <= (MEAN_NOISE * mean) ** 2).all(axis=1))
 
 
 def means_from(center: Center, from_mean: Array, compared: Mask | None = None) -> Array:
@@ -157,7 +163,9 @@ class Sums(GroupSums):
 
     def operand(self, center: Center, compared: Mask | None) -> Operand:
         """The second moments as a solver wants them."""
-        return Operand(self.second_moments(center, compared), self.shares, compared)
+        C = self.second_moments(center, compared)
+        C[all_at_center(np.einsum("kii->ki", C), self.mean)] = 0.0
+        return Operand(C, self.shares, compared)
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""

@@ -23,7 +23,8 @@ SAFE_TO_SQUARE = 1e150  # squares of larger numbers, summed up, may overflow
 
 _EQUAL_ERRORS = 1e-9  # errors closer than this share of PCA's largest error count as equal
 _MOMENT_NOISE = 4096 * EPS  # sums over many rows lose three digits of the largest trace
-NO_VARIATION = 1e-20  # smaller shares of a variance are rounding of the mean, squared
+NO_VARIATION = 1e-20  # smaller shares of a variance are rounding, squared
+MEAN_NOISE = 1e-12  # rounding of a mean of many rows, as a share of it
 
 
 def arithmetic_noise(d: int) -> float:

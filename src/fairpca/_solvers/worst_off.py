@@ -39,6 +39,8 @@ class Balance:
     """The groups, compared by a criterion.
 
     ``own`` are the groups' own best projections, ``least`` their errors, ``offsets`` the ``b_g``.
+    A group that does not vary keeps no variance under any projection, so it is not compared where
+    the least variance decides.
     """
 
     def __init__(
@@ -49,11 +51,14 @@ class Balance:
         self.own = own or tuple(spaces.top(unit) for unit in np.eye(k))
         self.least = np.array([point.errors[g] for g, point in enumerate(self.own)])
         offsets = {"loss": self.least, "error": np.zeros(k), "variance": spaces.traces}
-        self.offsets = offsets[criterion]
+        self.offsets, self.compared = offsets[criterion], spaces.compared
+        varying = spaces.compared & varying_groups(spaces.traces)
+        if criterion == "variance" and varying.any():
+            self.compared = varying
 
     def worst(self, errors: Array) -> float:
         """The largest ``R_g - b_g`` of a group that is compared."""
-        return float((errors - self.offsets)[self.spaces.compared].max())
+        return float((errors - self.offsets)[self.compared].max())
 
     def phi(self, point: Point) -> float:
         """``phi`` at the weights of a point."""
@@ -76,6 +81,9 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
     # At the ends of t, the other group breaks ties.
     own = tuple(spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
     balance = Balance(spaces, criterion, own)
+    if balance.compared.sum() == 1:
+        only = own[int(balance.compared.argmax())]
+        return balance.solution(only, Status.GROUPS_EQUAL, only.weights, balance.phi(only))
 
     def difference(_: float, errors: Array) -> float:
         """Group 0 minus group 1; it falls as t rises."""
@@ -95,16 +103,10 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
 
 
 def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:
-    """Minimise the largest loss or error, or maximise the least variance, of the groups compared.
-
-    A group that does not vary keeps no variance under any projection, so it is left out where the
-    least variance decides.
-    """
-    balance, compared, pca = Balance(spaces, criterion), spaces.compared, spaces.pca
-    work, varying = Workspace(spaces), varying_groups(spaces.traces)
-    if criterion == "variance" and (compared & varying).any():
-        compared = compared & varying
-    if spaces.rank == spaces.n_features or not varying.any():
+    """Minimise the largest loss or error of the groups compared, or maximise the least variance."""
+    balance, pca, work = Balance(spaces, criterion), spaces.pca, Workspace(spaces)
+    compared = balance.compared
+    if spaces.rank == spaces.n_features or not varying_groups(spaces.traces).any():
         found, values = pca, pca.errors - balance.offsets  # nothing is lost, whatever the basis
         worst = _worst_off(values, compared, work.parity)
         weights, bound = worst / np.count_nonzero(worst), float(values[compared].max())
@@ -117,8 +119,7 @@ def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solu
         status = Status.GROUPS_EQUAL
     else:
         status = Status.ONE_GROUP_DECIDES if worst.sum() == 1 else Status.WORST_EQUAL
-    solution = balance.solution(found, status, weights, bound)
-    return replace(solution, value=float(values[compared].max()))
+    return balance.solution(found, status, weights, bound)
 
 
 def _worst_off(values: Array, compared: Mask, tolerance: float) -> Mask:
@@ -138,7 +139,7 @@ def solve_multiplicative_weights(spaces: Eigenspaces, problem: WorstOffProblem) 
     """
     balance = Balance(spaces, problem.criterion)
     # Logarithms, because a weight that underflowed would never come back.
-    logarithms = np.where(spaces.compared, 0.0, -np.inf)
+    logarithms = np.where(balance.compared, 0.0, -np.inf)
     average = np.zeros((spaces.n_features, spaces.n_features))
     rounds: list[Point] = []
     for _ in range(problem.n_iter):

@@ -25,7 +25,7 @@ from fairpca._input.checks import (
 )
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
-from fairpca._moments.tolerances import varying_groups
+from fairpca._moments.tolerances import MEAN_NOISE, varying_groups
 from fairpca._typing import Array
 from fairpca.exceptions import warn
 
@@ -50,11 +50,15 @@ def _squares(estimator: Any, X: Any) -> tuple[Array, Array]:
     names = getattr(projection, "feature_names_in_", None)
     check_feature_names(names, rows.feature_names, "row_reconstruction_errors")
     errors, distances = np.empty(rows.n_rows), np.empty(rows.n_rows)
+    rounding = MEAN_NOISE * np.abs(mean)
     for place, block in dense_blocks(rows):
         Z = block - mean
         if not np.isfinite(Z).all():
             refuse_non_finite(rows)
         np.einsum("ij,ij->i", Z, Z, out=distances[place])
+        near = np.flatnonzero(distances[place] <= rounding @ rounding)
+        at_mean = near[(np.abs(Z[near]) <= rounding).all(axis=1)]
+        distances[place][at_mean], Z[at_mean] = 0.0, 0.0
         Z -= (Z @ components.T) @ components
         np.einsum("ij,ij->i", Z, Z, out=errors[place])
     return errors, distances
