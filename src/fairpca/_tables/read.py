@@ -363,6 +363,9 @@ class Table:
         if "requires the extension" in said or "install" in said.lower():
             fact = f"{mine} reads from the network or needs an extension ({said.splitlines()[0]})"
             return TableError("query", fact, "download the data first; no extensions are loaded")
+        if "Out of Memory" in said:
+            fact = f"reading {mine} needs more memory than is allowed ({said.splitlines()[0]})"
+            return TableError("too_large", fact, "name fewer columns, features=[...]")
         if not self.files:
             return TableError("query", said.strip().rstrip("."), "correct the query")
         return damaged(mine, said.split("\n")[0])
