@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._blas import single_threaded_blas
+from fairpca._input.checks import MOST_GROUPS
 from fairpca._input.folds import FoldRule
 from fairpca._input.labels import CodedLabels, cell_text, cross_cells, label_vector, sort_labels
 from fairpca._input.rows import ColumnRows
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._progress import Progress, silent
 from fairpca._tables import column_roles
 from fairpca._tables.column_roles import Names, Profile, Roles, Sentinel, choose_roles, list_names
@@ -29,9 +31,7 @@ from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import warn
 
 _MOST_BYTES_IN_MEMORY = 200_000_000
-_MOST_GROUPS = 50
 _NEARLY_ALL = 0.99  # A column with this share of one value hardly varies.
-_LARGE = 1e150  # Sums of squares of larger numbers overflow.
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def decode(batch: Any, roles: Roles) -> Block:
                 continue
         gap = np.isnan(column)
         row = int(np.argmax(np.where(gap, 0.0, np.abs(column))))
-        if abs(column[row]) > _LARGE:
+        if abs(column[row]) > SAFE_TO_SQUARE:
             fact = f"column {names[j]!r} holds {column[row]:g}, whose square is infinite"
             raise TableError("large", fact, "correct it, or leave out the column", row=row)
         gaps |= bool(gap.any())
@@ -398,9 +398,9 @@ def prepare(
     summing, kept = Summing(roles, folds, as_text=True), list[Block]()
     for block in blocks_of(table, roles, partial(progress, "reading")):
         named = summing.add(block)
-        if len(summing.sizes) > _MOST_GROUPS:
+        if len(summing.sizes) > MOST_GROUPS:
             some = first_names(sorted(summing.sizes)[:6])
-            fact = f"{' & '.join(roles.groups)!r} holds more than {_MOST_GROUPS} groups ({some})"
+            fact = f"{' & '.join(roles.groups)!r} holds more than {MOST_GROUPS} groups ({some})"
             advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
             raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
         rows_up_to -= 8 * named.rows.n_rows * named.rows.n_features
