@@ -19,6 +19,7 @@ from fairpca._input.checks import check_integer
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.tolerances import NEGLIGIBLE
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
@@ -28,8 +29,6 @@ from fairpca._typing import Array, Mask
 from fairpca.exceptions import DualityGapWarning, warn
 
 __all__ = ["HeldOutPath", "MarkedPoint", "TradeoffPath", "tradeoff_path"]
-
-_NEGATIVE = -1e-9  # weights of groups between this and zero are rounding
 
 
 @dataclass(frozen=True)
@@ -220,7 +219,7 @@ def tradeoff_path(
         n_components=int(n_components),
         parity_reached=fairest.status in (Status.PARITY, Status.ALREADY_FAIR),
         # Efficient: no group's error is rewarded.
-        efficient=np.array([1.0, *least_weights]) >= _NEGATIVE,
+        efficient=np.array([1.0, *least_weights]) >= -NEGLIGIBLE,
         marks=marks,
         duality_gap=gaps,
         held_out=held_out,

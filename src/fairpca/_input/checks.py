@@ -18,8 +18,7 @@ from sklearn.pipeline import Pipeline
 from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
 
-_MOST_GROUPS = 50  # more groups are compared only on request
-_FEW_ROWS = 50  # in fewer rows, labels that occur once do not mean a continuous column
+MOST_GROUPS = 50  # more are compared only on request; in as few rows, all may stand alone
 
 
 def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:
@@ -71,7 +70,7 @@ def check_group_labels(
     labels: Labels, counts: NDArray[Any], max_groups: int | None = None, min_group_size: int = 1
 ) -> None:
     """Refuse labels that look continuous, and too many groups of at least this size."""
-    k, most = int((counts >= min_group_size).sum()), max_groups or _MOST_GROUPS
+    k, most = int((counts >= min_group_size).sum()), max_groups or MOST_GROUPS
     insist = f"pass max_groups={max(k, 2)} to compare them all"
     if max_groups is None or k > most:
         check_not_continuous(labels, counts, insist, most if k > most else len(labels))
@@ -88,7 +87,7 @@ def check_not_continuous(
 ) -> None:
     """Refuse numbers that mostly occur once, or more than ``most``; ``insist`` is advice."""
     n = int(counts.sum())
-    alone = n > _FEW_ROWS and 2 * int((counts == 1).sum()) > len(labels)
+    alone = n > MOST_GROUPS and 2 * int((counts == 1).sum()) > len(labels)
     if labels.dtype.kind in "iuf" and (alone or len(labels) > most):
         raise ValueError(
             f"sensitive_features holds {len(labels)} different labels in {n} rows, from "

@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
-from fairpca._moments.tolerances import EPS, varying_groups
+from fairpca._moments.tolerances import ROUNDED, varying_groups
 from fairpca._problems.solution import Solution
 from fairpca._solvers.eigenspaces.dense import descending
 from fairpca._typing import Array
@@ -29,7 +29,7 @@ def solve_fewest_components(
     matrices = operand.compact.matrices
     if matrices is None:
         raise ValueError("too many features to find a share of the variance; pass an integer")
-    may_lose = (1.0 - share) * operand.traces + 64 * EPS * float(operand.traces.max())
+    may_lose = (1.0 - share) * operand.traces + ROUNDED * float(operand.traces.max())
     may_lose[~operand.compared] = inf
     with single_threaded_blas():
         least = _least_rank(matrices, operand.traces, may_lose)

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._blas import single_threaded_blas
+from fairpca._input.checks import MOST_GROUPS
 from fairpca._input.folds import FoldRule
 from fairpca._input.labels import CodedLabels, cell_text, cross_cells, label_vector, sort_labels
 from fairpca._input.rows import ColumnRows
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._progress import Progress, silent
 from fairpca._tables import column_roles
 from fairpca._tables.column_roles import Names, Profile, Roles, Sentinel, choose_roles, list_names
@@ -29,9 +31,7 @@ from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import TableError, warn
 
 _MOST_BYTES_IN_MEMORY = 200_000_000
-_MOST_GROUPS = 50
 _NEARLY_ALL = 0.99  # A column with this share of one value hardly varies.
-_LARGE = 1e150  # Sums of squares of larger numbers overflow.
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def decode(batch: Any, roles: Roles) -> Block:
                 continue
         gap = np.isnan(column)
         row = int(np.argmax(np.where(gap, 0.0, np.abs(column))))
-        if abs(column[row]) > _LARGE:
+        if abs(column[row]) > SAFE_TO_SQUARE:
             fact = f"column {name!r} holds {column[row]:g}, whose square is infinite"
             raise TableError("large", fact, "correct it, or leave out the column", row=row)
         missing |= {name: gap} if gap.any() else {}
@@ -249,10 +249,10 @@ class Summing:
     def _refuse_many(self) -> None:
         """Refuse too many groups before their moments fill the memory."""
         alone = [*self.sizes.values()].count(1)
-        if len(self.sizes) > _MOST_GROUPS and (self._as_text or 2 * alone > len(self.sizes)):
+        if len(self.sizes) > MOST_GROUPS and (self._as_text or 2 * alone > len(self.sizes)):
             some = first_names(sorted(map(str, self.sizes))[:6])
             columns = " & ".join(self.roles.groups)
-            fact = f"{columns!r} holds more than {_MOST_GROUPS} groups ({some})"
+            fact = f"{columns!r} holds more than {MOST_GROUPS} groups ({some})"
             advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
             raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
 

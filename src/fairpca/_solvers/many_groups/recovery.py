@@ -53,10 +53,7 @@ def search_elsewhere(
     best: Candidate,
     target: float,
 ) -> Candidate:
-    """The best of a projection found before and what descents from elsewhere find.
-
-    No more starts are tried once the objective has reached its target.
-    """
+    """The best of a projection found before and of descents from elsewhere, until a target."""
     found_again = 0
     for start in random_starts(*split(centre.occupations, centre.vectors), work.rank):
         if best.violation <= work.kept and (best.value <= target or found_again == 4):
@@ -64,9 +61,9 @@ def search_elsewhere(
         other = descend(start, work, problem, prices)
         same = abs(other.value - best.value) <= _WHOLE**2  # descent is far more exact than this
         found_again += same and other.violation <= work.kept
-        best, before = best.better(other, work.kept), best
-        if best is not before and not same:
+        if not same and best.better(other, work.kept) is other:
             found_again = 0
+        best = best.better(other, work.kept)
     return best
 
 

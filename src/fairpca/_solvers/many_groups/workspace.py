@@ -47,9 +47,9 @@ class Workspace:
 
     ``basis`` has orthonormal columns V; ``matrices`` are the ``V' C_g V`` and ``traces`` the
     ``tr C_g``, both in units, by default of the largest error under PCA. ``noise`` is rounding, in
-    units. Limits count as kept if exceeded by no more than ``kept``, which is ``rounding`` in units,
-    and groups as equal if their errors differ by no more than ``parity``, which is not in units. A span that is
-    ``closed`` is the whole space and does not grow.
+    units. Limits count as kept if exceeded by no more than ``kept``, in units, or ``rounding``, not
+    in units. Groups are equal if their errors differ by no more than ``parity``, not in units. A
+    span that is ``closed`` is the whole space and does not grow.
     """
 
     def __init__(self, spaces: Spaces, unit: float | None = None) -> None:
