@@ -277,6 +277,20 @@ def test_an_audit_judges_rows_left_out(standardize):
         np.testing.assert_allclose(found, [own[groups == g].mean() for g in np.unique(groups)])
 
 
+def test_an_audit_tries_all_of_many_subsets_once():
+    numbers = []
+
+    class Counted(FairColumns):
+        def fit_moments(self, moments):
+            numbers.append(self.max_subsets)
+            return super().fit_moments(moments)
+
+    X, groups = people(d=5)
+    audit(X, groups, Counted(2), n_folds=3)
+    assert numbers[0] == 1_000_000
+    assert numbers[1:] == [5000] * 3
+
+
 @pytest.mark.parametrize("options", [{}, {"standardize": True}, {"normalize": True}])
 def test_rows_and_moments_are_audited_alike(options):
     X, groups = people()
