@@ -219,3 +219,10 @@ def test_as_a_data_frame():
         np.testing.assert_array_equal(frame[f"group_errors_{label}"], path.group_errors[:, i])
         held_out = frame[f"held_out_group_errors_{label}"]
         np.testing.assert_array_equal(held_out, path.held_out.group_errors[:, i])
+
+
+@pytest.mark.parametrize("limit", ["3 %", True, -0.1, float("nan")])
+def test_bad_limits_are_named(limit):
+    X, groups = make_groups()
+    with pytest.raises(ValueError, match="max_group_increase"):
+        tradeoff_path(X, groups, n_components=2, max_group_increase=limit)
