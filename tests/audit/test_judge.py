@@ -606,3 +606,18 @@ def test_moments_say_whether_rows_were_weighted_and_take_nothing_else():
 def test_thresholds_are_checked(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         audit(*two_groups((60, 40)), FairPCA(2), **wrong)
+
+
+@pytest.mark.parametrize(
+    ("spreads", "steps"),
+    [
+        ([[3, 2.5, 1, 1, 1], [3, 2.5, 1, 1, 1], [2, 2, 1.5, 1.6, 1.3]], False),
+        ([[3, 2, 1, 1, 1], [1, 1, 3, 2, 1], [2, 2, 2, 1, 1.5], [1, 1, 1, 1, 4]], True),
+    ],
+)
+def test_the_frontier_is_judged_by_held_out_people_where_there_are_steps(spreads, steps):
+    labels = "abcd"[: len(spreads)]
+    X, groups = made(dict.fromkeys(labels, 200), dict(zip(labels, spreads, strict=True)))
+    path = audit(X, groups, FairPCA(2), **QUICK).path
+    assert path.efficient[1:].any() == steps
+    assert (path.held_out is not None) == steps

@@ -257,18 +257,22 @@ def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) ->
 
 
 def frontier(fair: FairProjection, setup: Setup, n_points: int | None) -> TradeoffPath:
-    """The frontier at the rank of the audit, also on held-out rows if groups are large enough."""
+    """The frontier at the rank of the audit, also on held-out rows if groups are large enough.
+
+    With more than two groups held-out figures take by far the longest of an audit, so they are left
+    out where no step after PCA is efficient: there is none to choose then.
+    """
     moments, n_folds = setup.folds.moments, setup.folds.moments.n_folds
     large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
+    how: dict[str, Any] = {"n_components": fair.n_components_, **setup.origin.shared}
+    how["max_group_increase"] = getattr(fair, "max_group_increase", None)
+    two = len(moments.groups) == 2
+    how["n_points"] = n_points or (41 if two else 9)
     with quietly():
-        return tradeoff_path(
-            moments,
-            n_components=fair.n_components_,
-            n_points=n_points or (41 if len(moments.groups) == 2 else 9),
-            cv=n_folds if large else None,
-            max_group_increase=getattr(fair, "max_group_increase", None),
-            **setup.origin.shared,
-        )
+        path = None if two else tradeoff_path(moments, **how)
+        if path is None or (large and path.efficient[1:].any()):
+            path = tradeoff_path(moments, cv=n_folds if large else None, **how)
+    return path
 
 
 def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -> record.Fit:

@@ -91,7 +91,7 @@ def audit(
           Without each fold, all subsets are tried only if there are at most 5,000.
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
         * In a pipeline, the last step of these kinds is used. The steps before it are fitted
-          without each fold; X may be a raw data frame.
+          without each fold, with the groups if they need them; X may be a raw data frame.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows in all averages. Rows of weight zero are left out.
     y : array-like of shape (n_samples,), optional

@@ -275,7 +275,8 @@ class Audit(_Result):
 
     fit: Fit
     ranks: RankCurve
-    path: TradeoffPath | None  # at this rank, with held-out figures; None where columns are kept
+    # At this rank, with held-out figures if there are steps to choose; None where columns are kept.
+    path: TradeoffPath | None
     rows: SampledRows | None  # None without rows in memory
     kept: KeptColumns | None = None  # for FairColumns, judged beside the usual choice of columns
 

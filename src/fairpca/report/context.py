@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,7 +16,7 @@ from fairpca._audit.record import Audit, Interval
 from fairpca._audit.verdict import Case, Reason, Remedy
 from fairpca._progress import printable
 from fairpca._typing import Array
-from fairpca.path import MarkedPoint, TradeoffPath
+from fairpca.path import TradeoffPath
 from fairpca.report import sentences
 from fairpca.report.charts import charts, methods
 from fairpca.report.sentences import AnyAudit, group_names
@@ -182,8 +181,6 @@ def context(
     }
     group_columns = " and ".join(provenance.group_columns) or "group"
     headline, reference = audit.verdict.group, provenance.reference
-    path = audit.path if isinstance(audit, Audit) else None
-    ends = {} if path is None else named_ends(path)
     return {
         "audit": audit,
         "about": sentences.about(audit),
@@ -214,31 +211,4 @@ def context(
         "columns": columns,
         "column_rows": [] if columns is None else group_rows(columns),
         "column_verdict": None if columns is None else sentences.say(columns),
-        "ends": next(iter(ends.values()), []),
     }
-
-
-def named_ends(path: TradeoffPath) -> dict[str, list[list[str]]]:
-    """Where the named methods end on the frontier, for held-out people and the rows fitted to.
-
-    Each row has the name, the difference of the errors, the overall error, its increase over PCA's,
-    and the error of each group.
-    """
-    marks: dict[str, Mapping[str, MarkedPoint]] = {"on the rows fitted to": path.marks}
-    if path.held_out is not None:
-        marks = {"for held-out people": path.held_out.marks} | marks
-    found: dict[str, list[list[str]]] = {}
-    for where, points in marks.items():
-        start = points["PCA"].reconstruction_error
-        unit = float(points["PCA"].group_errors.max())
-        found[where] = [
-            [
-                name,
-                figure(point.disparity, unit),
-                figure(point.reconstruction_error, unit),
-                percent(point.reconstruction_error / start - 1 if start > 1e-12 * unit else 0.0),
-                *(figure(error, unit) for error in point.group_errors.tolist()),
-            ]
-            for name, point in points.items()
-        ]
-    return found

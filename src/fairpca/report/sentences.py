@@ -198,7 +198,7 @@ def _gap_of_model(audit: AnyAudit) -> tuple[str, str, str]:
     text, ends = worse(*plain)
     lead = (
         f"{_how_sure(audit)} Plain PCA of the same size, fitted to these rows, describes the group "
-        f"{text} ({ends} %)."
+        f"{text}{f' ({ends} %)' if ends else ''}."
     )
     to_do = (
         "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the rows "
