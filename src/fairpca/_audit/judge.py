@@ -46,6 +46,7 @@ _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
 _SHARED = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
+_FEW_SUBSETS = 5000  # without each fold, all subsets of columns are tried up to this number
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -87,6 +88,7 @@ def audit(
           same ``standardize``. With ``normalize=True`` the verdict is about shares of each group's
           own variation.
         * ``FairColumns`` is judged beside the usual choice, the columns of least overall error.
+          Without each fold, all subsets are tried only if there are at most 5,000.
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
         * In a pipeline, the last step of these kinds is used. The steps before it are fitted
           without each fold, with the groups if they need them; X may be a raw data frame.
@@ -389,6 +391,7 @@ def _refits(
         alone = np.count_nonzero(compared) < 2
         # A group may be too small without the fold.
         options = {"n_components": rank, "min_group_size": max(min(compared), 1)}
+        options["max_subsets"] = min(getattr(fair, "max_subsets", 0), _FEW_SUBSETS)
         if isinstance(fair, FairColumns):
             if alone:
                 raise ValueError(

@@ -39,7 +39,8 @@ class GroupEraser(
     the columns stay, and ``transform`` needs no groups.
 
     Only what is linear is erased: boosted trees, or any other nonlinear model, may still find the
-    group. :func:`fairpca.metrics.probe_groups` measures how well.
+    group. :func:`fairpca.metrics.probe_groups` measures how well; probe other rows than those
+    fitted to, whose means are equal by construction, so that guesses are worse than chance.
 
     Parameters
     ----------

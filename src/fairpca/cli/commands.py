@@ -86,7 +86,13 @@ def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = Fals
 
 
 def columns_command(
-    context: typer.Context, request: opt.Request, as_json: opt.AsJson = False
+    context: typer.Context,
+    components: opt.ToKeep,
+    files: opt.Files,
+    columns: opt.Columns,
+    measure: opt.Measure,
+    data: opt.OptionalData = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Choose -r columns from which every group can be rebuilt.
 
@@ -95,9 +101,9 @@ def columns_command(
     with progress(as_json) as show:
         from fairpca.cli import work
 
-        model = work.columns_of(request.choice)
-        request = opt.AuditRequest(**vars(request))
-        found, origin, _ = work.judge(request, context.obj, show, model)
+        choice = opt.Choice(**vars(measure), components=components)
+        request = opt.AuditRequest(data, files, columns, choice)
+        found, origin, _ = work.judge(request, context.obj, show, work.columns_of(choice))
     if as_json:
         put(work.figures_as_json(found, origin, False).rstrip())
         return

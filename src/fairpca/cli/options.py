@@ -57,6 +57,8 @@ OptionalData = Annotated[Names, _argument(metavar="DATA", help=_DEMONSTRATION, s
 ModelFile = Annotated[str, _argument(metavar="MODEL", help="A file written by fairpca fit.")]
 ModelOut = Annotated[str, _out(help="The model file to write; - prints it.")]
 ScoresOut = Annotated[str, _out(help="CSV or Parquet file for the scores; - prints CSV.")]
+_HOW_MANY = {"help": "How many columns to keep.", "min": 1, "rich_help_panel": START}
+ToKeep = Annotated[int, cast(Any, typer.Option)("--components", "-r", metavar="N", **_HOW_MANY)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Keep = Annotated[Names, typer.Option(metavar="COLUMN", help="Copy columns, such as an id.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -90,13 +92,26 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Measure:
+    """How errors are measured, between which groups, in which folds."""
+
+    standardize: bool = _choice("", "Divide columns by their deviation.", True)
+    normalize: bool = _choice("", "Measure errors as shares of each group’s variation.", False)
+    min_group_size: int = _choice("N", "Smaller groups are not compared.", 1, min=1)
+    small_groups: Literal["error", "merge", "ignore"] = _choice(
+        "", "Refuse smaller groups, merge them into one, or ignore them.", "error"
+    )
+    cv: int = _choice("N", "Folds of held-out people that tell how far to go; 0: none.", 10, min=0)
+    seed: int = _choice("N", "Another number makes other folds.", 0, min=0)
+
+
+@dataclass(frozen=True)
+class Choice(Measure):
     """The projection: how many components, and how far to go from PCA towards equal errors."""
 
     components: float = _start(
         "N", "How many, or the share of variance each group keeps.", 0.7, "-r", parser=_rank
     )
-    standardize: bool = _choice("", "Divide columns by their deviation.", True)
     constraint: Literal["pareto", "no_worse", "none"] | None = _choice(
         "",
         "Go on as long as a group gains (pareto, the default), until the harmed group is as badly "
@@ -109,13 +124,6 @@ class Choice:
     criterion: Literal["loss", "error", "variance"] | None = _choice(
         "", "Serve the worst-off group best instead (MinMaxPCA)."
     )
-    cv: int = _choice("N", "Folds of held-out people that tell how far to go; 0: none.", 10, min=0)
-    normalize: bool = _choice("", "Measure errors as shares of each group’s variation.", False)
-    min_group_size: int = _choice("N", "Smaller groups are not compared.", 1, min=1)
-    small_groups: Literal["error", "merge", "ignore"] = _choice(
-        "", "Refuse smaller groups, merge them into one, or ignore them.", "error"
-    )
-    seed: int = _choice("N", "Another number makes other folds.", 0, min=0)
 
 
 @dataclass(frozen=True)

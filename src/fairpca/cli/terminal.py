@@ -171,8 +171,11 @@ def print_columns(audit: Audit | ModelAudit) -> None:
     kept: Any = getattr(audit, "kept", None)
     put(f"usual choice: {', '.join(kept.usual)}")
     put(f"fair choice: {', '.join(kept.fair)}")
-    bound = figure(kept.lower_bound)
-    put(f"no choice leaves every group an error below {bound} (on the rows fitted to)")
+    fit: Any = getattr(audit, "fit", None)
+    usual, fair = figure(fit.pca_errors.max()), figure(fit.fair_errors.max())
+    proof = "the best there is" if fit.certified else "not proven the best"
+    put(f"largest error, on the rows fitted to: usual choice {usual}, fair choice {fair}, {proof}")
+    put(f"no projection to {len(kept.fair)} numbers has less than {figure(kept.lower_bound)}")
 
 
 def print_model(model: Any, columns: Sequence[str]) -> None:
