@@ -7,10 +7,8 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._input.rows import Rows, dense_blocks
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
@@ -40,27 +38,6 @@ _UNRELATED = 1e-12  # Shares of the target's variance below this are rounding.
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 
-def warn_of_group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -> None:
-    """Warn that a column of a data frame tells the group of every row."""
-    names = rows.feature_names
-    if names is None or k < 2 or np.bincount(codes, minlength=k).min() < 2:
-        return
-    first = np.unique(codes, return_index=True)[1]  # a row of each group
-    values = np.vstack([rows.block(i, i + 1) for i in first.tolist()])
-    same = np.array([len(set(column)) == k for column in values.T.tolist()])
-    for place, block in dense_blocks(rows):
-        same &= (block == values[codes[place]]).all(axis=0)
-        if not same.any():
-            return
-    for j in np.flatnonzero(same).tolist():
-        name = names[j]
-        warn(
-            f"column {name!r} of X tells the group of every row, so that the components may "
-            f"describe the group itself; leave it out, for example X.drop(columns={name!r}).",
-            UserWarning,
-        )
-
-
 def warn_of_result(
     problem: Problem, solution: Solution, settled: SettledGroups, measured: Operand, tol: float
 ) -> None:
@@ -81,14 +58,14 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
     """Warn that parity is out of reach, or that the projection is not proven to be the best."""
     r, gap, k = solution.basis.shape[1], solution.gap, len(measured.shares)
     onto = f"onto {r} component{'s' if r > 1 else ''}"
+    allowed, scale = largest_gap(solution, measured, tol)
     if solution.status is Status.INFEASIBLE:
         warn(
             f"no projection {onto} has the disparity asked for; this one has the "
-            f"least possible, {D:.6g}. Pass more components.",
+            f"least {'possible' if gap <= allowed else 'found'}, {D:.6g}. Pass more components.",
             ParityInfeasibleWarning,
         )
     R, rounding = float(measured.shares @ solution.errors), arithmetic_noise(measured.n_features)
-    allowed, scale = largest_gap(solution, measured, tol)
     if measured.compact.matrices is None and k == 2:
         if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
             warn(
@@ -197,7 +174,7 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
         return
     least = max(_LITTLE * float(measured.traces.max()), TINY)
     changes = (solution.errors - before) / np.maximum(before, least)
-    nobody_larger = bool(few.all()) and counts[harmed] == 1
+    nobody_larger = bool(few.all()) and counts[harmed] <= 2
     paid = float(changes[~few | nobody_larger].max(initial=0.0))
     if changes[harmed] >= 0 or paid <= _PAID:
         return

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
 
-_MOST_GROUPS = 50  # more groups are compared only on request
+MOST_GROUPS = 50  # more groups are compared only on request
 _FEW_ROWS = 50  # in fewer rows, labels that occur once do not mean a continuous column
 
 
@@ -71,10 +71,11 @@ def check_group_labels(
     labels: Labels, counts: NDArray[Any], max_groups: int | None = None, min_group_size: int = 1
 ) -> None:
     """Refuse labels that look continuous, and too many groups of at least this size."""
-    k, most = int((counts >= min_group_size).sum()), max_groups or _MOST_GROUPS
-    insist = f"pass max_groups={max(k, 2)} to compare them all"
+    k, most = int((counts >= min_group_size).sum()), max_groups or MOST_GROUPS
+    example = f"max_groups={max(k, 2)}"
+    insist = f"pass {example}, as in FairPCA(2, {example}), to compare them all"
     if max_groups is None or k > most:
-        check_not_continuous(labels, counts, insist, most if k > most else len(labels))
+        check_not_continuous(labels, counts, insist, MOST_GROUPS if k > most else inf)
     if k > most:
         raise ValueError(
             f"sensitive_features holds {len(labels)} different labels in {counts.sum()} rows, more "
@@ -84,7 +85,7 @@ def check_group_labels(
 
 
 def check_not_continuous(
-    labels: Labels, counts: NDArray[Any], insist: str, most: float = inf
+    labels: Labels, counts: NDArray[Any], insist: str, most: float = MOST_GROUPS
 ) -> None:
     """Refuse numbers that mostly occur once, or more than ``most``; ``insist`` is advice."""
     n = int(counts.sum())
