@@ -147,6 +147,13 @@ def test_levelling_down_names_who_is_worse_off_and_by_how_much():
         assert f"{str(label)!r} by {change:.3g} %" in said
 
 
+def test_large_percentages_are_written_out():
+    halves = np.diag([5, 0.1, 0.05]), np.diag([5, 0.4, 0.05])
+    X = np.vstack([sign * half for half in halves for sign in (1, -1)])
+    with pytest.warns(LevellingDownWarning, match=r"0 by \d{4,} %"):
+        FairPCA(1, constraint=None).fit(X, sensitive_features=np.repeat([0, 1], 6))
+
+
 def test_a_gap_is_said_as_tol_is_meant():
     """Relative first, so that it can be compared with tol."""
     rng = np.random.default_rng(7)

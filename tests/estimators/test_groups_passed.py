@@ -190,6 +190,16 @@ def test_forgotten_groups():
     made = make_pipeline(FairPLS(2), LogisticRegression())
     with pytest.raises(TypeError, match=r"fit\(X, y, fairpls__sensitive_features=groups\)"):
         made.fit(X, y)
+    nested = Pipeline([("prepare", named), ("predict", LogisticRegression())])
+    with pytest.raises(TypeError, match=r"\(X, prepare__fair__sensitive_features=groups\)"):
+        nested.fit(X, y)
+    nested.fit(X, y, prepare__fair__sensitive_features=groups)
+    for last in (FairPCA(2), make_pipeline(FairPCA(2))):
+        twice = Pipeline([("first", FairPCA(3)), ("second", last)])
+        with pytest.raises(TypeError, match=r"\(X, second__[a-z_]*sensitive_features=groups\)"):
+            twice.fit(X, first__sensitive_features=groups)
+    with pytest.raises(TypeError, match=r"FairPCA\.fit_files.*sensitive_features='sex'"):
+        FairPCA(2).fit_files("people.csv")
     with pytest.raises(TypeError, match="sensitive_features=y") as refusal:
         FairPCA(2).fit(X, groups)
     assert "pipeline" not in str(refusal.value)

@@ -79,8 +79,8 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
             why = "nearly equal eigenvalues of the harmed group leave this much to rounding"
         warn(
             f"the projection {onto} may be worse than the best one by up to "
-            f"{100 * gap / max(scale, TINY):.3g} % (duality_gap_ = {gap:.3g} of {scale:.6g}), and "
-            f"tol = {tol:g} allows {100 * tol:.3g} %: {why}. "
+            f"{_percent(gap / max(scale, TINY))} (duality_gap_ = {gap:.3g} of {scale:.6g}), and "
+            f"tol = {tol:g} allows {_percent(tol)}: {why}. "
             "Another n_components may close the gap; a larger tol accepts it.",
             DualityGapWarning,
         )
@@ -150,11 +150,16 @@ def _who_pays(
     risen, known = changes > negligible, before > negligible
     order, named = [g for g in np.argsort(-changes).tolist() if risen[g]], []
     for g in order[:3]:
-        share = f" by {100 * changes[g] / before[g]:.3g} %" if known[g] else ""
+        share = f" by {_percent(changes[g] / before[g])}" if known[g] else ""
         start, end = max(before[g], 0.0), before[g] + changes[g]
         named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
     return f"the error rises for {', '.join(named)}{more}"
+
+
+def _percent(share: float) -> str:
+    """Three digits, without an exponent: "3210 %"."""
+    return f"{float(f'{100 * share:.3g}'):.12g} %"
 
 
 def _cheaper(problem: FairProblem) -> str:
@@ -186,8 +191,8 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
         step = f"Pass min_group_size={_FEW_ROWS} with {option} to leave it out."
     warn(
         f"{settled.moments.groups.tolist()[harmed]!r} has only {n} row{'s' if n > 1 else ''} and "
-        f"steers the projection: its error falls by {-100 * changes[harmed]:.3g} %, and that of "
-        f"{'another' if nobody_larger else 'a larger'} group rises by up to {100 * paid:.3g} %. "
+        f"steers the projection: its error falls by {_percent(-changes[harmed])}, and that of "
+        f"{'another' if nobody_larger else 'a larger'} group rises by up to {_percent(paid)}. "
         f"{step}",
         FewRowsWarning,
     )

@@ -36,15 +36,21 @@ def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> T
 
 
 def _step_of(estimator: object) -> str | None:
-    """The step name of this estimator in the pipeline that is fitting it, if there is one."""
-    frame = sys._getframe().f_back
+    """The step name of this estimator in the pipeline that is fitting it, if there is one.
+
+    In nested pipelines the names of the outer steps come first.
+    """
+    frame, inner, names = sys._getframe().f_back, estimator, list[str]()
     while frame is not None:
         pipeline = frame.f_locals.get("self")
-        if isinstance(pipeline, Pipeline):
-            names = [name for name, step in pipeline.steps if type(step) is type(estimator)]
-            return str(names[0]) if names else None
+        if isinstance(pipeline, Pipeline) and pipeline is not inner:
+            name = frame.f_locals.get("name", pipeline.steps[-1][0])  # the step being fitted
+            if type(pipeline.named_steps[name]) is not type(inner):
+                break
+            names.insert(0, name)
+            inner = pipeline
         frame = frame.f_back
-    return None
+    return "__".join(names) or None
 
 
 def refuse_keywords(estimator: object, method: str, names: Sequence[str]) -> NoReturn:
