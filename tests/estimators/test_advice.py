@@ -14,6 +14,7 @@ from fairpca.exceptions import (
     DualityGapWarning,
     FewRowsWarning,
     LevellingDownWarning,
+    ParityInfeasibleWarning,
     noted,
     quietly,
 )
@@ -79,6 +80,22 @@ def test_few_rows_without_a_price_are_not_named():
     assert said_by(FairPCA(4), X[:60], groups[:60]) == []  # all groups have few rows
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_groups_that_all_have_one_or_two_rows_are_named(size):
+    X = np.random.default_rng(0).normal(size=(24, 5))
+    (said,) = said_by(FairPCA(2, tol=1), X, np.arange(24) // size)
+    assert f"has only {size} row" in said
+
+
+def test_a_disparity_that_is_not_proven_is_not_called_the_least_possible():
+    X = np.random.default_rng(0).normal(size=(12, 5))
+    with noted() as caught:
+        FairPCA(2, constraint=None).fit(X, sensitive_features=np.arange(12))
+    said = {w.category: str(w.message) for w in caught}
+    assert "may be worse than the best one" in said[DualityGapWarning]
+    assert "least possible" not in said[ParityInfeasibleWarning]
+
+
 def test_warnings_of_fits_are_kept_or_left_out():
     X, groups = steered()
     with noted() as caught:
@@ -128,6 +145,13 @@ def test_levelling_down_names_who_is_worse_off_and_by_how_much():
     assert changes.min() > 0
     for label, change in zip(fair.groups_, changes, strict=True):
         assert f"{str(label)!r} by {change:.3g} %" in said
+
+
+def test_large_percentages_are_written_out():
+    halves = np.diag([5, 0.1, 0.05]), np.diag([5, 0.4, 0.05])
+    X = np.vstack([sign * half for half in halves for sign in (1, -1)])
+    with pytest.warns(LevellingDownWarning, match=r"0 by \d{4,} %"):
+        FairPCA(1, constraint=None).fit(X, sensitive_features=np.repeat([0, 1], 6))
 
 
 def test_a_gap_is_said_as_tol_is_meant():

@@ -44,6 +44,16 @@ def test_a_continuous_column_is_refused(estimator, kind):
         estimator.fit(rng.normal(size=(5190, 3)), sensitive_features=age)
 
 
+def test_a_continuous_column_is_refused_with_the_first_block():
+    rng = np.random.default_rng(0)
+    X, age = rng.normal(size=(300, 3)), rng.uniform(16, 90, 300)
+    with pytest.raises(ValueError, match=r"looks continuous.*pd\.cut"):
+        FairPCA(2).partial_fit(X, sensitive_features=age)
+    BlindPCA(2).partial_fit(X[:40], sensitive_features=age[:40])
+    merging = BlindPCA(1, min_group_size=20, small_groups="merge")
+    merging.partial_fit(X, sensitive_features=np.where(age > 40, age.round(1), 0))
+
+
 def test_a_continuous_column_is_refused_without_an_estimator():
     rng = np.random.default_rng(0)
     X, age = rng.normal(size=(5190, 3)), rng.uniform(16, 90, 5190)
@@ -51,6 +61,8 @@ def test_a_continuous_column_is_refused_without_an_estimator():
     for use in (GroupMoments.from_data, partial(tradeoff_path, n_components=2, cv=3), audit, judge):
         with pytest.raises(ValueError, match=r"looks continuous.*pd\.cut"):
             use(X, age)
+        with pytest.raises(ValueError, match=r"looks continuous.*pd\.cut"):
+            use(X, age.astype(int))
     moments = GroupMoments().update(X[:60], age[:60])  # of a block, labels say little
     assert len(moments.groups) == 60
 
@@ -70,6 +82,18 @@ def test_many_labels_are_compared_when_somebody_insists():
     assert len(fair.groups_) == 60
     with pytest.raises(ValueError, match="max_groups=60"):
         WelfarePCA(2, max_groups=59).fit(X, sensitive_features=names)
+
+
+def test_more_groups_than_allowed_need_not_look_continuous():
+    X, _ = make_groups((120, 120), d=4)
+    with pytest.raises(ValueError, match=r"12 different labels.*more than 10.*max_groups=12"):
+        FairPCA(2, max_groups=10).fit(X, sensitive_features=np.arange(240) % 12)
+    with pytest.raises(ValueError, match=r"looks continuous.* or pass groups as text"):
+        audit(X, np.arange(240) % 60, PCA(2))
+    with pytest.raises(ValueError, match=r"FairPCA\(2, max_groups=60\)"):
+        audit(X, (np.arange(240) % 60).astype(str), PCA(2))
+    with pytest.raises(ValueError, match="none of the 240 groups has two rows"):
+        audit(X, np.arange(240).astype(str), PCA(2))
 
 
 def test_few_numbers_are_groups():
@@ -141,6 +165,22 @@ def test_the_group_among_the_features_is_warned_of(coded):
     FairPCA(2).fit(nearly, sensitive_features=groups)  # warnings are errors
 
 
+def test_the_group_among_the_features_is_warned_of_wherever_groups_are_passed():
+    X, groups = make_groups((90, 70), d=3)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(sex=(groups == "g1") * 1, race=2)
+    frame.loc[::3, "race"] = 5
+    piped = make_pipeline(StandardScaler(), PCA(2))
+    for use in (GroupMoments.from_data, partial(audit, estimator=piped)):
+        with pytest.warns(UserWarning, match="column 'sex' of X tells the group"):
+            use(frame, groups)
+    with pytest.warns(UserWarning, match="of X tells one of") as caught:
+        GroupMoments.from_data(frame, frame[["sex", "race"]])
+    assert ["'sex'" in str(w.message) for w in caught] == [True, False]
+    frame.loc[0, "sex"] = 7  # a group of one row
+    with pytest.warns(UserWarning, match="column 'sex' of X tells the group"):
+        GroupMoments.from_data(frame, frame.sex)
+
+
 def test_forgotten_groups():
     X, groups = make_groups(d=4)
     y = groups == "g0"
@@ -150,6 +190,16 @@ def test_forgotten_groups():
     made = make_pipeline(FairPLS(2), LogisticRegression())
     with pytest.raises(TypeError, match=r"fit\(X, y, fairpls__sensitive_features=groups\)"):
         made.fit(X, y)
+    nested = Pipeline([("prepare", named), ("predict", LogisticRegression())])
+    with pytest.raises(TypeError, match=r"\(X, prepare__fair__sensitive_features=groups\)"):
+        nested.fit(X, y)
+    nested.fit(X, y, prepare__fair__sensitive_features=groups)
+    for last in (FairPCA(2), make_pipeline(FairPCA(2))):
+        twice = Pipeline([("first", FairPCA(3)), ("second", last)])
+        with pytest.raises(TypeError, match=r"\(X, second__[a-z_]*sensitive_features=groups\)"):
+            twice.fit(X, first__sensitive_features=groups)
+    with pytest.raises(TypeError, match=r"FairPCA\.fit_files.*sensitive_features='sex'"):
+        FairPCA(2).fit_files("people.csv")
     with pytest.raises(TypeError, match="sensitive_features=y") as refusal:
         FairPCA(2).fit(X, groups)
     assert "pipeline" not in str(refusal.value)

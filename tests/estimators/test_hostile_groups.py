@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fairpca import BlindPCA, FairColumns, FairPCA, MinMaxPCA, WelfarePCA
+from fairpca import BlindPCA, FairColumns, FairPCA, FairPCACV, MinMaxPCA, WelfarePCA
 from fairpca.metrics import group_reconstruction_errors
 
 QUIET = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -205,6 +205,21 @@ def test_a_budget_that_nothing_can_exceed_is_none(increase, option, constraint):
             for limit in (None, increase)
         )
     assert limited.status_ == plain.status_
+    np.testing.assert_allclose(limited.group_errors_, plain.group_errors_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("option", ["max_error_increase", "max_group_increase"])
+def test_held_out_errors_within_a_budget_that_nothing_can_exceed(option, k):
+    rng = np.random.default_rng(1)
+    X, groups = rng.normal(size=(60, 6)) * [3, 2, 1, 1, 1, 1], np.arange(60) % k
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        plain, limited = (
+            FairPCACV(2, cv=3, **{option: limit}).fit(X, sensitive_features=groups)
+            for limit in (1e3, 1.7e308)
+        )
     np.testing.assert_allclose(limited.group_errors_, plain.group_errors_, rtol=1e-9)
 
 

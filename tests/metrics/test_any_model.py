@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from fairpca import FairPCA, GroupMoments, MinMaxPCA, load_model
+from fairpca import FairColumns, FairPCA, GroupEraser, GroupMoments, MinMaxPCA, load_model
 from fairpca.metrics import (
     classifier_outcomes,
     disparity_scorer,
@@ -129,6 +129,12 @@ def test_models_that_are_not_fitted_are_refused(name):
     for metric in (row_reconstruction_errors, partial(group_separation, sensitive_features=GROUPS)):
         with pytest.raises(NotFittedError, match=f"^{re.escape(expected)}$"):
             metric(model, X)
+
+
+@pytest.mark.parametrize("model", [GroupEraser(), FairColumns(2)])
+def test_the_call_that_fits_what_is_no_projection_has_groups(model):
+    with pytest.raises(NotFittedError, match=r"\.fit\(X, sensitive_features=groups\)"):
+        row_reconstruction_errors(model, X)
 
 
 def test_the_call_that_fits_a_pipeline_names_its_step():

@@ -198,6 +198,8 @@ def test_budgets_that_are_not_met_are_a_notice():
 def test_near_constant_columns_are_named():
     column = DecidingColumn("zip", 3, None, 0.0, 0.98, True, False)
     assert any("“zip”" in notice for notice in say(made_audit(columns=[column])).notices)
+    one = say(made_audit(columns=[replace(column, n_rows=1)])).notices
+    assert any("in all but 1 row, which makes up" in notice for notice in one)
 
 
 def test_a_model_is_judged_as_it_is():

@@ -69,6 +69,8 @@ def test_wrong_paths(data, tmp_path):
     table = as_table(*data)
     with pytest.raises(FileNotFoundError, match="no file or folder"):
         GroupMoments.from_files(tmp_path / "nowhere.csv", sensitive_features="sex")
+    with pytest.raises(FileNotFoundError, match="no file or folder"):
+        GroupMoments.from_files(tmp_path / "no[2.csv", sensitive_features="sex")
     with pytest.raises(ValueError, match="holds no data files"):
         GroupMoments.from_files(tmp_path, sensitive_features="sex")
     with pytest.raises(ValueError, match="no files were given"):

@@ -20,7 +20,6 @@ from sklearn.utils.validation import has_fit_parameter
 from fairpca._audit.record import LeftOut
 from fairpca._cv.held_out import HeldOut
 from fairpca._cv.split import fold_numbers
-from fairpca._estimators.advice import warn_of_group_columns
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
@@ -31,8 +30,13 @@ from fairpca._input.checks import (
     check_several_groups,
 )
 from fairpca._input.folds import FoldRule
-from fairpca._input.labels import encode_groups, encode_outcomes, refuse_counts
-from fairpca._input.rows import as_rows, dense_blocks
+from fairpca._input.labels import (
+    encode_groups,
+    encode_outcomes,
+    refuse_counts,
+    warn_of_group_columns,
+)
+from fairpca._input.rows import as_rows, dense_blocks, numeric_columns
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
 from fairpca._progress import Progress
@@ -96,8 +100,8 @@ class People(Folds):
         codes, labels = encode_groups(groups, n)
         if not many_groups:
             check_not_continuous(labels, np.bincount(codes), "pass groups as text")
-        if rows is not None:
-            warn_of_group_columns(rows, codes, len(labels))
+        if (table := rows or numeric_columns(X)) is not None:
+            warn_of_group_columns(table, groups)
         classes = None if y is None else _outcome_classes(y, n, pos_label)
         checked = check_sample_weight(sample_weight, n)
         weights = np.ones(n) if checked is None else checked
@@ -116,8 +120,8 @@ class People(Folds):
         self._rows = [np.flatnonzero(folds == f) for f in np.unique(folds).tolist() if f != NEVER]
         if len(self._rows) < 2:
             raise ValueError(
-                f"{len(kept)} rows are too few for an audit, which fits without a part of the rows "
-                "and judges that part; pass two rows of a group or more."
+                f"none of the {len(present)} groups has two rows, but an audit fits without a part "
+                "of the rows and judges that part; pass groups of two rows or more."
             )
         self.values = X
         if before is not None:

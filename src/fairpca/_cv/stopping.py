@@ -232,6 +232,7 @@ def _allowed(curve: Curve, problem: FairProblem) -> Mask:
     return ~np.logical_or.accumulate(_exceeds(curve, problem))
 
 
+@np.errstate(over="ignore")  # a very large limit is none
 def _exceeds(curve: Curve, problem: FairProblem) -> Mask:
     """Whether each stop exceeds a limit; PCA never does."""
     R = curve.held_out.totals.overall

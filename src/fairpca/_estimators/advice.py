@@ -7,10 +7,8 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._input.rows import Rows, dense_blocks
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
@@ -40,27 +38,6 @@ _UNRELATED = 1e-12  # Shares of the target's variance below this are rounding.
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 
-def warn_of_group_columns(rows: Rows, codes: NDArray[np.integer[Any]], k: int) -> None:
-    """Warn that a column of a data frame tells the group of every row."""
-    names = rows.feature_names
-    if names is None or k < 2 or np.bincount(codes, minlength=k).min() < 2:
-        return
-    first = np.unique(codes, return_index=True)[1]  # a row of each group
-    values = np.vstack([rows.block(i, i + 1) for i in first.tolist()])
-    same = np.array([len(set(column)) == k for column in values.T.tolist()])
-    for place, block in dense_blocks(rows):
-        same &= (block == values[codes[place]]).all(axis=0)
-        if not same.any():
-            return
-    for j in np.flatnonzero(same).tolist():
-        name = names[j]
-        warn(
-            f"column {name!r} of X tells the group of every row, so that the components may "
-            f"describe the group itself; leave it out, for example X.drop(columns={name!r}).",
-            UserWarning,
-        )
-
-
 def warn_of_result(
     problem: Problem, solution: Solution, settled: SettledGroups, measured: Operand, tol: float
 ) -> None:
@@ -81,14 +58,14 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
     """Warn that parity is out of reach, or that the projection is not proven to be the best."""
     r, gap, k = solution.basis.shape[1], solution.gap, len(measured.shares)
     onto = f"onto {r} component{'s' if r > 1 else ''}"
+    allowed, scale = largest_gap(solution, measured, tol)
     if solution.status is Status.INFEASIBLE:
         warn(
             f"no projection {onto} has the disparity asked for; this one has the "
-            f"least possible, {D:.6g}. Pass more components.",
+            f"least {'possible' if gap <= allowed else 'found'}, {D:.6g}. Pass more components.",
             ParityInfeasibleWarning,
         )
     R, rounding = float(measured.shares @ solution.errors), arithmetic_noise(measured.n_features)
-    allowed, scale = largest_gap(solution, measured, tol)
     if measured.compact.matrices is None and k == 2:
         if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
             warn(
@@ -102,8 +79,8 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
             why = "nearly equal eigenvalues of the harmed group leave this much to rounding"
         warn(
             f"the projection {onto} may be worse than the best one by up to "
-            f"{100 * gap / max(scale, TINY):.3g} % (duality_gap_ = {gap:.3g} of {scale:.6g}), and "
-            f"tol = {tol:g} allows {100 * tol:.3g} %: {why}. "
+            f"{_percent(gap / max(scale, TINY))} (duality_gap_ = {gap:.3g} of {scale:.6g}), and "
+            f"tol = {tol:g} allows {_percent(tol)}: {why}. "
             "Another n_components may close the gap; a larger tol accepts it.",
             DualityGapWarning,
         )
@@ -173,11 +150,16 @@ def _who_pays(
     risen, known = changes > negligible, before > negligible
     order, named = [g for g in np.argsort(-changes).tolist() if risen[g]], []
     for g in order[:3]:
-        share = f" by {100 * changes[g] / before[g]:.3g} %" if known[g] else ""
+        share = f" by {_percent(changes[g] / before[g])}" if known[g] else ""
         start, end = max(before[g], 0.0), before[g] + changes[g]
         named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
     return f"the error rises for {', '.join(named)}{more}"
+
+
+def _percent(share: float) -> str:
+    """Three digits, without an exponent: "3210 %"."""
+    return f"{float(f'{100 * share:.3g}'):.12g} %"
 
 
 def _cheaper(problem: FairProblem) -> str:
@@ -197,7 +179,7 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
         return
     least = max(_LITTLE * float(measured.traces.max()), TINY)
     changes = (solution.errors - before) / np.maximum(before, least)
-    nobody_larger = bool(few.all()) and counts[harmed] == 1
+    nobody_larger = bool(few.all()) and counts[harmed] <= 2
     paid = float(changes[~few | nobody_larger].max(initial=0.0))
     if changes[harmed] >= 0 or paid <= _PAID:
         return
@@ -209,8 +191,8 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
         step = f"Pass min_group_size={_FEW_ROWS} with {option} to leave it out."
     warn(
         f"{settled.moments.groups.tolist()[harmed]!r} has only {n} row{'s' if n > 1 else ''} and "
-        f"steers the projection: its error falls by {-100 * changes[harmed]:.3g} %, and that of "
-        f"{'another' if nobody_larger else 'a larger'} group rises by up to {100 * paid:.3g} %. "
+        f"steers the projection: its error falls by {_percent(-changes[harmed])}, and that of "
+        f"{'another' if nobody_larger else 'a larger'} group rises by up to {_percent(paid)}. "
         f"{step}",
         FewRowsWarning,
     )

@@ -21,9 +21,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairpca._estimators.advice import warn_of_data, warn_of_group_columns, warn_of_result
+from fairpca._estimators.advice import warn_of_data, warn_of_result
 from fairpca._estimators.projection import Projection
 from fairpca._input.checks import (
+    MOST_GROUPS,
     check_group_labels,
     check_same_order,
     check_several_groups,
@@ -31,7 +32,13 @@ from fairpca._input.checks import (
     refuse_keywords,
 )
 from fairpca._input.device import is_dask
-from fairpca._input.labels import encode_few_groups, first_outcomes, holds_fractions, refuse_counts
+from fairpca._input.labels import (
+    encode_few_groups,
+    first_outcomes,
+    holds_fractions,
+    refuse_counts,
+    warn_of_group_columns,
+)
 from fairpca._input.rows import NumericTarget, as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
@@ -165,7 +172,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         return self._publish(copy(moments), settled, result)
 
     def fit_files(
-        self, data: Any, *, sensitive_features: str | Sequence[str], **options: Any
+        self, data: Any, *, sensitive_features: str | Sequence[str] | None = None, **options: Any
     ) -> Self:
         """Fit to the rows of files or of a query, read once in constant memory.
 
@@ -178,6 +185,10 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         from fairpca._tables.read import input_paths
 
         self._check_params()
+        if sensitive_features is None:
+            call = f"{type(self).__name__}.fit_files"
+            problem = f"sensitive_features is missing: {call} needs the column of group labels"
+            raise TypeError(f"{problem}; pass {call}(data, sensitive_features='sex').")
         self._fit_files(data, {"sensitive_features": sensitive_features, **options})
         self._fitted_files = input_paths(data)
         return self
@@ -241,10 +252,11 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             return X, groups
         rows = as_rows(X)
         least = 1 if self.small_groups == "error" else self.min_group_size
-        # A block says little about the labels of all rows.
-        most = sys.maxsize if method == "partial_fit" else self.max_groups
+        most = self.max_groups
+        if method == "partial_fit":  # a block only tells whether there are too many groups already
+            most = most or MOST_GROUPS if self.small_groups == "error" else sys.maxsize
         coded = encode_few_groups(groups, rows.n_rows, most, least)
-        warn_of_group_columns(rows, coded.codes, len(coded.labels))
+        warn_of_group_columns(rows, groups)
         return rows, coded
 
     def _learn(

@@ -35,15 +35,21 @@ def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> T
 
 
 def _step_of(estimator: object) -> str | None:
-    """The step name of this estimator in the pipeline that is fitting it, if there is one."""
-    frame = sys._getframe().f_back
+    """The step name of this estimator in the pipeline that is fitting it, if there is one.
+
+    In nested pipelines the names of the outer steps come first.
+    """
+    frame, inner, names = sys._getframe().f_back, estimator, list[str]()
     while frame is not None:
         pipeline = frame.f_locals.get("self")
-        if isinstance(pipeline, Pipeline):
-            names = [name for name, step in pipeline.steps if type(step) is type(estimator)]
-            return str(names[0]) if names else None
+        if isinstance(pipeline, Pipeline) and pipeline is not inner:
+            name = frame.f_locals.get("name", pipeline.steps[-1][0])  # the step being fitted
+            if type(pipeline.named_steps[name]) is not type(inner):
+                break
+            names.insert(0, name)
+            inner = pipeline
         frame = frame.f_back
-    return None
+    return "__".join(names) or None
 
 
 def refuse_keywords(estimator: object, method: str, names: Sequence[str]) -> NoReturn:
@@ -71,9 +77,10 @@ def check_group_labels(
 ) -> None:
     """Refuse labels that look continuous, and too many groups of at least this size."""
     k, most = int((counts >= min_group_size).sum()), max_groups or MOST_GROUPS
-    insist = f"pass max_groups={max(k, 2)} to compare them all"
+    example = f"max_groups={max(k, 2)}"
+    insist = f"pass {example}, as in FairPCA(2, {example}), to compare them all"
     if max_groups is None or k > most:
-        check_not_continuous(labels, counts, insist, most if k > most else len(labels))
+        check_not_continuous(labels, counts, insist, MOST_GROUPS if k > most else inf)
     if k > most:
         raise ValueError(
             f"sensitive_features holds {len(labels)} different labels in {counts.sum()} rows, more "
@@ -83,7 +90,7 @@ def check_group_labels(
 
 
 def check_not_continuous(
-    labels: Labels, counts: NDArray[Any], insist: str, most: float = inf
+    labels: Labels, counts: NDArray[Any], insist: str, most: float = MOST_GROUPS
 ) -> None:
     """Refuse numbers that mostly occur once, or more than ``most``; ``insist`` is advice."""
     n = int(counts.sum())

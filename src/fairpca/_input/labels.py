@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from fairpca._input.checks import check_group_labels
 from fairpca._input.device import is_dask, on_host
+from fairpca._input.rows import Rows, dense_blocks
 from fairpca._typing import Codes, Labels, Mask
+from fairpca.exceptions import warn
 
 Coded = tuple[NDArray[np.integer[Any]], Sequence[Any] | NDArray[Any]]
 
@@ -61,6 +63,31 @@ def encode_few_groups(
     codes, labels = encode_groups(groups, n_rows)
     check_group_labels(labels, np.bincount(codes), max_groups, min_group_size)
     return CodedLabels(codes, labels.tolist())
+
+
+def warn_of_group_columns(rows: Rows, groups: Any) -> None:
+    """Warn that a column of a data frame is the group, or one of the columns that were crossed."""
+    names, n = rows.feature_names, rows.n_rows
+    if names is None:
+        return
+    columns = [groups] if isinstance(groups, CodedLabels) else _label_columns(groups)[0]
+    what = "the group" if len(columns) == 1 else "one of the sensitive features"
+    for codes, labels in [encode_groups(column, n) for column in columns]:
+        k = len(labels)
+        if k < 2 or n < 2 * k:  # where most groups have one row, any column tells them apart
+            continue
+        first = np.unique(codes, return_index=True)[1]  # a row of each group
+        values = np.vstack([rows.block(i, i + 1) for i in first.tolist()])
+        same = np.array([len(set(column)) == k for column in values.T.tolist()])
+        for place, block in dense_blocks(rows):
+            if same.any():
+                same &= (block == values[codes[place]]).all(axis=0)
+        for name in [names[j] for j in np.flatnonzero(same)]:
+            warn(
+                f"column {name!r} of X tells {what} of every row, so that the components may "
+                f"describe the group itself; leave it out, for example X.drop(columns={name!r}).",
+                UserWarning,
+            )
 
 
 def _encode_column(values: Labels, n_rows: int, name: str = _GROUPS) -> tuple[Codes, Labels]:

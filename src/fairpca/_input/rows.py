@@ -165,6 +165,15 @@ def as_rows(X: Any) -> Rows:
     return rows
 
 
+def numeric_columns(X: Any) -> FrameRows | None:
+    """The numeric columns of a data frame, if X is one."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
+    return FrameRows(frame.select(numeric)) if numeric else None
+
+
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
     """Blocks of about two million entries as float arrays, each with its place among the rows."""
     size = max(64, ENTRIES_AT_A_TIME // rows.n_features)

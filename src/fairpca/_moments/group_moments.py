@@ -34,6 +34,7 @@ from fairpca._input.labels import (
     label_vector,
     sort_labels,
     union,
+    warn_of_group_columns,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
 from fairpca._moments.accumulate import accumulate
@@ -140,6 +141,7 @@ class GroupMoments:
         )
         rows = as_rows(X)
         groups = encode_few_groups(sensitive_features, rows.n_rows, max_groups)
+        warn_of_group_columns(rows, sensitive_features)
         return moments_of_rows(rows, groups, sample_weight, target, rule)
 
     @classmethod

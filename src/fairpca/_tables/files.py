@@ -126,9 +126,9 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
             fact = f"the ending of {path} does not tell its format ({', '.join(_FORMATS)})"
             raise TableError("format", fact, f"rename it, or {_PASS_FORMAT}")
         return [TableFile(path, text, known)]
-    if glob.has_magic(text):
+    if matches := glob.glob(text, recursive=True):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
-        return _files_in(folder, map(Path, glob.glob(text, recursive=True)), file_format)
+        return _files_in(folder, map(Path, matches), file_format)
     names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
     advice = f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"

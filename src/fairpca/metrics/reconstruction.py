@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca._estimators.base import FairProjection
+from fairpca._estimators.base import FairProjection, GroupEstimator
 from fairpca._input.checks import (
     check_feature_names,
     check_group_weights,
@@ -213,7 +213,7 @@ def refuse_unfitted(estimator: Any) -> None:
     """Refuse a class, and an estimator or a pipeline that is not fitted."""
     kind = estimator if isinstance(estimator, type) else type(estimator)
     name = kind.__name__
-    groups = ", sensitive_features=groups" if issubclass(kind, FairProjection) else ""
+    groups = ", sensitive_features=groups" if issubclass(kind, GroupEstimator) else ""
     if isinstance(estimator, type):
         raise TypeError(f"{name} is a class; pass an object, {name}(...).fit(X{groups}).")
     if not isinstance(estimator, BaseEstimator):
@@ -223,7 +223,7 @@ def refuse_unfitted(estimator: Any) -> None:
     except NotFittedError:
         code = "pipeline" if isinstance(estimator, Pipeline) else " ".join(repr(estimator).split())
         for step_name, step in getattr(estimator, "steps", []):
-            if isinstance(step, FairProjection):
+            if isinstance(step, GroupEstimator):
                 groups = f", {step_name}__sensitive_features=groups"
         raise NotFittedError(f"this {name} is not fitted; pass {code}.fit(X{groups}).") from None
 

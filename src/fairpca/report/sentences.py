@@ -239,7 +239,8 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
 def about_column(column: DecidingColumn) -> str:
     """A sentence on a column that depends on few rows."""
     start, rows = f"Column “{column.name}”", counted(column.n_rows, "row")
-    share = f"which make up {percent(column.share_of_variance)} of its variance"
+    makes = "makes" if column.n_rows == 1 else "make"
+    share = f"which {makes} up {percent(column.share_of_variance)} of its variance"
     # Show the value as it stands in the data, so that it can be found there.
     value, other = f"{column.value or 0:.12g}".replace("-", "−"), figure(column.next_value)
     if column.near_constant:
