@@ -103,7 +103,8 @@ class ColumnSearch:
         own, q = column[m, :, j][..., None], self._shares @ column
         useful = q[m, j] > noise
         c = (q * (useful / np.where(useful, q[m, j], 1.0))[:, None])[:, None, :]
-        return _less_both(M, c, column - 0.5 * own * c)
+        half = c[..., :, None] * (column - 0.5 * own * c)[..., None, :]
+        return np.asarray(M - half - np.swapaxes(half, -1, -2))
 
     def _residuals(self, columns: Codes) -> Array:
         """``M_g`` of a subset, of shape (k, d, d)."""
@@ -245,11 +246,3 @@ class ColumnSearch:
 
 def _errors(M: Array) -> Array:
     return np.asarray(np.trace(M, axis1=-2, axis2=-1))
-
-
-def _less_both(M: Array, a: Array, b: Array) -> Array:
-    """``M - a b' - b a'`` over the last axis of a and b."""
-    outer = a[..., :, None] * b[..., None, :]
-    less = M - outer
-    less -= np.swapaxes(outer, -1, -2)
-    return np.asarray(less)
