@@ -1,7 +1,8 @@
 """Data beyond memory, beyond one machine and beyond a few thousand features.
 
-Run ``python -m benchmarks.scale``; it stores its rows in docs/benchmarks_scale.csv. The Parquet
-file of ten million rows (4 GB) is written to ``--folder`` and kept for the next run.
+Run ``python -m benchmarks.scale``; it stores its rows in docs/benchmarks_scale.csv. Its files, the
+largest a Parquet file of ten million rows (4 GB), are written to ``--folder`` and kept for the next
+run.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import resource
 
 import dask
 import dask.array as da
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -47,37 +49,47 @@ def nothing():
     """Prepare nothing."""
 
 
-def fit_parquet(_, path):
+def make_csv(path, n, d):
+    if not path.exists():
+        columns = ", ".join(f"round(random() * {3 + j} - 5, 4) AS x{j}" for j in range(d))
+        group = "CASE WHEN random() < 0.3 THEN 'f' ELSE 'm' END AS \"group\""
+        duckdb.execute(f"COPY (SELECT {columns}, {group} FROM range({n})) TO '{path}'")
+
+
+def fit_files(_, path):
     return FairPCA(10).fit_files(path, sensitive_features="group")
 
 
-def read_and_multiply(_, path):
-    """The lower limit: the same reader, and one product per block."""
-    names = [f"x{j}" for j in range(PARQUET_COLUMNS)]
-    total = np.zeros((PARQUET_COLUMNS, PARQUET_COLUMNS))
-    reader = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 16)
-    for batch in reader.iter_batches((1 << 20) // PARQUET_COLUMNS, columns=[*names, "group"]):
-        X = np.empty((PARQUET_COLUMNS, batch.num_rows))
-        for j, name in enumerate(names):
-            X[j] = batch.column(name).to_numpy()
+def read_and_multiply(_, path, d):
+    """The lower limit: the same engine with the same settings, and one product per batch."""
+    connection = duckdb.connect(config={"memory_limit": "300MB", "threads": 2})
+    total, kinds = np.zeros((d, d)), ", ".join(f"'x{j}': 'DOUBLE'" for j in range(d))
+    source = f"'{path}'"
+    if path.suffix == ".csv":
+        source = f"read_csv('{path}', header=true, columns={{{kinds}, 'group': 'VARCHAR'}})"
+    for batch in connection.sql(f"SELECT * FROM {source}").to_arrow_reader(1 << 14):
+        X = np.array([batch.column(j).to_numpy() for j in range(d)])
         total += X @ X.T
     return total
 
 
-def parquet(options):
-    n = options.pick(10_000_000, 1_000_000)
-    path, short = options.folder / f"{n}.parquet", options.folder / f"{n // 10}.parquet"
-    make_parquet(path, n)
-    make_parquet(short, n // 10)
+def files(options):
+    n, lines = options.pick((10_000_000, 2_000_000), (1_000_000, 10_000))
+    made = [
+        (options.folder / f"{n}.parquet", n, PARQUET_COLUMNS, "1.1, 600 MB"),
+        (options.folder / f"{n // 10}.parquet", n // 10, PARQUET_COLUMNS, "1.1"),
+        (options.folder / f"{lines}.csv", lines, 30, ""),
+    ]
     other = "reading and X.T @ X"
-    for file, rows, target in ((path, n, "1.3, 500 MB"), (short, n // 10, "the same MB")):
+    for path, rows, d, target in made:
+        make_csv(path, rows, d) if path.suffix == ".csv" else make_parquet(path, rows)
         runs = {
-            "fit_files": functools.partial(fit_parquet, path=file),
-            other: functools.partial(read_and_multiply, path=file),
+            "fit_files": functools.partial(fit_files, path=path),
+            other: functools.partial(read_and_multiply, path=path, d=d),
         }
         timing = race({name: functools.partial(run, None) for name, run in runs.items()}, rounds=3)
         memory = [peak_memory(nothing, run) for run in runs.values()]
-        case = f"Parquet {rows:,} x {PARQUET_COLUMNS}"
+        case = f"{'CSV' if path.suffix == '.csv' else 'Parquet'} {rows:,} x {d}"
         yield row(case, timing, "fit_files", other, target, *memory)
 
 
@@ -143,7 +155,17 @@ def fit_blocks(made, size):
     return fair.components_
 
 
-def fit_once(made):
+def add_blocks(made, size):
+    """Bulk streams: moments grow block by block, and the fit comes at the end."""
+    X, groups = made
+    moments = GroupMoments()
+    for start in range(0, len(X), size):
+        block = slice(start, start + size)
+        moments.update(X[block], groups[block])
+    return FairPCA(10, alpha=0.5).fit_moments(moments)
+
+
+def fit_once(made, size):
     X, groups = made
     return FairPCA(10, alpha=0.5).fit(X, sensitive_features=groups)
 
@@ -152,36 +174,32 @@ def fit_incremental(made, size):
     return IncrementalPCA(10, batch_size=size).fit(made[0])
 
 
-#: Number of blocks, rows in each, columns, and target.
-BLOCKS = [
-    (1000, 4000, 50, "1.2"),
-    (1000, 400, 50, "1.5"),
-    (200, 20_000, 50, ""),
-    (1000, 1000, 200, ""),
+#: The stream, what it is compared with, number of blocks, rows in each, columns.
+STREAMS = [
+    (add_blocks, fit_once, 1000, 4000, 50),
+    (add_blocks, fit_once, 1000, 400, 50),
+    (add_blocks, fit_once, 1000, 1000, 200),
+    (fit_blocks, fit_incremental, 100, 4000, 50),
 ]
+NAMES = {
+    add_blocks: "GroupMoments.update",
+    fit_blocks: "partial_fit",
+    fit_once: "one fit",
+    fit_incremental: "IncrementalPCA",
+}
 
 
-def partial_fit(options):
-    for n_blocks, size, d, target in BLOCKS:
-        size //= options.pick(1, 100)
+def streams(options):
+    for ours, other, n_blocks, size, d in STREAMS:
+        n_blocks, size = options.pick((n_blocks, size), (n_blocks // 50, 100))
         prepare = functools.partial(made_data, n_blocks * size, d)
         made = prepare()
-        runs = {"in blocks": functools.partial(fit_blocks, size=size), "one fit": fit_once}
-        timing = race({name: functools.partial(run, made) for name, run in runs.items()}, rounds=7)
+        runs = {NAMES[run]: functools.partial(run, size=size) for run in (ours, other)}
+        rounds = 5 if other is fit_once else 2
+        timing = race({k: functools.partial(run, made) for k, run in runs.items()}, rounds=rounds)
         memory = [extra_memory(prepare, run) for run in runs.values()]
-        case = f"partial_fit, {n_blocks} blocks of {size:,} x {d}"
-        yield row(case, timing, "in blocks", "one fit", target, *memory)
-    size, d = options.pick(4000, 40), 50
-    prepare = functools.partial(made_data, 100 * size, d)
-    made = prepare()
-    runs = {
-        "in blocks": functools.partial(fit_blocks, size=size),
-        "IncrementalPCA": functools.partial(fit_incremental, size=size),
-    }
-    timing = race({name: functools.partial(run, made) for name, run in runs.items()}, rounds=1)
-    memory = [extra_memory(prepare, run) for run in runs.values()]
-    case = f"partial_fit, 100 blocks of {size:,} x {d}"
-    yield row(case, timing, *runs, "", *memory)
+        case = f"{NAMES[ours]}, {n_blocks} blocks of {size:,} x {d}"
+        yield row(case, timing, *runs, "", *memory)
 
 
 def sparse_data(n, d):
@@ -218,9 +236,9 @@ def few_rows(options):
 
 
 CASES = {
-    "parquet": parquet,
+    "files": files,
     "dask": dask_cluster,
-    "partial_fit": partial_fit,
+    "streams": streams,
     "sparse": sparse,
     "few_rows": few_rows,
 }

@@ -219,3 +219,23 @@ def test_as_a_data_frame():
         np.testing.assert_array_equal(frame[f"group_errors_{label}"], path.group_errors[:, i])
         held_out = frame[f"held_out_group_errors_{label}"]
         np.testing.assert_array_equal(held_out, path.held_out.group_errors[:, i])
+
+
+def test_held_out_points_and_marks_share_the_searches_of_a_fold(monkeypatch):
+    # Groups that differ by chance only: c-FPCA ends where u-FPCA does, but for rounding.
+    rng, calls, eigh = np.random.default_rng(2), [], np.linalg.eigh
+    X, groups = rng.normal(size=(360, 10)), np.repeat(np.arange(6), 60)
+    monkeypatch.setattr(np.linalg, "eigh", lambda M: calls.append(len(M)) or eigh(M))
+    with quietly():
+        path = tradeoff_path(X, groups, n_components=4, n_points=4, cv=3)
+    ends = [path.held_out.marks[name].disparity for name in ("c-FPCA", "u-FPCA")]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-3)
+    assert ends[1] == pytest.approx(path.held_out.disparity[-1])
+    assert len(calls) <= 8000  # about 6,000
+
+
+@pytest.mark.parametrize("limit", ["3 %", True, -0.1, float("nan")])
+def test_bad_limits_are_named(limit):
+    X, groups = make_groups()
+    with pytest.raises(ValueError, match="max_group_increase"):
+        tradeoff_path(X, groups, n_components=2, max_group_increase=limit)

@@ -19,6 +19,7 @@ from fairpca._input.checks import check_integer
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.tolerances import NEGLIGIBLE
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
@@ -28,8 +29,6 @@ from fairpca._typing import Array, Mask
 from fairpca.exceptions import DualityGapWarning, warn
 
 __all__ = ["HeldOutPath", "MarkedPoint", "TradeoffPath", "tradeoff_path"]
-
-_NEGATIVE = -1e-9  # weights of groups between this and zero are rounding
 
 
 @dataclass(frozen=True)
@@ -168,11 +167,8 @@ def tradeoff_path(
     """
     check_integer("n_components", n_components, 1)
     check_integer("n_points", n_points, 2)
-    if not tol >= 0:
-        raise ValueError(f"tol={tol}: pass a number that is not negative.")
+    FairPCA(max_group_increase=max_group_increase, tol=tol)._check_params()
     limit = inf if max_group_increase is None else float(max_group_increase)
-    if not limit >= 0:
-        raise ValueError(f"max_group_increase={limit}: pass 0 or more, such as 0.03 for 3 %.")
     fair = FairPCA() if cv is None else FairPCACV(cv=cv, random_state=random_state)
     fair.set_params(standardize=standardize, normalize=normalize, tol=tol, max_groups=max_groups)
     fair.set_params(min_group_size=min_group_size, small_groups=small_groups)
@@ -220,7 +216,7 @@ def tradeoff_path(
         n_components=int(n_components),
         parity_reached=fairest.status in (Status.PARITY, Status.ALREADY_FAIR),
         # Efficient: no group's error is rewarded.
-        efficient=np.array([1.0, *least_weights]) >= _NEGATIVE,
+        efficient=np.array([1.0, *least_weights]) >= -NEGLIGIBLE,
         marks=marks,
         duality_gap=gaps,
         held_out=held_out,
@@ -247,26 +243,26 @@ def _held_out_path(
         walk = Walk(problem, fairest, operand.shares, operand.compared, fair.tol)
         return CrossFit(folds, walk, fairest.basis.shape[1], fair.normalize)
 
-    cross_fit = along(way)
+    first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
+    ends = {
+        name: 1 - mark.alpha if two else (first - mark.disparity) / ((first - last) or 1.0)
+        for name, mark in marks.items()
+        if two or way.max_group_increase < inf or name != "efficient"
+    }
     stops = [0.0, *(1 - s.alpha if two else (i + 1) / n for i, s in enumerate(solutions))]
-    curve = cross_fit.at(stops)
+    curve = along(way).at([*stops, *ends.values()])
     at = np.searchsorted(curve.stops, stops).tolist()
     points = curve.held_out.projections(at)
     errors = points.interval(lambda totals: totals.group_errors).clipped(0.0)
     overall = points.interval(lambda totals: totals.overall).clipped(0.0)
     changes = points.interval(lambda totals: totals.changes).clipped(-errors.estimate[PCA])
     disparities = [disparity_interval(points, p, curve.sides) for p in range(len(at))]
-    first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
     held_out_marks = {}
     for name, mark in marks.items():
-        fitted, stop = cross_fit, 1 - mark.alpha
-        if name == "efficient" and not two and way.max_group_increase == inf:
-            fitted, stop = along(FairProblem(constraint="pareto")), 1.0
-        elif not two:
-            stop = (first - mark.disparity) / (first - last) if first > last else 0.0
-        curve = fitted.at([stop])
-        i, totals = int(np.searchsorted(curve.stops, stop)), curve.held_out.totals
-        R, D = float(totals.overall[i]), float(curve.disparity[i])
+        way_of_mark = curve if name in ends else along(FairProblem(constraint="pareto")).at([1.0])
+        totals = way_of_mark.held_out.totals
+        i = int(np.searchsorted(way_of_mark.stops, ends.get(name, 1.0)))
+        R, D = float(totals.overall[i]), float(way_of_mark.disparity[i])
         held_out_marks[name] = MarkedPoint(mark.alpha, R, totals.group_errors[i], D)
     return HeldOutPath(
         reconstruction_error=overall.estimate,

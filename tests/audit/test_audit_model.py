@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA, IncrementalPCA, KernelPCA, TruncatedSVD
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, audit_model
-from fairpca._audit.verdict import Case, Reason, Remedy
+from fairpca import FairColumns, FairPCA, audit_model
 from fairpca.metrics import group_reconstruction_errors
 
 SPREADS = {"few": np.array([1, 1, 2.5, 2, 0.5]), "many": np.array([3, 2.5, 1, 1, 0.5])}
@@ -45,8 +45,8 @@ def test_errors_are_those_of_the_metrics():
 def test_a_gap_is_a_gap_and_no_remedy_is_tried():
     X, groups = people()
     result = audit_model(PCA(2).fit(X), X, groups)
-    assert (result.verdict.case, result.verdict.group) == (Case.GAP, "few")
-    assert result.verdict.remedy is Remedy.NOT_TRIED
+    assert (result.verdict.case.name, result.verdict.group) == ("GAP", "few")
+    assert result.verdict.remedy.name == "NOT_TRIED"
     assert not result.provenance.fitted_here
     assert result.provenance.judged == "PCA(n_components=2)"
 
@@ -55,7 +55,7 @@ def test_pca_stands_beside_a_fair_model():
     X, groups = people()
     fair = FairPCA(2).fit(X, sensitive_features=groups)
     result = audit_model(fair, X, groups)
-    assert result.verdict.case is Case.NO_GAP
+    assert result.verdict.case.name == "NO_GAP"
     assert result.group("few").change.low > 0  # PCA would be worse for them
     assert result.group("many").change.high < 0
     assert audit_model(PCA(2).fit(X), X, groups).group("few").change.direction == 0
@@ -75,11 +75,31 @@ def test_rows_of_the_fit_and_rows_far_from_it_are_told():
     assert audit_model(TruncatedSVD(2).fit(X), X, groups).outside is None
 
 
+@pytest.mark.parametrize("standardize", [False, True])
+def test_kept_columns_are_judged_by_what_they_rebuild(standardize):
+    X, groups = people()
+    new, new_groups = people(seed=1)
+    model = FairColumns(2, standardize=standardize).fit(X, sensitive_features=groups)
+    result = audit_model(model, new, new_groups)
+    rest = (new - model.inverse_transform(model.transform(new))) / model.scale_
+    errors = (rest**2).sum(axis=1)
+    for row in result.groups:
+        assert row.baseline.error == pytest.approx(errors[new_groups == row.label].mean())
+    assert result.overall.change.value < 0  # PCA of this rank loses less overall
+    assert result.provenance.standardized == standardize
+    by_group = [row.baseline.error for row in result.groups]
+    assert result.column_errors.sum(axis=1) == pytest.approx(by_group)
+    with pytest.raises(NotFittedError):
+        audit_model(FairColumns(2), new, new_groups)
+    with pytest.raises(ValueError, match="features"):
+        audit_model(model, new[:, :4], new_groups)
+
+
 def test_all_components_are_no_pass():
     X, groups = people()
     result = audit_model(PCA().fit(X), X, groups)
-    assert result.verdict.case is Case.CANNOT_JUDGE
-    assert result.verdict.reason is Reason.NOTHING_COMPRESSED
+    assert result.verdict.case.name == "CANNOT_JUDGE"
+    assert result.verdict.reason.name == "NOTHING_COMPRESSED"
 
 
 def test_intervals_shrink_with_more_rows():

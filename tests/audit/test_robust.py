@@ -5,11 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
+from sklearn.decomposition import PCA
 
-from fairpca._audit.cross_fit import People
-from fairpca._audit.figures import Setup, deciding_columns, robust_figures
-from fairpca._audit.verdict import Thresholds
-from fairpca._input.folds import FoldRule
+from fairpca import audit_model
+
+
+def keeping(X, column):
+    """A fitted PCA that keeps one column as it is, about the origin."""
+    model = PCA(1).fit(X)
+    model.components_, model.mean_ = np.eye(X.shape[1])[[column]], np.zeros(X.shape[1])
+    return model
+
+
+def robust(errors, codes, weights=None, **options):
+    """The robust figures of each group for rows with these errors."""
+    kept = np.random.default_rng(0).normal(size=len(errors))
+    X = np.column_stack([kept, np.sqrt(errors)])
+    found = audit_model(keeping(X, 0), X, codes, sample_weight=weights, **options)
+    return [row.baseline.robust for row in found.groups]
 
 
 def made(n=(80, 31, 200), seed=0):
@@ -18,16 +31,9 @@ def made(n=(80, 31, 200), seed=0):
     return rng.gamma(1.2, 1.0 + codes), codes
 
 
-def others(k):
-    """Every group is compared with all others."""
-    return ~np.eye(k, dtype=bool)
-
-
 def test_figures_are_their_definitions():
     errors, codes = made()
-    judged = np.array([True, True, True])
-    weights = np.ones(len(codes))
-    for g, found in enumerate(robust_figures(errors, codes, weights, others(3), judged)):
+    for g, found in enumerate(robust(errors, codes)):
         own, rest = errors[codes == g], errors[codes != g]
         assert found.median == pytest.approx(np.median(own))
         assert found.median_gap == pytest.approx(np.median(own) / np.median(rest) - 1)
@@ -44,64 +50,43 @@ def test_figures_are_their_definitions():
 def test_a_weight_of_two_is_a_row_that_stands_there_twice():
     errors, codes = made()
     weights = np.random.default_rng(1).integers(1, 4, len(codes))
-    judged = np.array([True, False, True])
-    heavy = robust_figures(errors, codes, weights.astype(float), others(3), judged)
-    twice = robust_figures(
-        np.repeat(errors, weights),
-        np.repeat(codes, weights),
-        np.ones(weights.sum()),
-        others(3),
-        judged,
-    )
-    assert heavy[1] is twice[1] is None
-    for one, other in zip(heavy[::2], twice[::2], strict=True):
+    heavy = robust(errors, codes, weights.astype(float))
+    twice = robust(np.repeat(errors, weights), np.repeat(codes, weights))
+    for one, other in zip(heavy, twice, strict=True):
         assert one.median == pytest.approx(other.median)
         assert one.median_gap == pytest.approx(other.median_gap)
         assert one.pairs == pytest.approx(other.pairs)
 
 
+def test_small_groups_have_no_robust_figures():
+    errors, codes = made()
+    assert [found is None for found in robust(errors, codes, judge_from=40)] == [False, True, False]
+
+
 def test_groups_can_be_compared_with_one_of_them():
     errors, codes = made()
-    reference = np.tile([False, False, True], (3, 1))
-    found = robust_figures(errors, codes, np.ones(len(codes)), reference, ~reference[0])
-    assert found[2] is None
+    found = robust(errors, codes, reference=2)
     gap = np.median(errors[codes == 0]) / np.median(errors[codes == 2]) - 1
     assert found[0].median_gap == pytest.approx(gap)
+    gap = np.median(errors[codes == 2]) / np.median(errors[codes != 2]) - 1
+    assert found[2].median_gap == pytest.approx(gap)
 
 
 def test_clean_skewed_errors_stay_what_they_are():
     """A gap of gamma errors is no matter of few people, although few rows carry much of it."""
     errors, codes = made((400, 4000))
-    found = robust_figures(errors, codes, np.ones(len(codes)), others(2), np.ones(2, bool))[1]
+    found = robust(errors, codes)[1]
     for gap in (found.median_gap, *found.trimmed_gaps.values()):
         assert gap == pytest.approx(1.0, abs=0.25)
-    one_row = errors.copy()
-    one_row[np.flatnonzero(codes == 0)[0]] = 1e6
-    moved = robust_figures(one_row, codes, np.ones(len(codes)), others(2), np.ones(2, bool))[1]
+    errors[np.flatnonzero(codes == 0)[0]] = 1e6
+    moved = robust(errors, codes)[1]
     assert moved.trimmed_gaps[0.01] == pytest.approx(found.trimmed_gaps[0.01], abs=0.05)
 
 
-def columns(X, errors, codes=None):
-    """The columns that are named, for two groups that take turns."""
+def columns(X, codes=None, kept=0):
+    """The columns that are named, for two groups that take turns, under a model that keeps one."""
     codes = np.arange(len(X)) % 2 if codes is None else codes
-    people = People(X, (np.array(["a", "b"])[codes], None, None, None), FoldRule(10), None)
-    people.feature_names = [f"c{j}" for j in range(X.shape[1])]
-    setup = Setup(
-        people,
-        by_share=False,
-        set_aside=(),
-        judged="",
-        fitted_here=True,
-        alternative="",
-        n_components=1,
-        standardized=False,
-        weighted=False,
-        n_folds=10,
-        reference=None,
-        thresholds=Thresholds(),
-        random_state=0,
-    )
-    return deciding_columns(setup, np.arange(len(X)), errors)
+    return audit_model(keeping(X, kept), X, np.array(["a", "b"])[codes]).columns
 
 
 def test_a_value_that_stands_for_something_missing_is_named():
@@ -109,20 +94,19 @@ def test_a_value_that_stands_for_something_missing_is_named():
     rng = np.random.default_rng(0)
     X, codes = rng.normal(9, 1, size=(5000, 2)), (np.arange(5000) % 5 == 0).astype(int)
     X[np.flatnonzero(codes)[:44], 1] = 0
-    (found,) = columns(X, np.ones(5000), codes)
-    assert (found.name, found.value, found.n_rows) == ("c1", 0.0, 44)
+    (found,) = columns(X, codes, kept=1)
+    assert (found.name, found.value, found.n_rows) == ("x1", 0.0, 44)
     assert 0.25 < found.share_of_variance < 0.5
     assert not found.decides
     assert found.next_value == X[X[:, 1] > 0, 1].min()
 
 
 def test_one_value_that_decides_is_named():
-    rng = np.random.default_rng(0)
-    X, errors = rng.uniform(0, 55, size=(1989, 3)), rng.gamma(2.0, size=1989)
-    assert columns(X, errors) == []
-    X[7, 1], errors[7] = 999999.375, 1e10
-    (found,) = columns(X, errors)
-    assert (found.name, found.value, found.n_rows, found.group) == ("c1", 999999.375, 1, "b")
+    X = np.random.default_rng(0).uniform(0, 55, size=(1989, 3))
+    assert columns(X) == []
+    X[7, 1] = 999999.375
+    (found,) = columns(X)
+    assert (found.name, found.value, found.n_rows, found.group) == ("x1", 999999.375, 1, "b")
     assert found.decides
     assert not found.near_constant
     assert found.next_value == pytest.approx(np.sort(X[:, 1])[-2])
@@ -130,19 +114,18 @@ def test_one_value_that_decides_is_named():
 
 
 def test_near_constant_columns_are_named_and_decide_only_by_their_errors():
-    rng = np.random.default_rng(0)
-    X, errors = rng.normal(size=(1000, 3)), rng.gamma(2.0, size=1000)
+    X = np.random.default_rng(0).normal(size=(1000, 3))
     X[:, 2] = 0
     X[[3, 500], 2] = 1, 2
-    (found,) = columns(X, errors)
-    assert (found.name, found.n_rows, found.value) == ("c2", 2, None)
+    (found,) = columns(X)
+    assert (found.name, found.n_rows, found.value) == ("x2", 2, None)
     assert found.near_constant
     assert not found.decides
-    errors[500] = 1e6
-    assert columns(X, errors)[0].decides
+    X[500, 2] = 1000
+    assert columns(X)[0].decides
 
 
 def test_a_constant_column_and_a_column_of_zeros_and_ones_are_no_matter():
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(400), rng.integers(0, 2, 400), rng.normal(size=400)])
-    assert columns(X, np.ones(400)) == []
+    assert columns(X, kept=2) == []

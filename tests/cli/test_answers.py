@@ -79,8 +79,24 @@ def test_columns_are_judged_on_held_out_people(tmp_path):
     )
     assert max(fair) < max(usual)
     assert found["kept"]["lower_bound"] < max(fair)
-    refused = run("columns", cwd=tmp_path, code=2)
-    assert "-r 5" in refused.stderr
+    largest = max(found["fit"]["pca_errors"]), max(found["fit"]["fair_errors"])
+    for figure in (*largest, found["kept"]["lower_bound"]):
+        assert f"{figure:.3g}" in done.stdout
+    assert "not proven" not in done.stdout
+    assert "-r" in fails("columns", cwd=tmp_path)
+    offered = run("columns", "--help", cwd=tmp_path).stdout
+    assert "--group" in offered
+    for option in ("--alpha", "--criterion", "--constraint", "--max-disparity"):
+        assert option not in offered
+
+
+def test_columns_that_a_search_found_are_not_called_the_best(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6)) @ rng.standard_normal((6, 30))
+    frame = pd.DataFrame(X + rng.standard_normal((60, 30)))
+    frame.add_prefix("x").assign(g=np.arange(60) % 2).to_csv(tmp_path / "wide.csv", index=False)
+    done = run("columns", "wide.csv", "-g", "g", "-r", "12", cwd=tmp_path)
+    assert "not proven the best" in done.stdout
 
 
 def test_a_limit_for_each_group_is_kept(people, tmp_path):
@@ -240,6 +256,28 @@ def test_weights_groups_and_targets(people, tmp_path):
     assert [g["name"] for g in found["groups"]] == ["passed = 0", "passed = 1"]
 
 
+@pytest.mark.parametrize(
+    "model", [fairpca.FairColumns(2), fairpca.GroupEraser(strength=0.8)], ids=lambda m: repr(m)[:5]
+)
+def test_saved_columns_and_erasers_are_shown_and_applied(people, tmp_path, model):
+    table = pd.read_csv(people / "gap.csv")
+    X = table[[f"x{j}" for j in range(5)]]
+    model.fit(X, sensitive_features=table["sex"]).save(tmp_path / "m.safetensors")
+    shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    assert "women" in shown
+    told = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
+    if "kept" in told:
+        assert told["kept"] == model.get_feature_names_out().tolist()
+        assert all(name in shown for name in told["kept"])
+        assert told["baseline_group_errors"] == pytest.approx(model.baseline_group_errors_)
+    else:
+        assert told["change"] == pytest.approx(model.change_)
+    run("transform", "m.safetensors", str(people / "gap.csv"), "--out", "t.csv", cwd=tmp_path)
+    written = pd.read_csv(tmp_path / "t.csv")
+    expected = model.set_output(transform="pandas").transform(X)
+    pd.testing.assert_frame_equal(written, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_fit_and_inspect_print_labels_with_their_column(people, tmp_path):
     by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--cv", "0"]
     fitted = run("fit", people / "gap.csv", *by_number, "-o", "m.safetensors", cwd=tmp_path).stdout
@@ -352,6 +390,9 @@ def test_advice_names_only_options_that_help(people, tmp_path):
     line = fails("audit", "nameless.csv", *USUAL, cwd=tmp_path)
     assert "--drop-missing" in line
     assert "--impute" not in line
+    assert "--missing-group 'not recorded'" in line
+    named = [*USUAL, "--missing-group", "not recorded"]
+    assert "not recorded" in run("audit", "nameless.csv", *named, cwd=tmp_path).stdout
     run("fit", people / "gap.csv", *USUAL, "-o", "m.safetensors", cwd=tmp_path)
     line = fails("transform", "m.safetensors", "holes.csv", "-o", "s.csv", cwd=tmp_path)
     assert "--drop-missing" in line

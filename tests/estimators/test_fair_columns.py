@@ -71,6 +71,35 @@ def test_the_search_is_no_worse_than_its_gap_says(seed):
     assert excess <= 0.1 * best.group_errors_.max()
 
 
+@pytest.mark.parametrize("seed", [14, 17, 20, 45, 48, 58])
+def test_neither_choice_of_a_search_is_beaten_by_the_other(seed):
+    rng = np.random.default_rng(seed)
+    d, r, k = (int(rng.integers(*span)) for span in ((10, 26), (2, 9), (2, 4)))
+    groups, factors = np.arange(200) % k, rng.standard_normal((4, d))
+    X = np.empty((200, d))
+    for g in range(k):  # nearly of rank four
+        own, n = factors + 0.3 * rng.standard_normal((4, d)), (groups == g).sum()
+        X[groups == g] = rng.standard_normal((n, 4)) @ own + 0.3 * rng.standard_normal((n, d))
+    fair = FairColumns(r, max_subsets=0).fit(X, sensitive_features=groups)
+    shares = fair.group_sizes_ / fair.group_sizes_.sum()
+    assert fair.group_errors_.max() <= fair.baseline_group_errors_.max() * (1 + 1e-9)
+    assert shares @ fair.baseline_group_errors_ <= fair.reconstruction_error_ * (1 + 1e-9)
+    if d <= 14:
+        best = FairColumns(r).fit(X, sensitive_features=groups)
+        assert fair.group_errors_.max() - best.group_errors_.max() <= fair.duality_gap_
+
+
+@pytest.mark.parametrize(("d", "r"), [(9, 7), (10, 9), (12, 8)])
+def test_most_columns_kept_by_trying_all_and_by_a_search(d, r):
+    X, groups = people(d=d)
+    X[:, -1] = X[:, 0] + X[:, 1]  # singular
+    best = FairColumns(r).fit(X, sensitive_features=groups)
+    found = FairColumns(r, max_subsets=0).fit(X, sensitive_features=groups)
+    errors = errors_by_least_squares(X, groups, sorted(best.columns_))
+    np.testing.assert_allclose(best.group_errors_, errors, rtol=1e-7, atol=1e-9)
+    assert -1e-9 <= found.group_errors_.max() - best.group_errors_.max() <= found.duality_gap_
+
+
 def test_no_columns_beat_the_bound():
     X, groups = people()
     fair = FairColumns(3).fit(X, sensitive_features=groups)
@@ -114,6 +143,19 @@ def test_it_selects_and_rebuilds():
     lost = ((X - rebuilt) ** 2).sum(axis=1)
     errors = [lost[groups == g].mean() for g in fair.groups_]
     np.testing.assert_allclose(errors, fair.group_errors_)
+
+
+def test_a_frame_to_rebuild_from_has_the_columns_that_transform_gives():
+    X, groups = people()
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(7)])
+    fair = FairColumns(3).fit(frame, sensitive_features=groups)
+    kept = frame.iloc[:, np.sort(fair.columns_)]
+    np.testing.assert_array_equal(
+        fair.inverse_transform(kept), fair.inverse_transform(kept.to_numpy())
+    )
+    for wrong in (kept.iloc[:, ::-1], kept.rename(columns={kept.columns[0]: "other"})):
+        with pytest.raises(ValueError, match="columns that transform keeps"):
+            fair.inverse_transform(wrong)
 
 
 def test_standardised_it_rebuilds_raw_numbers():
@@ -198,8 +240,9 @@ def test_bad_numbers_of_columns(r):
 
 def test_one_group_or_none():
     X, _ = people()
-    with pytest.raises(ValueError, match="group"):
+    with pytest.raises(ValueError, match="one group only") as refused:
         FairColumns(2).fit(X, sensitive_features=np.zeros(len(X)))
+    assert "PCA" not in str(refused.value)  # which keeps no columns
     with pytest.raises(TypeError, match="sensitive_features"):
         FairColumns(2).fit(X)
     with pytest.raises(NotFittedError):
@@ -233,6 +276,20 @@ def test_an_audit_judges_rows_left_out(standardize):
             lost[i, out] = ((new - rebuilt) ** 2).sum(axis=1)
     for found, own in zip((fair, usual), lost, strict=True):
         np.testing.assert_allclose(found, [own[groups == g].mean() for g in np.unique(groups)])
+
+
+def test_an_audit_tries_all_of_many_subsets_once():
+    numbers = []
+
+    class Counted(FairColumns):
+        def fit_moments(self, moments):
+            numbers.append(self.max_subsets)
+            return super().fit_moments(moments)
+
+    X, groups = people(d=5)
+    audit(X, groups, Counted(2), n_folds=3)
+    assert numbers[0] == 1_000_000
+    assert numbers[1:] == [5000] * 3
 
 
 @pytest.mark.parametrize("options", [{}, {"standardize": True}, {"normalize": True}])

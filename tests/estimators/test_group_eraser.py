@@ -34,6 +34,9 @@ def leace(X, groups, weights=None):
     return X - centred @ (np.linalg.inv(W) @ half @ np.linalg.pinv(half) @ W).T
 
 
+# concept-erasure 0.2.4 itself, LeaceEraser.fit(x, z, shrinkage=False, svd_tol=1e-6) in float64 with
+# one-hot z, on the check-up data: rows differ from ours by at most 4e-13 standard deviations with
+# the two age groups, and 1.2e-12 with the six of ethnicity.
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_it_is_leace(k):
     X, groups, _ = people(k=k)
@@ -112,6 +115,17 @@ def test_singular_data():
     np.testing.assert_allclose(means - means[0], 0, atol=1e-8)
 
 
+def test_few_rows_of_very_many_columns():
+    rng = np.random.default_rng(0)  # matrices of all columns would not fit into memory
+    X, groups = rng.standard_normal((12, 200_000)), np.arange(12) % 2
+    X[groups == 1] += rng.standard_normal(200_000)
+    eraser = GroupEraser().fit(X, sensitive_features=groups)
+    clean = eraser.transform(X)
+    np.testing.assert_allclose(clean[groups == 0].mean(axis=0), X.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(clean[groups == 1].mean(axis=0), X.mean(axis=0), atol=1e-9)
+    assert np.mean((clean - X) ** 2 / X.var(axis=0)) == pytest.approx(eraser.change_)
+
+
 def test_equal_groups_are_left_alone():
     X, _, _ = people()
     twice, groups = np.vstack([X, X]), np.repeat(["a", "b"], len(X))
@@ -161,8 +175,9 @@ def test_bad_strengths(strength):
 
 def test_bad_groups_and_columns():
     X, groups, _ = people()
-    with pytest.raises(ValueError, match="group"):
+    with pytest.raises(ValueError, match="one group only") as refused:
         GroupEraser().fit(X, sensitive_features=np.zeros(len(X)))
+    assert "PCA" not in str(refused.value)  # which erases nothing
     with pytest.raises(TypeError, match="sensitive_features"):
         GroupEraser().fit(X)
     with pytest.raises(ValueError, match="features"):

@@ -270,3 +270,50 @@ def test_a_share_for_every_group_takes_few_searches():
     fewer = FairPCA(fair.n_components_ - 1).fit(X, sensitive_features=groups)
     assert fewer.group_explained_variance_ratio_.min() < 0.9
     assert fair.n_eigensolves_ <= 3 * (fewer.n_eigensolves_ + 5)
+
+
+@pytest.fixture
+def decompositions(monkeypatch):
+    """The sizes of the matrices that were decomposed, however the solver counts them."""
+    sizes, eigh = [], np.linalg.eigh
+
+    def counted(M):
+        sizes.append(len(M))
+        return eigh(M)
+
+    monkeypatch.setattr(np.linalg, "eigh", counted)
+    return sizes
+
+
+@QUIET
+def test_a_degenerate_tail_takes_few_decompositions(decompositions):
+    # Each group has the same variance in all directions that PCA leaves out.
+    rng, d = np.random.default_rng(0), 230
+    spectra = np.repeat([[1.0], [1.001], [1.002]], d, axis=1)
+    spectra[:, : d // 2] = 1 + rng.gamma(1.0, 3.0, size=(3, d // 2))
+    X, groups = groups_with(*spectra)
+    fair = FairPCA(d // 2, constraint=None).fit(X, sensitive_features=groups)
+    assert fair.status_ == "parity reached"
+    assert fair.duality_gap_ <= 1e-6 * fair.reconstruction_error_
+    assert sum(size >= d // 4 for size in decompositions) <= 200
+
+
+@QUIET
+@pytest.mark.parametrize("constraint", [None, "no_worse"])
+@pytest.mark.parametrize("seed", [1, 5, 6, 12])
+def test_a_group_that_loses_nothing_under_pca_sets_no_limit(seed, constraint):
+    # Its error is rounding and may be negative; times an infinite increase it must not count.
+    rng, d = np.random.default_rng(seed), 4
+    variances = rng.integers(0, 6, (3, d)).astype(float)
+    variances[0] = [9 + variances[0, 0], 9 + variances[0, 1], 0, 0]
+    X, groups = groups_with(*variances)
+    X = X @ np.linalg.qr(rng.normal(size=(d, d)))[0]
+    rank = int(rng.integers(2, 4))
+    fair = FairPCA(rank, constraint=constraint, max_error_increase=0.05)
+    fair.fit(X, sensitive_features=groups)
+    assert fair.pca_group_errors_[0] == pytest.approx(0, abs=1e-12)
+    assert fair.status_ != "group limit reached"
+    assert fair.reconstruction_error_ <= 1.05 * fair.pca_reconstruction_error_ * (1 + 1e-9)
+    assert fair.disparity_ < np.ptp(fair.pca_group_errors_)
+    if constraint == "no_worse":
+        assert fair.group_errors_.max() <= fair.pca_group_errors_.max() * (1 + 1e-9)

@@ -1,4 +1,9 @@
-"""Made audits: records with chosen figures, one for each case of the verdict."""
+"""Made audits: records with chosen figures, one for each case of the verdict.
+
+The records, the decision and the words have no public door; tests take them from here.
+"""
+
+# ruff: noqa: F401
 
 from __future__ import annotations
 
@@ -9,11 +14,13 @@ import numpy as np
 from fairpca import tradeoff_path
 from fairpca._audit.record import (
     Audit,
+    Budget,
     DecidingColumn,
     Fit,
     GroupFigures,
     GroupResult,
     Interval,
+    KeptColumns,
     Leakage,
     ModelAudit,
     Overall,
@@ -22,8 +29,10 @@ from fairpca._audit.record import (
     Robust,
     SampledRows,
 )
-from fairpca._audit.verdict import Thresholds, decide
+from fairpca._audit.verdict import Thresholds, decide, groups_above
 from fairpca.metrics import Probe
+from fairpca.report.context import group_rows
+from fairpca.report.sentences import say, what_it_cannot_show
 
 COLUMNS = ["weight", "height", "pulse", "pressure"]
 
@@ -70,10 +79,10 @@ OLD = made_group("75 and older", 480, GAP, CHANGE)
 YOUNG = made_group("younger", 4011, (-0.25, -0.31, -0.17), (0.09, 0.07, 0.10))
 
 
-def made_audit(groups=(OLD, YOUNG), columns=(), thresholds=None, **how):
+def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, **how):
     """An audit of these groups; ``how`` goes to the decision."""
     rng, k = np.random.default_rng(0), len(groups)
-    thresholds = thresholds or Thresholds()
+    thresholds = Thresholds(small_gap=small_gap)
     labels = [group.label for group in groups]
     X = rng.normal(size=(60 * k, 4)) * [3, 2, 1, 1]
     g = np.repeat(np.arange(k), 60)

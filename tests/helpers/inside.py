@@ -37,7 +37,7 @@ from fairpca._solvers.eigenspaces import root_prediction
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, is_top, values_within
 from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces
 from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
-from fairpca._solvers.many_groups import descent, workspace
+from fairpca._solvers.many_groups import descent, recovery, workspace
 from fairpca._solvers.many_groups.barrier import follow
 from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.pareto import EfficientFrontier, solve_pareto

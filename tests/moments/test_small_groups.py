@@ -92,3 +92,18 @@ def test_all_groups_too_small():
     ignoring = FairPCA(2, min_group_size=1000, small_groups="ignore")
     with pytest.raises(ValueError, match="no group large enough"):
         ignoring.fit(X, sensitive_features=groups)
+
+
+@QUIET
+@pytest.mark.parametrize("kind", [FairPCA, MinMaxPCA])
+def test_a_share_of_the_variance_is_that_of_the_groups_compared(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8)) * np.geomspace(4, 0.1, 8)
+    groups = ["alone", *("aab"[i % 3] for i in range(299))]
+    X[0] = X.mean(axis=0)
+    X[0, -1] += 1.0  # one person who differs from others where nobody else varies
+    fair = kind(0.7, min_group_size=5, small_groups="ignore").fit(X, sensitive_features=groups)
+    without = kind(0.7).fit(X[1:], sensitive_features=groups[1:])
+    assert fair.n_components_ == without.n_components_ < 8
+    compared = fair.groups_ != "alone"
+    assert fair.group_explained_variance_ratio_[compared].min() >= 0.7

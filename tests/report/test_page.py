@@ -9,12 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.audits import made_audit, made_cases, made_group
+from helpers.audits import KeptColumns, made_audit, made_cases, made_group
 
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 import fairpca
-from fairpca._audit.record import KeptColumns
 from fairpca.report import Origin, model_card, render
 
 ATTACK = "</script><script>document.title='pwned'</script>"
@@ -203,6 +202,25 @@ def test_the_answer_in_keywords(case, answer):
     assert len(chips) == len(answer) + (0 if case == "too few" else 2)
 
 
+def test_measures_of_which_one_finds_a_gap_are_not_said_to_agree():
+    one, other = CASES["no gap"].groups
+    by_share = replace(one.baseline, share_gap=one.baseline.gap._replace(low=0.01))
+    found = made_audit((replace(one, baseline=by_share), other))
+    assert (found.verdict.case.name, found.verdict.readings_agree) == ("NO_GAP", True)
+    page = render(found)
+    assert "The two measures disagree" in page
+    assert "Both measures agree" not in page
+
+
+def test_a_slider_needs_a_step_between_its_ends():
+    audit = CASES["remedy"]
+    assert 'id="section-price"' in render(audit)
+    only_pca = replace(audit.path, efficient=np.arange(len(audit.path.efficient)) == 0)
+    page = render(replace(audit, path=only_pca))
+    assert 'id="section-price"' not in page
+    assert "The slider below" not in page
+
+
 def test_the_page_says_where_it_comes_from():
     origin = replace(ORIGIN, sha256="abc123", command="fairpca report people.csv", code="audit(X)")
     page = render(CASES["remedy"], origin)
@@ -238,7 +256,10 @@ def test_a_section_on_columns():
     own = render(columns)
     assert 'id="section-columns"' in own
     assert 'id="section-price"' not in own
-    assert "The usual choice of columns" in own
+    section = 'id="section-columns">.*?The usual choice of columns describes'
+    assert re.search(section, page, re.DOTALL)
+    assert "The usual choice of columns describes" in own
+    assert not re.search(section, own, re.DOTALL)  # the headline says it
     assert 'id="section-columns"' not in render(audit)
 
 
@@ -268,6 +289,12 @@ def test_a_page_about_shares_measures_every_step_in_shares():
     assert steps["disparity"][own] <= steps["disparity"][0] < 1
     assert "normalize=True, min_group_size=5, small_groups='merge'" in steps["python"][0]
     assert "remaining difference of shares lost" in page
+    assert "share lost against all others, %" in page
+    rows = re.findall(
+        r"<tr><th scope=.row.*?</tr>", re.search(r'id="groups">(.*?)</table>', page, re.S)[1]
+    )
+    tones = [re.findall(r"<(\w+) class=(good|bad)>", row) for row in rows]
+    assert tones == [[("small", "bad"), ("td", "good")], [("small", "good"), ("td", "bad")]]
     section = re.search(r'id="section-unusual">(.*?)</section>', page, re.DOTALL)[1]
     assert found.group(found.verdict.group).baseline.gap_estimate < 0
     assert "In absolute terms, by the median" in section

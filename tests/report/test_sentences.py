@@ -11,17 +11,19 @@ from helpers.audits import (
     GAP,
     OLD,
     YOUNG,
+    Budget,
+    DecidingColumn,
+    Interval,
+    group_rows,
     made_audit,
     made_cases,
     made_group,
     made_model_audit,
+    say,
+    what_it_cannot_show,
 )
 
-from fairpca._audit.record import Budget, DecidingColumn, Interval
-from fairpca._audit.verdict import Case, Reason, Thresholds
-from fairpca.report import Origin, as_html, as_text, model_card, render
-from fairpca.report.context import context, group_rows
-from fairpca.report.sentences import say, what_it_cannot_show
+from fairpca.report import as_html, as_text, model_card, render
 
 CASES = made_cases()
 
@@ -56,7 +58,7 @@ def test_a_gap_with_a_remedy_says_who_gains_and_who_pays():
 
 def test_a_gap_that_chance_can_explain_gets_no_remedy():
     said = say(CASES["no gap"])
-    assert CASES["no gap"].verdict.case is Case.NO_GAP
+    assert CASES["no gap"].verdict.case.name == "NO_GAP"
     assert "fair version" not in said.headline + said.lead + said.to_do
     assert "12 % or more would have been seen" in said.lead
 
@@ -78,14 +80,14 @@ def test_no_gap_by_one_measure_is_no_all_clear_if_the_other_finds_one():
 def test_a_reference_group_that_is_worse_off_is_no_all_clear():
     audit = made_audit((YOUNG, OLD), reference=OLD.label)
     said = say(audit)
-    assert audit.verdict.case is Case.REMEDY
+    assert audit.verdict.case.name == "REMEDY"
     assert "“age_group = 75 and older”, the reference group, 33 % worse" in said.headline
     assert said.headline.endswith("worse than “younger”.")
     assert "21 % to 44 %" in said.lead
     assert "A fair version removes it" in said.lead
     assert said.tone == "bad"
-    rows = {row["name"]: row["gap"].text for row in group_rows(audit)}
-    assert rows == {"75 and older": "33 % worse than all others", "younger": "25 % better"}
+    notes = {row["name"]: row["note"] for row in group_rows(audit)}
+    assert notes == {"75 and older": "the reference, against all others", "younger": ""}
 
 
 def test_a_reference_group_that_is_not_last_is_named_after_the_others():
@@ -133,14 +135,14 @@ def test_a_remedy_that_puts_another_group_last_is_none():
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        ("one value", Reason.ONE_VALUE_DECIDES),
-        ("nothing compressed", Reason.NOTHING_COMPRESSED),
-        ("too few", Reason.TOO_FEW_ROWS),
+        ("one value", "ONE_VALUE_DECIDES"),
+        ("nothing compressed", "NOTHING_COMPRESSED"),
+        ("too few", "TOO_FEW_ROWS"),
     ],
 )
 def test_what_cannot_be_judged_says_why(case, reason):
     audit = CASES[case]
-    assert audit.verdict.reason is reason
+    assert audit.verdict.reason.name == reason
     said = say(audit)
     assert "cannot be judged" in said.headline
     assert "% worse" not in said.headline + said.lead
@@ -157,7 +159,7 @@ def test_a_reliable_gap_that_is_small_is_called_small():
     said = say(made_audit(groups))
     assert "small" in said.headline
     assert said.tone == "plain"
-    assert "small" not in say(made_audit(groups, thresholds=Thresholds(small_gap=0.01))).headline
+    assert "small" not in say(made_audit(groups, small_gap=0.01)).headline
 
 
 def test_small_groups_are_listed_but_not_judged():
@@ -219,7 +221,8 @@ def test_gains_come_first_and_chance_is_said_once():
 def test_figures_that_mean_nothing_are_not_shown(case):
     rows = group_rows(CASES[case])
     assert {str(row[key]) for row in rows for key in ("gap", "share_gap", "change")} == {""}
-    assert not context(CASES[case], Origin())["charts"]["gaps"]["marks"]
+    pytest.importorskip("vl_convert")
+    assert 'id="gaps"' not in render(CASES[case])
 
 
 def test_the_limits_are_said():

@@ -132,6 +132,26 @@ def test_text_becomes_columns_of_zeros_and_ones(kind, tmp_path):
     assert table.data["city=v"].to_pylist() == [0, 1, 0, 1]
 
 
+def test_many_texts_of_many_values_are_encoded(tmp_path):
+    rng = np.random.default_rng(0)
+    texts = rng.integers(0, 90, (300, 4))
+    rows = [",".join([*(f"t{t}" for t in row), str(i), "ab"[i % 2]]) for i, row in enumerate(texts)]
+    (tmp_path / "d.csv").write_text("\n".join(["p,q,r,s,x,g", *rows]))
+    table = read_table(tmp_path / "d.csv", "g", features=["p", "q", "r", "s", "x"], encode=True)
+    for j, name in enumerate("pqrs"):
+        for value in np.unique(texts[:, j]):
+            found = table.data[f"{name}=t{value}"].to_numpy()
+            np.testing.assert_array_equal(found, texts[:, j] == value)
+    assert len(table.feature_names) == 1 + sum(len(np.unique(column)) for column in texts.T)
+
+
+def test_dates_are_not_encoded(tmp_path):
+    rows = [f"2024-01-{1 + i % 28:02},{i},{'ab'[i % 2]}" for i in range(40)]
+    (tmp_path / "d.csv").write_text("\n".join(["day,x,g", *rows]))
+    table = read_table(tmp_path / "d.csv", "g", features=None, encode=True)
+    assert table.record.left_out["day"] == "date"
+
+
 def test_dictionary_encoded_numbers_are_features(tmp_path):
     values = pa.array([1.5, 2.5, 1.5, 4.0])
     table = pa.table({"x": values.dictionary_encode(), "y": values, "g": ["a", "b", "a", "b"]})

@@ -243,7 +243,7 @@ def test_a_sheet_is_read_like_text(workbook, data, tmp_path):
         sheet = read_table(tmp_path / "d.xlsx", "g")
     text = read_table(tmp_path / "d.csv", "g")
     assert sheet.feature_names == text.feature_names == ["x", "y", "z"]
-    assert sheet.record.left_out == {"id": "identifier", "day": "text"}
+    assert sheet.record.left_out == {"id": "identifier", "day": "date"}
     np.testing.assert_allclose(sheet.data.to_pandas(), text.data.to_pandas(), rtol=1e-12)
     workbook.active["C3"] = "136A"
     workbook.active["C4"] = None

@@ -25,7 +25,7 @@ from fairpca._audit.cross_fit import (
 )
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
 from fairpca._audit.verdict import decide
-from fairpca._cv.held_out import Figure, HeldOut, Totals
+from fairpca._cv.held_out import PCA, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
@@ -43,7 +43,7 @@ _TINY = 1e-300  # in place of a zero divisor; ratios to it stay finite
 _NO_GAIN = 1e-12  # Gains below this share of the squared distance from the mean are rounding.
 _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
 _MOST_RANKS = 30
-_MANY_FEATURES = 300  # From here on each rank takes time, so the curve has fewer ranks.
+_MANY_FEATURES, _FEW_RANKS = 300, 8  # With so many features each rank takes time.
 _MOST_COLUMNS = 2000  # Tables with more are not searched for deciding columns.
 _FEW_OF_GROUP = 0.05  # largest share of a group's rows that counts as few
 _MANY_ALIKE = 0.02  # An extreme value in a larger share of the rows belongs to the column.
@@ -228,13 +228,13 @@ def _median(errors: Array, weights: Array) -> float:
 def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -> list[int]:
     """The ranks of the curve; see ``ranks`` of :func:`fairpca.audit`."""
     limit = int(min(moments.n_features, moments.counts.sum()))
-    if ranks is None and limit <= _MOST_RANKS:
-        return [*range(1, limit + 1)]
     if ranks is None:
-        many = moments.n_features >= _MANY_FEATURES
-        highest = min(limit, max(2 * r, 2 if many else _MOST_RANKS))
-        grid = np.geomspace(1, highest, 8 if many else _MOST_RANKS).round().astype(int)
-        return sorted({r, *grid.tolist()})
+        most = _MOST_RANKS if moments.n_features < _MANY_FEATURES else _FEW_RANKS
+        highest = min(limit, max(2 * r, most))
+        grid = np.linspace(1, highest, highest)
+        if highest > most:
+            grid = np.geomspace(1, highest, most)
+        return sorted({r, *grid.round().astype(int).tolist()})
     wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
     if wrong or not len(ranks):
         raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
@@ -257,18 +257,22 @@ def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) ->
 
 
 def frontier(fair: FairProjection, setup: Setup, n_points: int | None) -> TradeoffPath:
-    """The frontier at the rank of the audit, also on held-out rows if groups are large enough."""
+    """The frontier at the rank of the audit, also on held-out rows if groups are large enough.
+
+    With more than two groups held-out figures take by far the longest of an audit, so they are left
+    out where no step after PCA is efficient: there is none to choose then.
+    """
     moments, n_folds = setup.folds.moments, setup.folds.moments.n_folds
     large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
+    how: dict[str, Any] = {"n_components": fair.n_components_, **setup.origin.shared}
+    how["max_group_increase"] = getattr(fair, "max_group_increase", None)
+    two = len(moments.groups) == 2
+    how["n_points"] = n_points or (41 if two else 9)
     with quietly():
-        return tradeoff_path(
-            moments,
-            n_components=fair.n_components_,
-            n_points=n_points or (41 if len(moments.groups) == 2 else 9),
-            cv=n_folds if large else None,
-            max_group_increase=getattr(fair, "max_group_increase", None),
-            **setup.origin.shared,
-        )
+        path = None if two else tradeoff_path(moments, **how)
+        if path is None or (large and path.efficient[1:].any()):
+            path = tradeoff_path(moments, cv=n_folds if large else None, **how)
+    return path
 
 
 def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -> record.Fit:
@@ -291,15 +295,20 @@ def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -
 
 
 def _budgets(fair: FairPCA) -> list[record.Budget]:
-    """The limits that were asked for, and what was reached."""
-    before, after = fair.pca_reconstruction_error_, fair.reconstruction_error_
+    """The limits that were asked for, and what was reached on the rows that they apply to."""
+    overall = np.array([fair.pca_reconstruction_error_, fair.reconstruction_error_])
+    errors, D = np.array([fair.pca_group_errors_, fair.group_errors_]), abs(fair.disparity_)
+    if isinstance(fair, FairPCACV):
+        curve, ends = fair._stop.curve, [PCA, fair._stop.chosen]
+        totals, D = curve.held_out.totals, float(curve.disparity[fair._stop.chosen])
+        overall, errors = totals.overall[ends], totals.group_errors[ends]
+    compared = [label not in fair.small_groups_ for label in fair.groups_.tolist()]
+    pairs = [overall, *errors[:, compared].T]
+    above = [new / old - 1 if old > 0 else 0.0 for old, new in pairs]
     reached = {
-        "max_disparity": abs(fair.disparity_),
-        "max_error_increase": after / before - 1 if before > 0 else 0.0,
-        "max_group_increase": max(
-            new / old - 1 if old > 0 else 0.0
-            for new, old in zip(fair.group_errors_, fair.pca_group_errors_, strict=True)
-        ),
+        "max_disparity": D,
+        "max_error_increase": above[0],
+        "max_group_increase": max(above[1:]),
     }
     return [
         record.Budget(name, float(most), float(value), bool(value <= most + 1e-6 * (1 + most)))

@@ -21,6 +21,7 @@ from fairpca._audit.cross_fit import (
     People,
     Subspace,
     cross_fit,
+    dense,
     fit_pca,
     fit_quietly,
 )
@@ -45,6 +46,7 @@ _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
 _SHARED = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
+_FEW_SUBSETS = 5000  # without each fold, all subsets of columns are tried up to this number
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -86,9 +88,10 @@ def audit(
           same ``standardize``. With ``normalize=True`` the verdict is about shares of each group's
           own variation.
         * ``FairColumns`` is judged beside the usual choice, the columns of least overall error.
+          Without each fold, all subsets are tried only if there are at most 5,000.
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
         * In a pipeline, the last step of these kinds is used. The steps before it are fitted
-          without each fold; X may be a raw data frame.
+          without each fold, with the groups if they need them; X may be a raw data frame.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows in all averages. Rows of weight zero are left out.
     y : array-like of shape (n_samples,), optional
@@ -213,6 +216,7 @@ def audit_model(
     model : fitted projection or pipeline
         An estimator of this library, what :func:`~fairpca.load_model` returns, scikit-learn's
         ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``, or a pipeline with one of them.
+        ``FairColumns`` is taken as it is, without a pipeline.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
         Rows as the model takes them, preferably not those it was fitted to.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
@@ -235,9 +239,15 @@ def audit_model(
     """
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight, y=y)
-    projection, seen = seen_by_projection(model, X)
-    own, rule = Subspace(*projection_of(projection)), FoldRule(_FOLDS, random_state)
-    people = People(seen, (sensitive_features, sample_weight, y, pos_label), rule, None)
+    if isinstance(model, FairColumns):
+        model.transform(X)  # refuses other columns, and a model that is not fitted
+        projection, seen = model, dense(X) / model.scale_
+        own = Subspace.of(model)._replace(mean=model.mean_ / model.scale_, scale=1.0)
+    else:
+        projection, seen = seen_by_projection(model, X)
+        own = Subspace(*projection_of(projection))
+    given = sensitive_features, sample_weight, y, pos_label
+    people = People(seen, given, FoldRule(_FOLDS, random_state), None)
     (rank, d), n = own.components.shape, people.moments.n_features
     if n != d:
         raise ValueError(
@@ -381,6 +391,7 @@ def _refits(
         alone = np.count_nonzero(compared) < 2
         # A group may be too small without the fold.
         options = {"n_components": rank, "min_group_size": max(min(compared), 1)}
+        options["max_subsets"] = min(getattr(fair, "max_subsets", 0), _FEW_SUBSETS)
         if isinstance(fair, FairColumns):
             if alone:
                 raise ValueError(

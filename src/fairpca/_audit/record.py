@@ -134,7 +134,10 @@ class RankCurve:
 
 
 class Budget(NamedTuple):
-    """A budget such as ``max_disparity=0.1``, and what was reached on the rows fitted to."""
+    """A budget such as ``max_disparity=0.1``, and what was reached.
+
+    On held-out rows if :class:`FairPCACV` kept to it, otherwise on the rows fitted to.
+    """
 
     name: str
     wanted: float
@@ -272,7 +275,8 @@ class Audit(_Result):
 
     fit: Fit
     ranks: RankCurve
-    path: TradeoffPath | None  # at this rank, with held-out figures; None where columns are kept
+    # At this rank, with held-out figures if there are steps to choose; None where columns are kept.
+    path: TradeoffPath | None
     rows: SampledRows | None  # None without rows in memory
     kept: KeptColumns | None = None  # for FairColumns, judged beside the usual choice of columns
 

@@ -64,7 +64,7 @@ class LeaveOut:
         self._check()
         self.repeats = np.array([repeat for repeat, _ in self._members], np.intp)
         total = float(self._repeats[0].weights.sum())
-        parts = [float(self._repeats[r]._fold_weights(f).sum()) for r, f in self._members]
+        parts = [float(self._repeats[r]._fold_sizes(f)[1].sum()) for r, f in self._members]
         self.odds = float(np.mean([part / (total - part) for part in parts]))
         k, d = settled.moments.means.shape
         few = isinstance(self._repeats[0]._sums, FewRows)
@@ -84,7 +84,7 @@ class LeaveOut:
     def _check(self) -> None:
         """Refuse folds that leave nothing to fit to, or nothing to judge by."""
         labels, counts = self._repeats[0].groups.tolist(), self._repeats[0].counts
-        left_out = np.array([self._repeats[r]._fold_counts(f) for r, f in self._members])
+        left_out = np.array([self._repeats[r]._fold_sizes(f)[0] for r, f in self._members])
         nothing_left = self._compared & (left_out == counts).any(axis=0)
         never_left_out = self._compared & (left_out == 0).all(axis=0)
         for g in np.flatnonzero(nothing_left | never_left_out).tolist():

@@ -41,7 +41,6 @@ _STOPS = np.linspace(0.0, 1.0, 5)  # where held-out errors are computed first
 _HALVINGS = 10  # bisections that locate a limit to a thousandth of the distance between two stops
 _INTERPOLATIONS = 2  # steps towards parity; held-out errors are nearly linear between two stops
 _NEAR_PARITY = 0.02  # a disparity below this share of PCA's is noise of the folds
-_CAUTION = 1.0  # uncorrected standard errors added to each error before stops are compared
 _GATE = 1.5  # a gain must exceed this many corrected standard errors, or PCA is kept
 
 
@@ -205,8 +204,8 @@ def _kindest(curve: Curve, gate: bool) -> int:
 
     PCA is kept unless the group that it serves worst gains more than ``_GATE`` corrected standard
     errors. Among the stops that pass, the best has the smallest largest group error, after adding
-    ``_CAUTION`` uncorrected standard errors of its change to each error. Both numbers were tuned
-    on the public tables "to tune on" (benchmarks/held_out). Past parity only the first stop is
+    one uncorrected standard error of its change to each error. Both numbers were tuned on the
+    public tables "to tune on" (benchmarks/held_out). Past parity only the first stop is
     eligible; it lies far past parity only where the projection jumps.
     """
     compared, held_out = curve.sides.compared, curve.held_out
@@ -224,7 +223,7 @@ def _kindest(curve: Curve, gate: bool) -> int:
         eligible = certain
     if not eligible.any():
         return PCA if gate else min(1, len(errors) - 1)
-    cautious = (errors + _CAUTION * usual).max(axis=1)
+    cautious = (errors + usual).max(axis=1)
     return int(np.where(eligible, cautious, inf).argmin())
 
 

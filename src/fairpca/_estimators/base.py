@@ -78,6 +78,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     moments_: GroupMoments
     feature_names_in_: Labels
     _fitted_files: Sequence[Any] = ()  # ``save`` must not overwrite these
+    _otherwise: ClassVar[str] = ""  # what to use for one group instead
 
     def fit(
         self,
@@ -262,7 +263,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
         labels, compared = settled.moments.groups, settled.compared
         check_group_labels(labels[compared], settled.moments.counts[compared], self.max_groups)
-        check_several_groups(labels[compared].tolist(), int(moments.counts.sum()))
+        check_several_groups(labels[compared].tolist(), int(moments.counts.sum()), self._otherwise)
         self._check_groups(settled)
         return settled.standardized() if self.standardize else settled
 
@@ -394,6 +395,8 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         **dict.fromkeys(("noise_variance_", "disparity_"), ""),
         **dict.fromkeys(("reconstruction_error_", "pca_reconstruction_error_"), ""),
     }
+
+    _otherwise: ClassVar[str] = ", or use sklearn.decomposition.PCA"
 
     def _problem(self) -> Problem:
         """The problem that warnings are about; ``_solve_rank`` solves it by default."""

@@ -166,7 +166,7 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
         Parameters
         ----------
         X : array-like of shape (n_samples, n_columns)
-            As :meth:`transform` gives them.
+            As :meth:`transform` gives them, in the order of the fitted columns.
 
         Returns
         -------
@@ -174,10 +174,13 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
         """
         support = self._get_support_mask()
         kept = check_array(X, dtype=[np.float64, np.float32])
-        if kept.shape[1] != len(self.columns_):
+        named = hasattr(self, "feature_names_in_") and hasattr(X, "columns")
+        given, wanted = kept.shape[1], len(self.columns_)
+        if given != wanted or (named and list(X.columns) != list(self.get_feature_names_out())):
             raise ValueError(
-                f"inverse_transform needs the {len(self.columns_)} columns that transform keeps, "
-                f"got X with {kept.shape[1]} columns."
+                f"inverse_transform needs the {wanted} columns that transform keeps, "
+                f"{list(self.get_feature_names_out())} in this order, got X with "
+                f"{list(X.columns) if named else f'{given} columns'}."
             )
         rebuilt: Array = (kept - self.mean_[support]) @ self.rebuild_map_ + self.mean_
         return rebuilt.astype(kept.dtype, copy=False)

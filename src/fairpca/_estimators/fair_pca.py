@@ -28,7 +28,8 @@ class FairPCA(FairProjection):
     ----------
     n_components : int, float or None, default=None
         Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
-        least that share of its variance; None means ``min(n_samples, n_features)``.
+        least that share of its variance, groups that are ignored apart; None means
+        ``min(n_samples, n_features)``.
     constraint : {"pareto", "no_worse"} or None, default="pareto"
         Where to stop if parity is not reached before. ``"pareto"``: where the worst-off group is as
         well off as any projection can make it. ``"no_worse"`` is c-FPCA of the paper: go on until

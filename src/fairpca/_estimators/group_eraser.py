@@ -39,7 +39,8 @@ class GroupEraser(
     the columns stay, and ``transform`` needs no groups.
 
     Only what is linear is erased: boosted trees, or any other nonlinear model, may still find the
-    group. :func:`fairpca.metrics.probe_groups` measures how well.
+    group. :func:`fairpca.metrics.probe_groups` measures how well; probe other rows than those
+    fitted to, whose means are equal by construction, so that guesses are worse than chance.
 
     Parameters
     ----------
@@ -113,14 +114,15 @@ class GroupEraser(
         return self.notion != "demographic_parity"
 
     def _solve(self, settled: SettledGroups) -> _Erasure:
-        operand = settled.operand
-        d = operand.n_features
+        operand, frame = settled.operand.compact, settled.operand.frame
+        d = settled.operand.n_features
         if operand.matrices is None:
             raise ValueError(f"GroupEraser needs a matrix of {d} x {d}; pass fewer columns.")
         differences = mean_differences(strata_of(settled, self.notion, self.pos_label))
         values, V = np.linalg.eigh(np.tensordot(operand.shares, operand.matrices, axes=1))
         varying = values > d * EPS * values[-1]
         V, roots = V[:, varying], np.sqrt(values[varying])
+        V = V if frame is None else frame @ V
         Q = spanned(differences @ V / roots, 1.0)
         return (V / roots @ Q).T, (V * roots @ Q).T
 

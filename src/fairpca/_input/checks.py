@@ -18,8 +18,7 @@ from sklearn.pipeline import Pipeline
 from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
 
-MOST_GROUPS = 50  # more groups are compared only on request
-_FEW_ROWS = 50  # in fewer rows, labels that occur once do not mean a continuous column
+MOST_GROUPS = 50  # more are compared only on request; in as few rows, all may stand alone
 
 
 def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:
@@ -95,7 +94,7 @@ def check_not_continuous(
 ) -> None:
     """Refuse numbers that mostly occur once, or more than ``most``; ``insist`` is advice."""
     n = int(counts.sum())
-    alone = n > _FEW_ROWS and 2 * int((counts == 1).sum()) > len(labels)
+    alone = n > MOST_GROUPS and 2 * int((counts == 1).sum()) > len(labels)
     if labels.dtype.kind in "iuf" and (alone or len(labels) > most):
         raise ValueError(
             f"sensitive_features holds {len(labels)} different labels in {n} rows, from "

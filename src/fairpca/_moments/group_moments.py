@@ -384,13 +384,10 @@ class GroupMoments:
         """The folds that hold rows; rows that are never left out have no fold."""
         return [fold for fold in np.unique(self._cells[_FOLD]).tolist() if fold != NEVER]
 
-    def _fold_counts(self, fold: int) -> NDArray[np.int64]:
-        """Number of rows of each group in a fold."""
-        return self._per_group(self._sums.rows * (self._cells[_FOLD] == fold)).astype(np.int64)
-
-    def _fold_weights(self, fold: int) -> Array:
-        """Total weight of each group in a fold."""
-        return self._per_group(self._sums.weights * (self._cells[_FOLD] == fold))
+    def _fold_sizes(self, fold: int) -> tuple[Array, Array]:
+        """Number of rows and total weight of each group in a fold."""
+        inside, sums = self._cells[_FOLD] == fold, self._sums
+        return self._per_group(sums.rows * inside), self._per_group(sums.weights * inside)
 
     def _about_the_mean(self) -> GroupMoments:
         """The same with one shift for all cells, so that adding them up is quick."""

@@ -21,7 +21,8 @@ TINY = float(np.finfo(np.float64).tiny)  # takes the place of a zero divisor
 ROOT_EPS = float(np.sqrt(EPS))  # beside 1, squares of smaller numbers vanish
 SAFE_TO_SQUARE = 1e150  # squares of larger numbers, summed up, may overflow
 
-_EQUAL_ERRORS = 1e-9  # errors closer than this share of PCA's largest error count as equal
+ROUNDED = 64 * EPS  # numbers that differ by less than this share of their size are equal
+NEGLIGIBLE = 1e-9  # smaller shares count as nothing: of PCA's largest error, of a line of weights
 _MOMENT_NOISE = 4096 * EPS  # sums over many rows lose three digits of the largest trace
 NO_VARIATION = 1e-20  # smaller shares of a variance are rounding, squared
 MEAN_NOISE = 1e-12  # rounding of a mean of many rows, as a share of it
@@ -39,7 +40,7 @@ def moment_noise(traces: Array) -> float:
 
 def parity_tolerance(pca_errors: Array, traces: Array) -> float:
     """Groups whose errors differ by no more than this are treated alike."""
-    return max(_EQUAL_ERRORS * float(pca_errors.max()), moment_noise(traces))
+    return max(NEGLIGIBLE * float(pca_errors.max()), moment_noise(traces))
 
 
 def varying_groups(traces: Array) -> Mask:

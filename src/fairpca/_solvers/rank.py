@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 from scipy.special import softmax
 
 from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
-from fairpca._moments.tolerances import EPS, varying_groups
+from fairpca._moments.tolerances import ROUNDED, varying_groups
 from fairpca._problems.solution import Solution
 from fairpca._solvers.eigenspaces.dense import descending
 from fairpca._typing import Array
@@ -19,7 +20,7 @@ from fairpca._typing import Array
 def solve_fewest_components(
     operand: Operand, share: float, solve_rank: Callable[[int], Solution]
 ) -> Solution:
-    """Solve with the fewest components that leave every group this share of its variance.
+    """Solve with the fewest components that leave every group compared this share of its variance.
 
     More components are assumed to keep more of every group. The search starts from the number that
     PCA needs, goes up or down in doubling steps until it has a number that is too small and one
@@ -28,7 +29,8 @@ def solve_fewest_components(
     matrices = operand.compact.matrices
     if matrices is None:
         raise ValueError("too many features to find a share of the variance; pass an integer")
-    may_lose = (1.0 - share) * operand.traces + 64 * EPS * float(operand.traces.max())
+    may_lose = (1.0 - share) * operand.traces + ROUNDED * float(operand.traces.max())
+    may_lose[~operand.compared] = inf
     with single_threaded_blas():
         least = _least_rank(matrices, operand.traces, may_lose)
         rank = max(least, _rank_of_pca(matrices, operand, may_lose))
@@ -67,11 +69,11 @@ def _least_rank(matrices: Array, traces: Array, may_lose: Array) -> int:
     the least value of this sum over the projections of each rank. The weights start equal and move
     towards the groups that lose too much (multiplicative weights), until no group does.
     """
-    varies = varying_groups(traces)
-    if not varies.any():
+    count = varying_groups(traces) & (may_lose < inf)
+    if not count.any():
         return 1
-    matrices = matrices[varies] / may_lose[varies, None, None]
-    whole, least = traces[varies] / may_lose[varies], 1
+    matrices = matrices[count] / may_lose[count, None, None]
+    whole, least = traces[count] / may_lose[count], 1
     weights = np.full(len(matrices), 1 / len(matrices))
     for step in 0.7 ** np.arange(8):
         values, V = descending(np.tensordot(weights, matrices, axes=1))

@@ -51,7 +51,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import brentq, nnls
 
-from fairpca._moments.tolerances import EPS, ROOT_EPS, TINY, varying_groups
+from fairpca._moments.tolerances import EPS, ROOT_EPS, ROUNDED, TINY, varying_groups
 from fairpca._problems.problems import WelfareProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
@@ -61,7 +61,6 @@ from fairpca._solvers.many_groups.workspace import MAX_STEPS, Workspace
 from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
 
-_EDGE = 2.0**-50  # distance from the ends of the interval, where a weight would be zero
 _SUM_TO_ONE = 1e4  # weight of the equation "shares add up to one" among the least squares
 
 
@@ -134,7 +133,8 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
     # At the ends one group decides, and the other one only breaks ties.
     line = Line(spaces, at, difference, np.array([1.0, -1.0]) * (scale / traces))
     only_0, only_1 = (spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
-    below, above = line.sample(_EDGE, only_1), line.sample(1.0 - _EDGE, only_0)
+    edge = 4 * EPS  # at the ends of the interval a weight would be zero
+    below, above = line.sample(edge, only_1), line.sample(1.0 - edge, only_0)
     if below.value >= 0.0 or above.value <= 0.0:
         found = (below if below.value >= 0.0 else above).point
         return welfare.certified(found, found)
@@ -222,7 +222,7 @@ def _correct(atoms: _Atoms, problem: WelfareProblem) -> None:
         change = step @ atoms.kept
         length = _line_search(problem, average, change)
         atoms.shares = np.maximum(atoms.shares + length * step, 0.0)
-        if length * float(s @ (change / average)) <= 64 * EPS:
+        if length * float(s @ (change / average)) <= ROUNDED:
             break
 
 

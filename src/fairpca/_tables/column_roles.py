@@ -24,7 +24,7 @@ _PROFILED = 1 << 21  # most numbers in the sample behind profiles
 _FAR = 3.0  # A value is far from others if it is this many times their range away.
 #: The words before "id" are listed, because other words end in id too: paid, humid.
 _IDENTIFIER = re.compile(
-    r"(?i:(.*[\W_])?(id|ids|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?))"
+    r"(?i:(.*[\W_])?(id|ids|id[\W_]?(no|num|number)|obs|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?))"
     r"|(?i:(row[\W_])?(index|idx)|Unnamed: \d+|seqn|ssn)|.*[a-z](ID|Id)"
     r"|(?i:(.*[\W_])?([cehnopstu]|account|applicant|case|child|client|customer|device|employee"
     r"|family|hh|household|individual|member|mother|obs|order|participant|patient|person|pers"
@@ -66,17 +66,6 @@ class Roles:
         return [*features, *filter(None, [self.weight])]
 
     @property
-    def number_names(self) -> list[str]:
-        """Names of all that is read as numbers: the features and the weight."""
-        return [*self.feature_names, *filter(None, [self.weight])]
-
-    @property
-    def number_columns(self) -> list[str]:
-        """The column behind each of ``number_names``."""
-        columns = [c for c in self.features for _ in indicated(self.categories.get(c, [c]))]
-        return [*columns, *filter(None, [self.weight])]
-
-    @property
     def feature_names(self) -> list[str]:
         """Names of the features, in order."""
         names: list[str] = []
@@ -85,16 +74,19 @@ class Roles:
             names += [column] if values is None else [f"{column}={v}" for v in indicated(values)]
         return names
 
+    @property
+    def read(self) -> list[str]:
+        """The columns that are read, in this order: numbers, labels, text to encode."""
+        return [*self.numbers, *self.labels, *self.categories]
+
     def sql(self, table: Table) -> list[str]:
-        """The SQL that reads numbers, labels and columns carried along, in this order."""
-        read = table.columns
-        numbers: list[str] = []
-        for name in self.features:
-            values = self.categories.get(name)
-            numbers += [read[name].number] if values is None else table.indicators(name, values)
-        numbers += [read[self.weight].number] if self.weight else []
-        kept = [read[n].number if n in self.numbers else read[n].raw for n in self.keep]
-        return [*numbers, *(read[name].label for name in self.labels), *kept]
+        """The SQL that reads ``read`` and the columns carried along."""
+        columns = table.columns
+        numbers = [columns[name].number for name in self.numbers]
+        labels = [columns[name].label for name in self.labels]
+        texts = [columns[name].text for name in self.categories]
+        kept = [columns[n].number if n in self.numbers else columns[n].raw for n in self.keep]
+        return [*numbers, *labels, *texts, *kept]
 
 
 def indicated(values: Sequence[Any]) -> Sequence[Any]:
@@ -263,7 +255,7 @@ def with_categories(table: Table, roles: Roles) -> Roles:
     """The roles with the values of their text columns."""
     if not roles.categories:
         return roles
-    texts = [f"CAST({table.columns[name].label} AS VARCHAR)" for name in roles.categories]
+    texts = [table.columns[name].text for name in roles.categories]
     listed = [f"list(DISTINCT v{j}) FILTER (v{j} IS NOT NULL)" for j in range(len(texts))]
     found = [sorted(values or ()) for values in table.figures(listed, texts)]
     values = dict(zip(roles.categories, found, strict=True))

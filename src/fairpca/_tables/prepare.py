@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._blas import single_threaded_blas
+from fairpca._input.checks import MOST_GROUPS
 from fairpca._input.folds import FoldRule
 from fairpca._input.labels import CodedLabels, cell_text, cross_cells, label_vector, sort_labels
 from fairpca._input.rows import ColumnRows
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._progress import Progress, silent
 from fairpca._tables import column_roles
 from fairpca._tables.column_roles import Names, Profile, Roles, Sentinel, choose_roles, list_names
@@ -29,9 +31,7 @@ from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import TableError, warn
 
 _MOST_BYTES_IN_MEMORY = 200_000_000
-_MOST_GROUPS = 50
 _NEARLY_ALL = 0.99  # A column with this share of one value hardly varies.
-_LARGE = 1e150  # Sums of squares of larger numbers overflow.
 
 
 @dataclass(frozen=True)
@@ -73,22 +73,23 @@ class Block(NamedTuple):
 
 def decode(batch: Any, roles: Roles) -> Block:
     """Numbers, labels and weights of a record batch with the columns of ``roles.sql``."""
-    names, missing = roles.number_names, dict[str, Mask]()
-    n, complete = len(names), np.ones(batch.num_rows, bool)
-    numbers = [column_roles.floats_of(batch.column(j)) for j in range(n)]
-    coded = {name: _labels(batch.column(n + j)) for j, name in enumerate(roles.labels)}
-    for j, column in enumerate(numbers):
+    missing, complete = dict[str, Mask](), np.ones(batch.num_rows, bool)
+    columns = iter(batch.columns)
+    numbers = {name: column_roles.floats_of(next(columns)) for name in roles.numbers}
+    coded = {name: _labels(next(columns)) for name in roles.labels}
+    texts = {name: _positions(name, next(columns), roles) for name in roles.categories}
+    for name, column in numbers.items():
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(column @ column):  # no NaN, no infinity, no square that overflows
                 continue
         gap = np.isnan(column)
         row = int(np.argmax(np.where(gap, 0.0, np.abs(column))))
-        if abs(column[row]) > _LARGE:
-            fact = f"column {names[j]!r} holds {column[row]:g}, whose square is infinite"
+        if abs(column[row]) > SAFE_TO_SQUARE:
+            fact = f"column {name!r} holds {column[row]:g}, whose square is infinite"
             raise TableError("large", fact, "correct it, or leave out the column", row=row)
-        missing |= {roles.number_columns[j]: gap} if gap.any() else {}
-        if names[j] in roles.fill:
-            numbers[j] = np.where(gap, roles.fill[names[j]], column)
+        missing |= {name: gap} if gap.any() else {}
+        if name in roles.fill:
+            numbers[name] = np.where(gap, roles.fill[name], column)
         else:
             complete &= ~gap
     for name, (codes, labels) in coded.items():
@@ -97,20 +98,30 @@ def decode(batch: Any, roles: Roles) -> Block:
         elif (codes < 0).any():
             missing[name] = codes < 0
             complete &= codes >= 0
-    weights = None if roles.weight is None else numbers.pop().astype(np.float64)
+    features = []
+    for name in roles.features:
+        if name in texts:
+            values, positions = roles.categories[name], texts[name]
+            missing |= {name: positions < 0} if (positions < 0).any() else {}
+            complete &= positions >= 0
+            shown = map(values.index, column_roles.indicated(values))
+            features += [(positions == i).astype(np.float64) for i in shown]
+        else:
+            features.append(numbers[name])
+    weights = None if roles.weight is None else numbers[roles.weight].astype(np.float64)
     if weights is not None and (weights < 0).any():
         fact, row = f"column {roles.weight!r} holds negative weights", int((weights < 0).argmax())
         raise TableError("weight", fact, "give rows that should not count the weight 0", row=row)
     groups = _crossed([coded[name] for name in roles.groups])
     target = None if roles.target is None else coded[roles.target]
-    kept = batch.select(range(n + len(coded), batch.num_columns))
+    kept = batch.select(range(len(roles.read), batch.num_columns))
     whole = np.full(batch.num_rows, -1) if groups is None else groups.codes
     if not complete.all():
-        numbers = [column[complete] for column in numbers]
+        features = [column[complete] for column in features]
         kept = kept.filter(pa.array(complete))
         groups, target = (c and CodedLabels(c.codes[complete], c.labels) for c in (groups, target))
         weights = None if weights is None else weights[complete]
-    rows = ColumnRows(numbers, roles.feature_names)
+    rows = ColumnRows(features, roles.feature_names)
     return Block(rows, groups, weights, target, kept, complete, whole, missing)
 
 
@@ -121,6 +132,18 @@ def _labels(column: Any) -> CodedLabels:
     codes = coded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
     nan = [i for i, label in enumerate(labels) if label is None or label != label]
     return CodedLabels(np.where(np.isin(codes, nan), -1, codes) if nan else codes, [*labels, None])
+
+
+def _positions(name: str, column: Any, roles: Roles) -> NDArray[Any]:
+    """The number of each text among the known values of its column; -1 for a missing one."""
+    codes, texts = _labels(column)
+    known = {None: -1} | {value: i for i, value in enumerate(roles.categories[name])}
+    positions: NDArray[Any] = np.array([known.get(text, -2) for text in texts])[codes]
+    if (positions == -2).any():
+        row = int((positions == -2).argmax())
+        fact = f"{texts[codes[row]]!r} in column {name!r} is a value that the model does not know"
+        raise TableError("categories", fact, "correct it, or fit again", row=row, column=name)
+    return positions
 
 
 def _crossed(columns: Sequence[CodedLabels]) -> CodedLabels | None:
@@ -226,10 +249,10 @@ class Summing:
     def _refuse_many(self) -> None:
         """Refuse too many groups before their moments fill the memory."""
         alone = [*self.sizes.values()].count(1)
-        if len(self.sizes) > _MOST_GROUPS and (self._as_text or 2 * alone > len(self.sizes)):
+        if len(self.sizes) > MOST_GROUPS and (self._as_text or 2 * alone > len(self.sizes)):
             some = first_names(sorted(map(str, self.sizes))[:6])
             columns = " & ".join(self.roles.groups)
-            fact = f"{columns!r} holds more than {_MOST_GROUPS} groups ({some})"
+            fact = f"{columns!r} holds more than {MOST_GROUPS} groups ({some})"
             advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
             raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
 

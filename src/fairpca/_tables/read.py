@@ -40,6 +40,7 @@ _MISSING = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
 )  # fmt: skip
+_DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
 _ODD = "fairpca-odd-value"  # marks our own errors among those of DuckDB
 _FILE = "fairpca_file"  # the column with the path of a row's file
 ROW = "fairpca_row"  # the number of a row, in conditions
@@ -60,6 +61,11 @@ class Column:
     mixed: bool = False  # whether most of its other values are numbers
     declared: str = ""  # the type in a text file whose first rows hold plain numbers
     careful: str = ""  # SQL: the number, if the column is read as text
+
+    @property
+    def text(self) -> str:
+        """SQL: the label as text."""
+        return f"CAST({self.label} AS VARCHAR)"
 
 
 @dataclass(frozen=True)
@@ -204,14 +210,6 @@ class Table:
         (row,) = self._rows(lambda: f"SELECT {said} FROM ({self._select(values)}{some})")
         return list(row)
 
-    def indicators(self, name: str, values: Sequence[str]) -> list[str]:
-        """SQL: zeros and ones for values of a text column; other values are refused."""
-        text = f"CAST({self.columns[name].label} AS VARCHAR)"
-        known, j = _texts(values), [*self.columns].index(name)
-        strange = f"WHEN NOT list_contains({known}, {text}) THEN error({_odd(j, text)})"
-        shown = values[1:] if len(values) == 2 else values
-        return [f"CASE {strange} ELSE CAST({text} = {quoted(v)} AS DOUBLE) END" for v in shown]
-
     def schema_of(self, columns: Sequence[str]) -> Any:
         """The names v0, v1, ... and Arrow types of SQL columns."""
         cursor = self._cursor()
@@ -349,11 +347,7 @@ class Table:
         line = re.search(r"CSV Error on Line: (\d+)", said)
         place = f"line {line[1]} of {mine}" if line else mine
         if found := re.search(rf"{_ODD}\|(\d+)\|(.*?)\|{_ODD}", said, re.DOTALL):
-            name = [*self.columns][int(found[1])]
-            if self.columns[name].kind != "text":
-                return self.odd_value(name, found[2])
-            fact = f"{self.name} has {found[2]!r} in column {name!r}, which the model does not know"
-            return TableError("categories", fact, "correct it, or fit again", column=name)
+            return self.odd_value([*self.columns][int(found[1])], found[2])
         if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
             where = "the line of column names has" if self._reading.header else "others have"
             n = f"more than {found[1]}" if int(found[2]) > int(found[1]) else found[2]
@@ -369,6 +363,9 @@ class Table:
         if "requires the extension" in said or "install" in said.lower():
             fact = f"{mine} reads from the network or needs an extension ({said.splitlines()[0]})"
             return TableError("query", fact, "download the data first; no extensions are loaded")
+        if "Out of Memory" in said:
+            fact = f"reading {mine} needs more memory than is allowed ({said.splitlines()[0]})"
+            return TableError("too_large", fact, "name fewer columns, features=[...]")
         if not self.files:
             return TableError("query", said.strip().rstrip("."), "correct the query")
         return damaged(mine, said.split("\n")[0])
@@ -525,6 +522,8 @@ def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Co
     elif not declared and _share(head, "(?i)true|false") == 1:
         flags = (("(?i)true", 1.0), ("(?i)false", 0.0))
         number = " ".join(f"WHEN {_matches(raw, text)} THEN {flag}" for text, flag in flags)
+    elif _share(head, _DATE) == 1:
+        kind = "date"
     elif not declared and (share := _share(head, pattern)) < 1:
         numeral = pc.match_substring_regex(head, f"^({pattern})$")
         kind, odd, mixed = "text", head[pc.index(numeral, False).as_py()].as_py(), share >= _MOSTLY

@@ -111,7 +111,7 @@ def _frame_roles(frame: Any, **names: Any) -> Roles:
 def _select(frame: Any, roles: Roles) -> Any:
     """The columns of the roles under plain names: Spark gives dots and backticks a meaning."""
     plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
-    wanted = [*roles.number_names, *roles.labels, *roles.keep]
+    wanted = [*roles.read, *roles.keep]
     picked = (F.col(f"c{frame.columns.index(name)}") for name in wanted)
     return plain.select(*(column.alias(f"v{j}") for j, column in enumerate(picked)))
 
@@ -172,7 +172,7 @@ def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
     if not (roles.drop_missing or block.complete.all()):
         row = int(block.complete.argmin())
         values = (batch.column(j)[row].as_py() for j in range(batch.num_columns))
-        named = zip([*roles.number_names, *roles.labels], values, strict=False)
+        named = zip(roles.read, values, strict=False)
         name = next(name for name, value in named if value is None or value != value)
         fact = f"{where} has a missing value in column {name!r}, row {first_row + row + 1}"
         raise TableError("missing", fact, "fill it, or pass drop_missing=True")

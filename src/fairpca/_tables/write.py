@@ -25,18 +25,20 @@ def write_scores(
     encoder: Array,
     mean: Array,
     *,
+    shift: Array | float = 0.0,
     progress: Callable[[float], object] | None = None,
     reads: Sequence[FileName] = (),
 ) -> tuple[int, int]:
     """Project every row of a table; returns how many rows were written, and how many left out.
 
-    The scores of a row x are ``encoder @ (x - mean)``, in columns of the given ``names`` behind
-    those that ``roles`` keeps. ``output`` is a Parquet, CSV or TSV file, which appears only when it
-    is complete, or ``-`` for CSV on standard output; files of the table and ``reads`` are refused.
+    The scores of a row x are ``shift + encoder @ (x - mean)``, in columns of the given ``names``
+    behind those that ``roles`` keeps. ``output`` is a Parquet, CSV or TSV file, which appears only
+    when it is complete, or ``-`` for CSV on standard output; files of the table and ``reads`` are
+    refused.
     """
     if roles.keep:
         table.keep_texts()
-    kept = table.schema_of(roles.sql(table)[len(roles.numbers) + len(roles.labels) :])
+    kept = table.schema_of(roles.sql(table)[len(roles.read) :])
     fields = [*zip(roles.keep, kept.types, strict=True), *((name, pa.float64()) for name in names)]
     refuse_twin_names(str(output), [name for name, _ in fields], "leave one out of keep")
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
@@ -64,7 +66,7 @@ def write_scores(
             writer = stack.enter_context(pq.ParquetWriter(sink, schema))
         for block in blocks_of(table, roles, progress):
             columns = [_without_formulas(c) if as_text else c for c in block.kept.columns]
-            columns += [pa.array(score) for score in block.scores(encoder, mean).T]
+            columns += [pa.array(score) for score in (block.scores(encoder, mean) + shift).T]
             writer.write_batch(pa.record_batch(columns, schema=schema))
             n_rows += block.rows.n_rows
             n_dropped += int((~block.complete).sum())

@@ -175,7 +175,7 @@ _HINTS = {
     ],
     "missing_label": [
         "leave such rows out with --drop-missing",
-        "name them in a query: SELECT * REPLACE (coalesce({column}, 'not recorded') AS {column})",
+        "name a group of rows without one with --missing-group 'not recorded'",
     ],
     "categories": ["leave it out with --drop '{column}'", "correct it"],
     "too_large": ["take a sample of the rows with a query"],

@@ -14,7 +14,10 @@ from fairpca.cli.terminal import outputs, progress, put
 def report_command(
     context: typer.Context, request: opt.AuditRequest, output: opt.PageOutput
 ) -> None:
-    """Write a page: is anyone short-changed, how sure is that, what can be done, who pays?"""
+    """Write a page: is anyone short-changed, and what can be done?
+
+    It says how sure the answer is, and who gains and who pays for a remedy.
+    """
     names = {"out": output.out, "json": output.json, "model_card": output.model_card}
     with outputs(request.reads, **names) as paths, progress(output.quiet) as show:
         from fairpca import report
@@ -38,7 +41,7 @@ def report_command(
 def audit_command(
     context: typer.Context, request: opt.AuditRequest, gate: opt.Gate, output: opt.Output
 ) -> None:
-    """Say whether PCA, or a model, short-changes a group; with --fail-above, by the exit code.
+    """Say whether PCA, or a model, short-changes a group.
 
     Exit codes: 0 done; with --fail-above also 1, a group is described worse than it allows, and 3,
     this cannot be judged.
@@ -64,7 +67,10 @@ def audit_command(
 
 
 def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = False) -> None:
-    """Fit the fair version that report judges with the same options, and save it."""
+    """Fit and save the fair version that report judges.
+
+    The same options give the same model.
+    """
     with outputs(request.reads, model=out) as paths, progress(quiet) as show:
         from fairpca.cli import work
 
@@ -80,15 +86,24 @@ def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = Fals
 
 
 def columns_command(
-    context: typer.Context, request: opt.Request, as_json: opt.AsJson = False
+    context: typer.Context,
+    components: opt.ToKeep,
+    files: opt.Files,
+    columns: opt.Columns,
+    measure: opt.Measure,
+    data: opt.OptionalData = None,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Say which -r columns to keep so that every group can be rebuilt from them, and who pays."""
+    """Choose -r columns from which every group can be rebuilt.
+
+    It says which columns these are, who gains and who pays.
+    """
     with progress(as_json) as show:
         from fairpca.cli import work
 
-        model = work.columns_of(request.choice)
-        request = opt.AuditRequest(**vars(request))
-        found, origin, _ = work.judge(request, context.obj, show, model)
+        choice = opt.Choice(**vars(measure), components=components)
+        request = opt.AuditRequest(data, files, columns, choice)
+        found, origin, _ = work.judge(request, context.obj, show, work.columns_of(choice))
     if as_json:
         put(work.figures_as_json(found, origin, False).rstrip())
         return
@@ -122,14 +137,17 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     _, projection, fitted = work.load(model)
     if not as_json:
         terminal.print_model(projection, fitted.groups)
-        size = f"{projection.n_components_} components of {projection.n_features_in_} columns"
+        size = f"{projection.n_features_in_} columns"
+        if hasattr(projection, "n_components_"):
+            size = f"{projection.n_components_} components of {size}"
         how = ", missing values filled in" if fitted.fill else ""
         how += ", standardised" if projection.standardize else ""
         put(f"{projection!r}: {size}{how}")
         return
-    errors = ["pca_group_errors", "group_errors"]
+    errors, erased = ["pca_group_errors", "group_errors"], ["change", "mean_gap", "raw_mean_gap"]
     held_out = [f"held_out_{name}" for name in (*errors, "changes", "changes_interval")]
     names = ["n_components", "groups", "group_sizes", *errors, "status", "duality_gap", *held_out]
+    names += ["baseline_group_errors", "lower_bound", *erased]
     figures = {name: getattr(projection, f"{name}_", None) for name in names}
     found = {name: value for name, value in figures.items() if value is not None}
     own = {
@@ -138,5 +156,7 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
         "imputed": bool(fitted.fill),
         "feature_names": getattr(projection, "feature_names_in_", None),
     }
+    if hasattr(projection, "columns_"):
+        own["kept"] = projection.get_feature_names_out()
     known = {"columns": fitted.features, "categories": fitted.categories, "group": fitted.groups}
     put(json.dumps(plain_json(own | found | known), indent=1))

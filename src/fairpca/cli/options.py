@@ -57,6 +57,8 @@ OptionalData = Annotated[Names, _argument(metavar="DATA", help=_DEMONSTRATION, s
 ModelFile = Annotated[str, _argument(metavar="MODEL", help="A file written by fairpca fit.")]
 ModelOut = Annotated[str, _out(help="The model file to write; - prints it.")]
 ScoresOut = Annotated[str, _out(help="CSV or Parquet file for the scores; - prints CSV.")]
+_HOW_MANY = {"help": "How many columns to keep.", "min": 1, "rich_help_panel": START}
+ToKeep = Annotated[int, cast(Any, typer.Option)("--components", "-r", metavar="N", **_HOW_MANY)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Keep = Annotated[Names, typer.Option(metavar="COLUMN", help="Copy columns, such as an id.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -66,13 +68,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 class Columns:
     """Which columns are used, and for what."""
 
-    group: Names = _start("COLUMN", "Names the groups; several are crossed (a,b).", short="-g")
+    group: Names = _start("COLUMN", "Column of the groups; several (a,b) are crossed.", short="-g")
     features: Names = _column("COLUMN", "Use only these columns.")
     drop: Names = _column("COLUMN", "Leave these columns out.")
-    target: Text = _column("COLUMN", "Is predicted later: left out; judged by a classifier.")
+    target: Text = _column("COLUMN", "To be predicted later: left out, and judged by classifiers.")
     weight: Text = _column("COLUMN", "Weights of the rows.")
     encode: bool = _column("", "Turn text columns into columns of zeros and ones.", False)
     impute: Literal["median"] | None = _column("", "Fill in missing numbers with medians.")
+    missing_group: Text = _column("NAME", "Name a group of rows without one.")
 
 
 @dataclass(frozen=True)
@@ -82,39 +85,45 @@ class Files:
     query: Text = _column("SQL", "Read a database file by this query.")
     encoding: Text = _column("NAME", "Encoding of text files; by default UTF-8.")
     decimal: Text = _column("CHAR", "Decimal point of text files.")
-    missing_value: Names = _column("TEXT", "Stands for a missing value (repeat for more).")
+    missing_value: Names = _column("TEXT", "Text for a missing value (repeat for more).")
     drop_missing: bool = _column("", "Leave out rows with missing values.", False)
     no_header: bool = _column("", "Text files hold no names; call columns c0, c1, ...", False)
     sheet: Text = _column("NAME", "The sheet of a spreadsheet.")
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The projection: how many components, and how far to go from PCA towards equal errors."""
+class Measure:
+    """How errors are measured, between which groups, in which folds."""
 
-    components: float = _start(
-        "N", "How many, or the share of variance that every group keeps.", 0.7, "-r", parser=_rank
-    )
     standardize: bool = _choice("", "Divide columns by their deviation.", True)
-    constraint: Literal["pareto", "no_worse", "none"] | None = _choice(
-        "",
-        "Go on until everybody would only get worse (pareto, the default), until the harmed "
-        "group is as badly off as under PCA (no_worse), or to equal errors (none).",
-    )
-    max_disparity: Number = _choice("N", "Stop where errors differ by no more than this.", min=0)
-    max_error_increase: Number = _choice("N", "Stop so far above PCA’s overall error.", min=0)
-    max_group_increase: Number = _choice("N", "Stop so far above a group’s PCA error.", min=0)
-    alpha: Number = _choice("N", "Stop at this weighting; 1 is plain PCA.", min=0, max=1)
-    criterion: Literal["loss", "error", "variance"] | None = _choice(
-        "", "Serve the worst-off group best instead (MinMaxPCA)."
-    )
-    cv: int = _choice("N", "Folds of held-out people that tell how far to go; 0: none.", 10, min=0)
     normalize: bool = _choice("", "Measure errors as shares of each group’s variation.", False)
     min_group_size: int = _choice("N", "Smaller groups are not compared.", 1, min=1)
     small_groups: Literal["error", "merge", "ignore"] = _choice(
-        "", "Refuse such groups, merge them into one, or ignore them.", "error"
+        "", "Refuse smaller groups, merge them into one, or ignore them.", "error"
     )
+    cv: int = _choice("N", "Folds of held-out people that tell how far to go; 0: none.", 10, min=0)
     seed: int = _choice("N", "Another number makes other folds.", 0, min=0)
+
+
+@dataclass(frozen=True)
+class Choice(Measure):
+    """The projection: how many components, and how far to go from PCA towards equal errors."""
+
+    components: float = _start(
+        "N", "How many, or the share of variance each group keeps.", 0.7, "-r", parser=_rank
+    )
+    constraint: Literal["pareto", "no_worse", "none"] | None = _choice(
+        "",
+        "Go on as long as a group gains (pareto, the default), until the harmed group is as badly "
+        "off as under PCA (no_worse), or to equal errors (none).",
+    )
+    max_disparity: Number = _choice("N", "Let errors differ by no more than this.", min=0)
+    max_error_increase: Number = _choice("N", "Let the overall error rise by this share.", min=0)
+    max_group_increase: Number = _choice("N", "Let each group’s error rise by this share.", min=0)
+    alpha: Number = _choice("N", "Use this weighting; 1 is plain PCA.", min=0, max=1)
+    criterion: Literal["loss", "error", "variance"] | None = _choice(
+        "", "Serve the worst-off group best instead (MinMaxPCA)."
+    )
 
 
 @dataclass(frozen=True)

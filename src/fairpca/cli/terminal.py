@@ -15,7 +15,6 @@ from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
-    from fairpca._estimators.base import FairProjection
 
 _STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
 
@@ -140,8 +139,8 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
     heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
     rows = []
     for row in group_rows(audit):
-        gap = str(row["gap"])
-        gap = gap if row["judged"] else f"too few to judge ({gap})" if gap else "not judged"
+        gap, note = str(row["gap"]), row["note"]
+        gap = f"{gap} ({note})" if gap and note else gap or note
         rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
     _put_table(heads, rows)
     how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
@@ -172,28 +171,44 @@ def print_columns(audit: Audit | ModelAudit) -> None:
     kept: Any = getattr(audit, "kept", None)
     put(f"usual choice: {', '.join(kept.usual)}")
     put(f"fair choice: {', '.join(kept.fair)}")
-    bound = figure(kept.lower_bound)
-    put(f"no choice leaves every group an error below {bound} (on the rows fitted to)")
+    fit: Any = getattr(audit, "fit", None)
+    usual, fair = figure(fit.pca_errors.max()), figure(fit.fair_errors.max())
+    proof = "the best there is" if fit.certified else "not proven the best"
+    put(f"largest error, on the rows fitted to: usual choice {usual}, fair choice {fair}, {proof}")
+    put(f"no projection to {len(kept.fair)} numbers has less than {figure(kept.lower_bound)}")
 
 
-def print_model(model: FairProjection, columns: Sequence[str]) -> None:
-    """Print the errors of a fitted projection by group, of held-out people if there are any.
+def print_model(model: Any, columns: Sequence[str]) -> None:
+    """Print the errors of a fitted estimator by group, of held-out people if there are any.
 
     ``columns`` name the groups.
     """
     from fairpca._audit.record import group_name
     from fairpca.report.text import figure, percent, worse
 
-    held_out = hasattr(model, "held_out_changes_")
-    before = model.held_out_pca_group_errors_ if held_out else model.pca_group_errors_
-    after = model.held_out_group_errors_ if held_out else model.group_errors_
+    people = [[group_name(label, columns) for label in model.groups_]]
+    people.append([f"{n:,}" for n in model.group_sizes_])
+    heads = [", ".join(columns) or "group", "people"]
+    if hasattr(model, "change_"):  # an eraser
+        _put_table(heads, list(zip(*people, strict=True)))
+        put(
+            f"variance between the group means: {figure(model.mean_gap_, model.raw_mean_gap_)}, "
+            f"before {figure(model.raw_mean_gap_)}; {percent(model.change_)} of the variance moved"
+        )
+        return
+    kept, held_out = hasattr(model, "columns_"), hasattr(model, "held_out_changes_")
+    names = ("held_out_pca_group_errors_", "held_out_group_errors_") if held_out else None
+    names = names or ("baseline_group_errors_" if kept else "pca_group_errors_", "group_errors_")
+    before, after = (getattr(model, name) for name in names)
     unit, rows = float(max(before.max(), after.max())), []
-    for label, n, *errors in zip(model.groups_, model.group_sizes_, before, after, strict=True):
-        change = errors[1] / errors[0] - 1 if errors[0] > 1e-12 * unit else 0.0
-        figures = (figure(error, unit) for error in errors)
-        rows.append([group_name(label, columns), f"{n:,}", *figures, worse(change)[0]])
-    _put_table([", ".join(columns) or "group", "people", "PCA", "fair version", "change"], rows)
+    for *who, first, last in zip(*people, before, after, strict=True):
+        change = last / first - 1 if first > 1e-12 * unit else 0.0
+        rows.append([*who, figure(first, unit), figure(last, unit), worse(change)[0]])
+    _put_table([*heads, "usual choice" if kept else "PCA", "fair version", "change"], rows)
     put(f"average squared errors{' of held-out people' if held_out else ''}; {model.status_}")
+    if kept:
+        put(f"columns kept: {', '.join(model.get_feature_names_out())}")
+        return
     pca = model.pca_reconstruction_error_
     cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0
     put(f"overall error on the rows fitted to: {percent(cost)} above PCA")

@@ -23,7 +23,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairColumns, FairPCA, FairPCACV, MinMaxPCA, audit, audit_model
+from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
 from fairpca._audit.judge import for_sizes
 from fairpca._audit.record import Audit, LeftOut, ModelAudit, with_group_columns
 from fairpca._audit.verdict import Case, gaps_of, groups_above
@@ -167,13 +167,7 @@ def _audit_of(request: Request, prepared: Prepared, fair: Any = None, **options:
 
 def columns_of(choice: Choice) -> FairColumns:
     """The estimator that ``columns`` judges."""
-    r = choice.components
-    if r != int(r) or r < 1:
-        raise ValueError("say how many columns to keep, a whole number, for example -r 5.")
-    used = Choice(r, cv=choice.cv, seed=choice.seed, **_shared(choice))
-    if unknown := [word for word in words(choice) if word not in words(used)]:
-        raise ValueError(f"columns are chosen for the worst-off group; leave out {unknown[0]}.")
-    return FairColumns(int(r), **_shared(choice))
+    return FairColumns(int(choice.components), **_shared(choice))
 
 
 def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:
@@ -400,13 +394,21 @@ def write_scores_of(
 ) -> tuple[int, int]:
     """Write the scores of a table; returns how many rows were written and left out."""
     _, projection, fitted = load(model)
-    scores = projection.get_feature_names_out().tolist(), encoder_of(projection), projection.mean_
+    names, d = projection.get_feature_names_out().tolist(), projection.n_features_in_
+    how: dict[str, Any] = {"mean": projection.mean_, "reads": [model]}
+    if isinstance(projection, FairColumns):
+        how |= {"encoder": np.eye(d)[projection.get_support()], "mean": np.zeros(d)}
+    elif isinstance(projection, GroupEraser):
+        erased = projection.strength * projection.corrections_.T @ projection.detectors_
+        how |= {"encoder": np.eye(d) - erased, "shift": projection.mean_}
+    else:
+        how["encoder"] = encoder_of(projection)
     table, _ = _opened(request)
     with closing(table):
         roles = model_roles(table, fitted, keep=split_names(keep, table.columns))
         roles = replace(roles, drop_missing=request.files.drop_missing)
-        how: dict[str, Any] = {"progress": partial(show, "writing scores"), "reads": [model]}
-        return write_scores(table, roles, out, *scores, **how)
+        progress = partial(show, "writing scores")
+        return write_scores(table, roles, out, names, **how, progress=progress)
 
 
 def save(model: FairProjection, roles: Roles, path: Path) -> None:
@@ -418,8 +420,8 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
     write_model(ModelPipeline.of(model, fill=fill), path, extra)
 
 
-def load(path: str) -> tuple[Any, FairProjection, Roles]:
-    """A model, its projection, and what it knows of its columns."""
+def load(path: str) -> tuple[Any, Any, Roles]:
+    """A model, its estimator, and what it knows of its columns."""
     model, extra = load_model(path), read_extra(path)
     names = extra.get("columns", getattr(model, "feature_names_in_", None))
     columns = () if names is None else tuple(map(str, names))

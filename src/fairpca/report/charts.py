@@ -21,6 +21,7 @@ from fairpca.report.text import display_names
 
 #: How many columns and components a chart has room for.
 _MOST_COLUMNS, _MOST_COMPONENTS = 20, 10
+PROBES = {"logistic": "logistic regression", "boosted": "gradient-boosted trees"}
 RATES = {
     "selection_rate": "Selection rate",
     "true_positive_rate": "True positive rate",
@@ -59,7 +60,11 @@ def charts(audit: AnyAudit, slider: dict[str, Any] | None, with_rows: bool) -> d
     if audit.leakage is not None and audit.leakage.baseline_probes:
         probes = audit.leakage.baseline_probes, audit.leakage.alternative_probes
         marks = [
-            _mark(probe.name, method, Interval(probe.auc, probe.low, probe.high))
+            _mark(
+                PROBES.get(probe.name, probe.name),
+                method,
+                Interval(probe.auc, probe.low, probe.high),
+            )
             for method, found in zip(methods(audit), probes, strict=True)
             for probe in found
         ]
@@ -115,7 +120,8 @@ def _gaps(audit: AnyAudit) -> dict[str, Any]:
             if gap is not None:
                 marks.append(_mark(names[row.label], method, gap, 100))
     others = "all others" if audit.provenance.reference is None else "the reference group"
-    return _intervals(audit, f"error against {others}, %", 0.0, marks)
+    what = "share lost" if by_share else "error"
+    return _intervals(audit, f"{what} against {others}, %", 0.0, marks)
 
 
 def _rates(audit: AnyAudit) -> dict[str, Any]:
@@ -153,27 +159,26 @@ def _steps(audit: Audit, slider: dict[str, Any]) -> dict[str, Any]:
 
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:
     """Weights of the columns in the components, and what the group of the verdict loses on each."""
-    columns = display_names(audit.provenance.feature_names, 24)
+    names, used = display_names(audit.provenance.feature_names, 24), methods(audit)[: len(weights)]
     labels = [row.label for row in audit.groups]
     g = labels.index(audit.verdict.group) if audit.verdict.group in labels else 0
-    heavy = sorted(_largest(np.max([np.abs(V).max(axis=0) for V in weights], axis=0)))
+    heavy = sorted(_largest(np.abs(weights).max(axis=(0, 1))))
     lossy = _largest(errors[0][g])
     loadings = [
-        {"method": method, "r": r + 1, "column": columns[j], "weight": float(V[r, j])}
-        for method, V in zip(methods(audit), weights, strict=False)
+        {"method": method, "r": r + 1, "column": names[j], "weight": float(V[r, j])}
+        for method, V in zip(used, weights, strict=True)
         for r in range(min(len(V), _MOST_COMPONENTS))
         for j in heavy
     ]
     losses = [
-        {"method": method, "column": columns[j], "error": float(own[g, j])}
-        for method, own in zip(methods(audit), errors, strict=False)
+        {"method": method, "column": names[j], "error": float(own[g, j])}
+        for method, own in zip(used, errors, strict=True)
         for j in lossy
     ]
-    used, found = methods(audit)[: len(weights)], {}
-    for kind, order, marks in (("loadings", heavy, loadings), ("columns", lossy, losses)):
-        own = {"kind": kind, "methods": used, "columns": [columns[j] for j in order]}
-        found[kind] = own | {"marks": marks}
-    return found
+    return {
+        kind: {"kind": kind, "methods": used, "columns": [names[j] for j in order], "marks": marks}
+        for kind, order, marks in (("loadings", heavy, loadings), ("columns", lossy, losses))
+    }
 
 
 def _largest(values: Array) -> list[int]:

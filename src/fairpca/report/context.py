@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,7 +16,7 @@ from fairpca._audit.record import Audit, Interval
 from fairpca._audit.verdict import Case, Reason, Remedy
 from fairpca._progress import printable
 from fairpca._typing import Array
-from fairpca.path import MarkedPoint, TradeoffPath
+from fairpca.path import TradeoffPath
 from fairpca.report import sentences
 from fairpca.report.charts import charts, methods
 from fairpca.report.sentences import AnyAudit, group_names
@@ -62,28 +61,31 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
     """The rows of the table of groups: judged groups first, worst off first."""
     verdict, rows = audit.verdict, []
 
-    def cell(interval: Interval | None, estimate: float, than: str = "") -> Cell:
+    def cell(interval: Interval | None, estimate: float) -> Cell:
         if verdict.reason in (Reason.NOTHING_COMPRESSED, Reason.ONE_VALUE_DECIDES):
             return Cell("", "", "plain")  # ratios of rounding errors, or of one value
         text, ends = worse(estimate) if interval is None else worse(*interval)
         tone = "plain"
         if interval is not None and verdict.case is not Case.CANNOT_JUDGE:
             tone = ("plain", "bad", "good")[interval.direction]
-        return Cell(text and text + than, ends, tone)
+        return Cell(text, ends, tone)
 
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after = row.baseline, row.alternative
         _, worse_by = before.read(verdict.by_share)
-        than = " than all others" if row.label == audit.provenance.reference else ""
+        gap = cell(before.gap, before.gap_estimate)
+        is_reference = row.label == audit.provenance.reference
+        note = "the reference, against all others" if is_reference else ""
         cells = {
             "g": g,
             "name": name,
             "n": f"{row.n:,}",
             "judged": row.judged,
-            "gap": cell(before.gap, before.gap_estimate, than),
+            "note": note if row.judged else "too few to judge",
+            "gap": gap._replace(tone="plain") if verdict.by_share else gap,
             "error": f"{figure(before.error)} → {figure(after.error)}",
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %",
-            "share_gap": cell(before.share_gap, before.share_gap_estimate, than),
+            "share_gap": cell(before.share_gap, before.share_gap_estimate),
             "change": cell(row.change, row.change_estimate),
             "better_off": "" if row.better_off is None else percent(row.better_off),
         }
@@ -165,10 +167,11 @@ def context(
     drawn, (judged, other) = charts(audit, slider, with_rows), methods(audit)
     can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
     robust = [row for row in audit.groups if row.judged and row.baseline.robust]
+    robust.sort(key=lambda row: -row.baseline.gap_estimate)
     sections = {
         "groups": True,
-        "price": slider is not None and can_judge,
-        "columns": columns is not None,
+        "price": slider is not None and can_judge and slider["last"] > 1,
+        "columns": columns is not None and (can_judge or columns is audit),
         "ranks": can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
         "unusual": can_judge and robust,
         "guessed": audit.leakage is not None,
@@ -178,8 +181,6 @@ def context(
     }
     group_columns = " and ".join(provenance.group_columns) or "group"
     headline, reference = audit.verdict.group, provenance.reference
-    path = audit.path if isinstance(audit, Audit) else None
-    ends = {} if path is None else named_ends(path)
     return {
         "audit": audit,
         "about": sentences.about(audit),
@@ -210,31 +211,4 @@ def context(
         "columns": columns,
         "column_rows": [] if columns is None else group_rows(columns),
         "column_verdict": None if columns is None else sentences.say(columns),
-        "ends": next(iter(ends.values()), []),
     }
-
-
-def named_ends(path: TradeoffPath) -> dict[str, list[list[str]]]:
-    """Where the named methods end on the frontier, for held-out people and the rows fitted to.
-
-    Each row has the name, the difference of the errors, the overall error, its increase over PCA's,
-    and the error of each group.
-    """
-    marks: dict[str, Mapping[str, MarkedPoint]] = {"on the rows fitted to": path.marks}
-    if path.held_out is not None:
-        marks = {"for held-out people": path.held_out.marks} | marks
-    found: dict[str, list[list[str]]] = {}
-    for where, points in marks.items():
-        start = points["PCA"].reconstruction_error
-        unit = float(points["PCA"].group_errors.max())
-        found[where] = [
-            [
-                name,
-                figure(point.disparity, unit),
-                figure(point.reconstruction_error, unit),
-                percent(point.reconstruction_error / start - 1 if start > 1e-12 * unit else 0.0),
-                *(figure(error, unit) for error in point.group_errors.tolist()),
-            ]
-            for name, point in points.items()
-        ]
-    return found

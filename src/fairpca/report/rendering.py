@@ -7,6 +7,7 @@ package vl-convert, are written into it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairpca._audit.record import Audit
 from fairpca._progress import printable
-from fairpca.path import TradeoffPath
-from fairpca.report.charts import RATES, javascript
-from fairpca.report.context import Origin, context, named_ends
+from fairpca.path import MarkedPoint, TradeoffPath
+from fairpca.report.charts import PROBES, RATES, javascript
+from fairpca.report.context import Origin, context
 from fairpca.report.sentences import AnyAudit, about, about_scores, say
 from fairpca.report.text import counted, display_names, figure, in_a_row, percent, worse
 
@@ -88,7 +89,7 @@ def path_as_text(path: TradeoffPath) -> str:
     """Where the named methods end on the frontier, as text."""
     size = f"{len(path.disparity)} points, {counted(path.n_components, 'component')}"
     lines = [f"TradeoffPath of {size}, {counted(len(path.groups), 'group')}"]
-    for where, rows in named_ends(path).items():
+    for where, rows in _named_ends(path).items():
         lines.append(where)
         for name, *cells in (_heads(path), *rows):
             lines.append(f"{name:10}" + "".join(f"{cell:>14}" for cell in cells))
@@ -97,7 +98,7 @@ def path_as_text(path: TradeoffPath) -> str:
 
 def path_as_html(path: TradeoffPath) -> str:
     """Where the named methods end on the frontier, as tables for a notebook."""
-    tables = {"heads": _heads(path), "ends": named_ends(path)}
+    tables = {"heads": _heads(path), "ends": _named_ends(path)}
     return _notebook_html("path.html", path_as_text(path), **tables)
 
 
@@ -107,6 +108,32 @@ def _notebook_html(name: str, text: str, **given: Any) -> str:
         return _environment().get_template(name).render(**given)
     except ImportError:
         return f"<pre>{escape(text)}</pre>"
+
+
+def _named_ends(path: TradeoffPath) -> dict[str, list[list[str]]]:
+    """Where the named methods end on the frontier, for held-out people and the rows fitted to.
+
+    Each row has the name, the difference of the errors, the overall error, its increase over PCA's,
+    and the error of each group.
+    """
+    marks: dict[str, Mapping[str, MarkedPoint]] = {"on the rows fitted to": path.marks}
+    if path.held_out is not None:
+        marks = {"for held-out people": path.held_out.marks} | marks
+    found: dict[str, list[list[str]]] = {}
+    for where, points in marks.items():
+        start = points["PCA"].reconstruction_error
+        unit = float(points["PCA"].group_errors.max())
+        found[where] = [
+            [
+                name,
+                figure(point.disparity, unit),
+                figure(point.reconstruction_error, unit),
+                percent(point.reconstruction_error / start - 1 if start > 1e-12 * unit else 0.0),
+                *(figure(error, unit) for error in point.group_errors.tolist()),
+            ]
+            for name, point in points.items()
+        ]
+    return found
 
 
 def _heads(path: TradeoffPath) -> list[str]:
@@ -135,6 +162,7 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
     environment.tests["finite"] = isfinite
     environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES
+    environment.globals["probe_names"] = PROBES
     return environment
 
 

@@ -20,7 +20,15 @@ from fairpca._audit.record import (
     group_name,
 )
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
-from fairpca.report.text import counted, display_names, figure, in_a_row, percent, percent_range
+from fairpca.report.text import (
+    counted,
+    display_names,
+    figure,
+    in_a_row,
+    percent,
+    percent_range,
+    worse,
+)
 
 AnyAudit = Audit | ModelAudit
 
@@ -91,14 +99,16 @@ def keeps_columns(audit: AnyAudit) -> bool:
     return isinstance(audit, Audit) and audit.kept is not None
 
 
-def usual(audit: AnyAudit) -> str:
-    """The usual choice, which ignores groups, within a sentence."""
-    return "the usual choice of columns" if keeps_columns(audit) else "PCA"
+def both(audit: AnyAudit) -> tuple[str, str]:
+    """What was judged and the alternative, within a sentence."""
+    if not isinstance(audit, Audit):
+        return "the model", "plain PCA"
+    return "the usual choice of columns" if audit.kept else "PCA", "the fair version"
 
 
 def judged(audit: AnyAudit) -> str:
-    """What was judged, as the subject of a sentence."""
-    subject = usual(audit) if isinstance(audit, Audit) else "the model"
+    """What was judged, at the start of a sentence."""
+    subject, _ = both(audit)
     return subject[0].upper() + subject[1:]
 
 
@@ -167,7 +177,7 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
             tried = "The columns that serve the worst-off group best are the same."
     elif verdict.remedy is Remedy.HARMS_ANOTHER:
         harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
-        worst = f"worse off than the worst-off group is under {usual(audit)}"
+        worst = f"worse off than the worst-off group is under {both(audit)[0]}"
         tried = f"The fair version makes {harmed} {worst}{effect}"
     elif verdict.payers and not verdict.gainers:
         tried = f"The fair version hurts some groups and reliably helps none{effect}"
@@ -185,9 +195,10 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
 
 def _gap_of_model(audit: AnyAudit) -> tuple[str, str, str]:
     _, _, plain = _of_headline(audit)
+    text, ends = worse(*plain)
     lead = (
-        f"{_how_sure(audit)} Plain PCA of the same size, fitted to these rows, has a gap of "
-        f"{percent(plain.value)} ({percent_range(plain.low, plain.high)})."
+        f"{_how_sure(audit)} Plain PCA of the same size, fitted to these rows, describes the group "
+        f"{text}{f' ({ends} %)' if ends else ''}."
     )
     to_do = (
         "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the rows "
@@ -319,7 +330,7 @@ def _notices(audit: AnyAudit) -> list[str]:
     if isinstance(audit, Audit):
         return said + [
             f"The limit {budget.name} = {figure(budget.wanted)} is not met: the best that was "
-            f"reached, on the rows fitted to, is {figure(budget.reached)}."
+            f"reached is {figure(budget.reached)}."
             for budget in audit.fit.budgets
             if not budget.met
         ]
@@ -346,10 +357,10 @@ def about_guessing(audit: AnyAudit) -> str:
         how = "A classifier guesses the group"
         probes = leakage.baseline_probes, leakage.alternative_probes
         aucs = [max(probe.auc for probe in found) for found in probes]
-    other = "the fair version" if isinstance(audit, Audit) else "plain PCA"
+    own, other = both(audit)
     return (
-        f"{how} with an AUC of {aucs[0]:.2f}, {aucs[1]:.2f} under {other} (0.5 is chance, 1 is "
-        "certainty); another classifier may see more."
+        f"{how} with an AUC of {aucs[0]:.2f} under {own} and {aucs[1]:.2f} under {other} (0.5 is "
+        "chance, 1 is certainty); another classifier may see more."
     )
 
 
@@ -357,7 +368,7 @@ def about_scores(audit: AnyAudit) -> list[str]:
     """Lines on what the scores reveal about the group and what classifiers make of them."""
     probed = audit.leakage is not None and audit.leakage.baseline_probes
     said = [about_guessing(audit)] if probed else []
-    seen_by = {"scores": "the fair version" if isinstance(audit, Audit) else "the model"}
+    seen_by = {"scores": both(audit)[isinstance(audit, Audit)]}
     for seen in audit.outcomes or ():
         if seen.name != "features":
             ends = seen.difference["selection_rate"]

@@ -70,8 +70,8 @@ def worse(change: float, low: float | None = None, high: float | None = None) ->
     text = f"{percent(abs(change))} {'better' if change < 0 else 'worse'}"
     if low is None or high is None or not isfinite(high - low):
         return text, ""
-    ends = (-high, -low) if change < 0 else (low, high)
-    return text, " to ".join(map(_in_percent, ends))
+    ends = [_in_percent(end) for end in ((-high, -low) if change < 0 else (low, high))]
+    return text, " to ".join(ends) if ends != ["0", "0"] else ""
 
 
 def figure(value: float, unit: float = 1.0) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from helpers.families import family, sampled
@@ -15,6 +17,7 @@ from helpers.inside import (
     eigen,
     follow,
     least_error,
+    recovery,
     solve_pareto,
     solve_spread,
     solve_worst,
@@ -199,3 +202,18 @@ def test_a_projection_even_where_the_multipliers_fail(monkeypatch):
     fam = sampled(1, 3, 8, 3)
     found = solve_worst(fam, "error")
     assert found.bound <= found.value <= fam.top(fam.shares).errors.max()
+
+
+def test_starts_agree_on_the_best_optimum_only(monkeypatch):
+    """Three starts that end at a worse optimum say nothing about the better one found later."""
+    ends = iter([2.0, 2.0, 2.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 0.0])
+
+    def end(value):
+        return descent.Candidate(np.eye(4, 2), np.zeros(3), value, 0.0, np.zeros(3))
+
+    monkeypatch.setattr(recovery, "descend", lambda *_: end(next(ends)))
+    work = SimpleNamespace(rank=2, kept=1e-12)
+    centre = SimpleNamespace(occupations=np.array([0.0, 0.5, 0.5, 1.0]), vectors=np.eye(4))
+    best = recovery.search_elsewhere(work, None, centre, None, end(2.0), target=-1.0)
+    assert best.value == 1.0
+    assert list(ends) == [0.0]

@@ -18,13 +18,12 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
 from fairpca._moments.operand import Operand
-from fairpca._moments.tolerances import EPS, arithmetic_noise
+from fairpca._moments.tolerances import EPS, ROUNDED, arithmetic_noise
 from fairpca._problems.solution import Objective, Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._typing import Array
 
 _FULL_DRIVER_UP_TO = 128  # up to this many features, all eigenvectors take no longer than some
-_TIE = 64 * EPS  # distance, relative to the largest eigenvalue, below which two of them are equal
 _PROVEN = 4e-9  # a subspace is proven to be the best up to this share of the error
 
 
@@ -151,7 +150,7 @@ class Eigenspaces(Spaces):
 def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float]:
     """``top_eigenvectors``, with ties broken by the largest ``tr U' M2 U``; and this trace."""
     values, vectors = descending(M)
-    tolerance = _TIE * np.abs(values).max()
+    tolerance = ROUNDED * np.abs(values).max()
     sure = int(np.count_nonzero(values > values[r - 1] + tolerance))
     basis, tied = vectors[:, :r], np.abs(values - values[r - 1]) <= tolerance
     if sure + np.count_nonzero(tied) > r:

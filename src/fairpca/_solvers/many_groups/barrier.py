@@ -41,7 +41,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from fairpca._moments.tolerances import EPS
+from fairpca._moments.tolerances import ROUNDED
 from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._solvers.many_groups.workspace import MAX_STEPS, Proof, Workspace
@@ -208,7 +208,7 @@ class SmoothedDual:
         levels = unit[:, np.newaxis] * problem.levels
         levels /= np.linalg.norm(levels, axis=0)
         kkt = np.zeros((n + n_levels, n + n_levels))
-        kkt[:n, :n] = N * np.outer(unit, unit) + 64 * EPS * np.eye(n)
+        kkt[:n, :n] = N * np.outer(unit, unit) + ROUNDED * np.eye(n)
         kkt[:n, n:], kkt[n:, :n] = levels, levels.T
         right = np.zeros((n + n_levels, 2))
         right[:n] = unit[:, np.newaxis] * np.column_stack([gradient, d_gradient])

@@ -67,12 +67,15 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
             if gain > least:
                 break
             length *= 0.5
+        # Where a limit is out of reach, or kept as well as rounding allows, a step changes nothing.
+        nothing = work.kept if trial.violation <= work.kept else work.noise
+        stuck = length == 1.0 and abs(best.violation - trial.violation) <= nothing
         if gain > least:
             best = trial
             damping = max(damping / 10.0, ROOT_EPS) if length == 1.0 else damping
         else:
             damping = 100.0 * max(damping, 1e-6)
-        if (last and best.violation <= KEPT * work.noise) or damping > 1e3:
+        if (last and (stuck or best.violation <= KEPT * work.noise)) or damping > 1e3:
             break
     return replace(best, prices=prices)
 

@@ -34,7 +34,7 @@ from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Spaces, solve_pca
 from fairpca._solvers.many_groups.barrier import balanced, follow
 from fairpca._solvers.many_groups.descent import Candidate, descend
-from fairpca._solvers.many_groups.recovery import recover
+from fairpca._solvers.many_groups.recovery import recover, search_elsewhere
 from fairpca._solvers.many_groups.workspace import KEPT, MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
 
@@ -127,7 +127,7 @@ def _allowed(work: Workspace, problem: LinearProblem, value: float, tol: float) 
 def _proven(
     work: Workspace, problem: LinearProblem, found: Candidate, proof: Proof, tol: float
 ) -> bool:
-    kept = found.violation <= KEPT * work.noise
+    kept = found.violation <= work.kept
     return kept and found.value - proof.bound <= _allowed(work, problem, found.value, tol)
 
 
@@ -160,16 +160,17 @@ def _improved(
         proof = max(known, proof, key=lambda proof: proof.bound)
         if proof.bound > ceiling:
             return nearby, proof
-        target = proof.bound + _allowed(work, problem, nearby.value, tol)
-        found = recover(work, problem, centre, prices, target)
+        found = recover(work, problem, centre, prices)
+        if not _proven(work, problem, found, proof, tol):
+            # Where an active row has the price zero, the path approaches its end slowly, whereas
+            # the multipliers of the descent are exact.
+            proof = max(proof, _priced(work, problem, found.prices), key=lambda proof: proof.bound)
+            target = proof.bound + _allowed(work, problem, found.value, tol)
+            found = search_elsewhere(work, problem, centre, prices, found, target)
     except (np.linalg.LinAlgError, ArithmeticError):  # the path left the range of the arithmetic
         return nearby, known
-    if found.value - proof.bound > _allowed(work, problem, found.value, tol):
-        # Where an active row has the price zero, the path approaches its end slowly, whereas the
-        # multipliers of the descent are exact.
-        proof = max(proof, _priced(work, problem, found.prices), key=lambda proof: proof.bound)
     nearby = replace(nearby, basis=work.padded(nearby.basis))
-    return found.better(nearby, KEPT * work.noise), proof
+    return found.better(nearby, work.kept), proof
 
 
 def _priced(

@@ -14,9 +14,9 @@ remains exceeds r by at most ``floor(sqrt(2k + 1/4) - 3/2)``, by nothing for two
 **Descent** from there (:mod:`fairpca._solvers.many_groups.descent`). At its end the rows hold to
 rounding, whatever the second step left open.
 
-The descent may end at a local optimum, or where a row cannot be met. While the gap is open, a few
-more descents start from random subspaces, alternately inside the fractional block and anywhere in
-the span, at most six of each kind. They stop once four of them end at the best value known.
+The descent may end at a local optimum, or where a row cannot be met. While the gap is open,
+:func:`search_elsewhere` descends from random subspaces, alternately inside the fractional block and
+anywhere in the span, at most six of each kind. It stops once four of them end at the best value.
 """
 
 from __future__ import annotations
@@ -30,33 +30,40 @@ from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.dense import eigen
 from fairpca._solvers.many_groups.barrier import Centre
 from fairpca._solvers.many_groups.descent import Candidate, descend
-from fairpca._solvers.many_groups.workspace import KEPT, Workspace
-from fairpca._typing import Array, Mask
+from fairpca._solvers.many_groups.workspace import Workspace
+from fairpca._typing import Array
 
 _WHOLE = 1e-4  # an occupation this near to 0 or 1 counts as 0 or 1
 
 
-def recover(
-    work: Workspace, problem: LinearProblem, centre: Centre, prices: Array, target: float
-) -> Candidate:
+def recover(work: Workspace, problem: LinearProblem, centre: Centre, prices: Array) -> Candidate:
     """Find a rank-r projection near the relaxed solution of a problem in units.
 
-    ``centre`` is the last point of the central path, ``prices`` are those it leads to. No other
-    start is tried once the objective has reached its target.
+    ``centre`` is the last point of the central path, ``prices`` are those it leads to.
     """
-    kept = KEPT * work.noise
-    active = problem.equal | (centre.prices > centre.slack)
-    whole, block = split(centre.occupations, centre.vectors)
-    S = _purify(centre, block, work.matrices, problem, active)
-    best = descend(eigen(S)[1][:, -work.rank :], work, problem, prices)
+    S = _purify(centre, work.matrices, problem)
+    return descend(eigen(S)[1][:, -work.rank :], work, problem, prices)
+
+
+def search_elsewhere(
+    work: Workspace,
+    problem: LinearProblem,
+    centre: Centre,
+    prices: Array,
+    best: Candidate,
+    target: float,
+) -> Candidate:
+    """The best of a projection found before and of descents from elsewhere, until a target."""
     found_again = 0
-    for start in random_starts(whole, block, work.rank):
-        if best.violation <= kept and (best.value <= target or found_again == 4):
+    for start in random_starts(*split(centre.occupations, centre.vectors), work.rank):
+        if best.violation <= work.kept and (best.value <= target or found_again == 4):
             break
         other = descend(start, work, problem, prices)
         same = abs(other.value - best.value) <= _WHOLE**2  # descent is far more exact than this
-        found_again += same and other.violation <= kept
-        best = best.better(other, kept)
+        found_again += same and other.violation <= work.kept
+        if not same and best.better(other, work.kept) is other:
+            found_again = 0
+        best = best.better(other, work.kept)
     return best
 
 
@@ -76,17 +83,16 @@ def random_starts(whole: Array, block: Array, rank: int) -> Iterator[Array]:
         yield np.linalg.qr(rng.normal(size=(len(block), rank)))[0]
 
 
-def _purify(
-    centre: Centre, block: Array, matrices: Array, problem: LinearProblem, active: Mask
-) -> Array:
+def _purify(centre: Centre, matrices: Array, problem: LinearProblem) -> Array:
     """Walk in the optimal face to a relaxed solution with fewer fractional occupations."""
+    active = problem.equal | (centre.prices > centre.slack)
     vectors, s = centre.vectors, centre.occupations
     rows, levels = problem.rows[active], problem.levels[active]
     # Combinations of the rows that no change of the levels can make up for.
     fixed = null_space(levels.T).T @ rows if active.any() else rows
     S = (vectors * s) @ vectors.T
     rng = np.random.default_rng(0)
-    for _ in range(block.shape[1]):
+    for _ in range(len(s)):
         s, vectors = eigen(S)
         inner = (s > _WHOLE) & (s < 1.0 - _WHOLE)
         f = int(inner.sum())

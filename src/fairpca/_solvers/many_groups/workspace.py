@@ -47,9 +47,9 @@ class Workspace:
 
     ``basis`` has orthonormal columns V; ``matrices`` are the ``V' C_g V`` and ``traces`` the
     ``tr C_g``, both in units, by default of the largest error under PCA. ``noise`` is rounding, in
-    units. Limits count as kept if exceeded by no more than ``rounding``, and groups as equal if
-    their errors differ by no more than ``parity``; these two are not in units. A span that is
-    ``closed`` is the whole space and does not grow.
+    units. Limits count as kept if exceeded by no more than ``kept``, in units, or ``rounding``, not
+    in units. Groups are equal if their errors differ by no more than ``parity``, not in units. A
+    span that is ``closed`` is the whole space and does not grow.
     """
 
     def __init__(self, spaces: Spaces, unit: float | None = None) -> None:
@@ -59,7 +59,8 @@ class Workspace:
         # Errors far below the square root of the noise are half noise themselves.
         self.unit = unit or max(float(pca.errors.max()), ROOT_EPS * largest) or 1.0
         self.noise = arithmetic_noise(spaces.n_features) * largest / self.unit
-        self.rounding = moment_noise(np.array([self.unit])) + 8 * KEPT * self.noise * self.unit
+        self.kept = moment_noise(np.ones(1)) + 8 * KEPT * self.noise
+        self.rounding = self.kept * self.unit
         self.parity = parity_tolerance(pca.errors[spaces.compared], spaces.traces)
         self.traces = spaces.traces / self.unit
         d = spaces.n_features

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairpca._moments.tolerances import EPS, moment_noise
+from fairpca._moments.tolerances import ROUNDED, moment_noise
 from fairpca._problems.problems import RobustProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
@@ -112,7 +112,7 @@ def _corner(a: Point, b: Point) -> Array:
     lowest, highest = np.minimum(a.errors, b.errors), np.maximum(a.errors, b.errors)
     (a_0, a_1), (b_0, b_1) = a.weights, b.weights
     determinant = a_0 * b_1 - a_1 * b_0
-    if abs(determinant) < 64 * EPS:
+    if abs(determinant) < ROUNDED:
         return lowest
     corner = np.array([b_1 * a.bound - a_1 * b.bound, a_0 * b.bound - b_0 * a.bound]) / determinant
     return np.asarray(np.minimum(np.maximum(corner, lowest), highest))

@@ -22,13 +22,12 @@ from math import isnan, nan
 import numpy as np
 from scipy.optimize import brentq
 
-from fairpca._moments.tolerances import EPS
+from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._typing import Array
 
-_BESIDE = 1e-9  # within this share of the line's length, its end point is used
 _MANY_FEATURES = 80  # with fewer, a decomposition is faster than predictions and corrections
 
 
@@ -178,7 +177,7 @@ class Line:
             return None
         change, d = latest.weights - above.point.weights, self.direction
         t = float(change @ d / (d @ d))
-        if not np.allclose(change, t * d, rtol=0.0, atol=64 * EPS * float(np.abs(d).max())):
+        if not np.allclose(change, t * d, rtol=0.0, atol=ROUNDED * float(np.abs(d).max())):
             return None
         return self._corrected(self.sample(above.x + t, latest), (self.ends[0], above.x))
 
@@ -188,7 +187,7 @@ class Line:
         if root is None:
             return sample
         x, point = sample.x + root[0], root[1]
-        beside = _BESIDE * abs(ends[1] - ends[0])
+        beside = NEGLIGIBLE * abs(ends[1] - ends[0])
         inside = min(ends) + beside < x < max(ends) - beside
         return Sample(x, self.slack(x, point.errors), point) if inside else sample
 
@@ -207,7 +206,7 @@ class Line:
         for _ in range(8):  # after eight steps on one side of the root, try the end
             if not end < x < above.x:
                 x = above.predicted
-            if not end + _BESIDE * (above.x - end) < x < above.x:
+            if not end + NEGLIGIBLE * (above.x - end) < x < above.x:
                 break  # so near the end, rounding would decide between tied subspaces
             before, sample = above, self._corrected(self.sample(x), (end, above.x))
             if sample.value <= rounding:
