@@ -32,13 +32,7 @@ from fairpca._input.checks import (
     refuse_keywords,
 )
 from fairpca._input.device import is_dask
-from fairpca._input.labels import (
-    encode_few_groups,
-    first_outcomes,
-    holds_fractions,
-    refuse_counts,
-    warn_of_group_columns,
-)
+from fairpca._input.labels import encode_few_groups, first_outcomes, holds_fractions, refuse_counts
 from fairpca._input.rows import NumericTarget, as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
@@ -255,9 +249,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         most = self.max_groups
         if method == "partial_fit":  # a block only tells whether there are too many groups already
             most = most or MOST_GROUPS if self.small_groups == "error" else sys.maxsize
-        coded = encode_few_groups(groups, rows.n_rows, most, least)
-        warn_of_group_columns(rows, groups)
-        return rows, coded
+        return rows, encode_few_groups(groups, rows, most, least)
 
     def _learn(
         self, rows: Any, y: Any, groups: Any, sample_weight: Any

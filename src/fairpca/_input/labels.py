@@ -57,11 +57,12 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
 
 
 def encode_few_groups(
-    groups: Any, n_rows: int, max_groups: int | None = None, min_group_size: int = 1
+    groups: Any, rows: Rows, max_groups: int | None = None, min_group_size: int = 1
 ) -> CodedLabels:
-    """Groups as codes; refuses labels that look like a continuous column."""
-    codes, labels = encode_groups(groups, n_rows)
+    """Groups as codes; refuses those that look continuous, and warns of columns that tell them."""
+    codes, labels = encode_groups(groups, rows.n_rows)
     check_group_labels(labels, np.bincount(codes), max_groups, min_group_size)
+    warn_of_group_columns(rows, groups)
     return CodedLabels(codes, labels.tolist())
 
 
@@ -80,8 +81,9 @@ def warn_of_group_columns(rows: Rows, groups: Any) -> None:
         values = np.vstack([rows.block(i, i + 1) for i in first.tolist()])
         same = np.array([len(set(column)) == k for column in values.T.tolist()])
         for place, block in dense_blocks(rows):
-            if same.any():
-                same &= (block == values[codes[place]]).all(axis=0)
+            same &= (block == values[codes[place]]).all(axis=0)
+            if not same.any():
+                break
         for name in [names[j] for j in np.flatnonzero(same)]:
             warn(
                 f"column {name!r} of X tells {what} of every row, so that the components may "

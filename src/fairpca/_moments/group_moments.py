@@ -34,7 +34,6 @@ from fairpca._input.labels import (
     label_vector,
     sort_labels,
     union,
-    warn_of_group_columns,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
 from fairpca._moments.accumulate import accumulate
@@ -140,8 +139,7 @@ class GroupMoments:
             X, sensitive_features=sensitive_features, sample_weight=sample_weight, target=target
         )
         rows = as_rows(X)
-        groups = encode_few_groups(sensitive_features, rows.n_rows, max_groups)
-        warn_of_group_columns(rows, sensitive_features)
+        groups = encode_few_groups(sensitive_features, rows, max_groups)
         return moments_of_rows(rows, groups, sample_weight, target, rule)
 
     @classmethod

@@ -87,10 +87,7 @@ class ImplicitMoments:
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> ImplicitOperand:
         """Products of the second moments about this centre."""
-        centers = self._centers(center, compared)
-        scale = self._divisors
-        mean = self.mean * scale
-        return ImplicitOperand(self._rows, self.weights, mean, centers, scale, compared)
+        return ImplicitOperand(self, self._centers(center, compared), compared)
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
@@ -149,21 +146,14 @@ class ImplicitOperand(Operand):
 
     matrices = None
 
-    def __init__(
-        self,
-        rows: Products,
-        weights: Array,
-        mean: Array,
-        centers: Array,
-        scale: Array,
-        compared: Mask | None,
-    ) -> None:
-        self._rows, self._centers, self._scale = rows, centers, scale[:, None]
+    def __init__(self, moments: ImplicitMoments, centers: Array, compared: Mask | None) -> None:
+        scale, weights, self._rows = moments._divisors, moments.weights, moments._rows
+        self._centers, self._scale = centers, scale[:, None]
         self._divisors, self.shares = weights, weights / weights.sum()
         self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
         self.n_features = centers.shape[1]
-        squares = rows.squares(centers) / weights[:, None]
-        squares[all_at_center(squares, mean)] = 0.0
+        squares = self._rows.squares(centers) / weights[:, None]
+        squares[all_at_center(squares, moments.mean * scale)] = 0.0
         self.traces = np.maximum(squares @ scale**-2.0, 0.0)
 
     def relative(self) -> ImplicitOperand:
