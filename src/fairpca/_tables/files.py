@@ -126,7 +126,7 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
             fact = f"the ending of {path} does not tell its format ({', '.join(_FORMATS)})"
             raise TableError("format", fact, f"rename it, or {_PASS_FORMAT}")
         return [TableFile(path, text, known)]
-    if matches := glob.glob(text, recursive=True):
+    if glob.has_magic(text) and (matches := glob.glob(text, recursive=True)):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
         return _files_in(folder, map(Path, matches), file_format)
     names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
