@@ -174,7 +174,7 @@ def print_columns(audit: Audit | ModelAudit) -> None:
     fit: Any = getattr(audit, "fit", None)
     usual, fair = figure(fit.pca_errors.max()), figure(fit.fair_errors.max())
     proof = "the best there is" if fit.certified else "not proven the best"
-    put(f"largest error, on the rows fitted to: usual choice {usual}, fair choice {fair}, {proof}")
+    put(f"largest error, on the training rows: usual choice {usual}, fair choice {fair}, {proof}")
     put(f"no projection to {len(kept.fair)} numbers has less than {figure(kept.lower_bound)}")
 
 
@@ -211,4 +211,4 @@ def print_model(model: Any, columns: Sequence[str]) -> None:
         return
     pca = model.pca_reconstruction_error_
     cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0
-    put(f"overall error on the rows fitted to: {percent(cost)} above PCA")
+    put(f"overall error on the training rows: {percent(cost)} above PCA")

@@ -116,7 +116,7 @@ def _named_ends(path: TradeoffPath) -> dict[str, list[list[str]]]:
     Each row has the name, the difference of the errors, the overall error, its increase over PCA's,
     and the error of each group.
     """
-    marks: dict[str, Mapping[str, MarkedPoint]] = {"on the rows fitted to": path.marks}
+    marks: dict[str, Mapping[str, MarkedPoint]] = {"on the training rows": path.marks}
     if path.held_out is not None:
         marks = {"for held-out people": path.held_out.marks} | marks
     found: dict[str, list[list[str]]] = {}
