@@ -34,6 +34,12 @@ MADE = {
         "NO_REMEDY",
         "HARMS_ANOTHER",
     ),
+    "a larger gap is left": (
+        [group("a", 0.33, -0.5), replace(OTHERS, alternative=group("others", 0.6).baseline)],
+        {},
+        "NO_REMEDY",
+        "WIDENS",
+    ),
     "no gap": ([group("a", 0.03, -0.1), group("b", -0.03)], {}, "NO_GAP", "HELPS"),
     "model": ([group("a", 0.33), OTHERS], {"remedy_tried": False}, "GAP", "NOT_TRIED"),
 }
@@ -56,6 +62,12 @@ NOT_JUDGED = {
         "NOTHING_COMPRESSED",
     ),
     "one value": ([group("a", 1e5), OTHERS], {}, [SKEWED, OUTLIER], "ONE_VALUE_DECIDES"),
+    "other rows": (
+        [group("a", 0.33), OTHERS],
+        {"remedy_tried": False, "outside": 0.9},
+        [],
+        "OTHER_ROWS",
+    ),
 }
 
 
@@ -65,6 +77,16 @@ def test_what_cannot_be_judged_is_no_pass(name):
     verdict = made_audit(groups, columns, **options).verdict
     assert (verdict.case.name, verdict.reason.name) == ("CANNOT_JUDGE", reason)
     assert verdict.group is None
+
+
+def test_a_group_ahead_of_small_others_is_no_all_clear():
+    major = group("major", -0.5, n=1000)
+    small = [group(label, 0.8, n=20) for label in "bcd"]
+    verdict = made_audit([major, *small]).verdict
+    assert (verdict.case.name, verdict.reason.name) == ("CANNOT_JUDGE", "OTHERS_TOGETHER")
+    assert (verdict.group, verdict.better) == ("major", ["major"])
+    hardly = made_audit([group("major", -0.04, n=1000, half=0.01), *small]).verdict
+    assert hardly.case.name == "NO_GAP"
 
 
 def test_the_headline_is_the_largest_lower_end_and_never_a_small_group():

@@ -348,6 +348,12 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
         part = np.bincount(codes[at], errors[at], minlength=k)
         few_of_group = np.bincount(codes[at], minlength=k) <= np.maximum(_FEW_OF_GROUP * sizes, 1)
         deciding = setup.judged & few_of_group & (part > thresholds.decides * sums)
+        # Or of those whom a judged group is compared with, whether they are judged or not.
+        rest, at_rest = setup.others[setup.judged], np.bincount(codes[at], minlength=k)
+        few_of_rest = rest @ at_rest <= np.maximum(_FEW_OF_GROUP * (rest @ sizes), 1)
+        hiding = few_of_rest & (rest @ part > thresholds.decides * (rest @ sums))
+        if hiding.any() and not deciding.any():
+            deciding[part.argmax()] = True
         values, others, middle = np.unique(x[at]), np.delete(x, at), np.median(x)
         side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if these rows lie on both sides
         next_value = others[(side * others if side else np.abs(others - middle)).argmax()]

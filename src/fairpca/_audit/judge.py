@@ -283,7 +283,7 @@ def audit_model(
     kept = crossed.distances - crossed.errors[0]
     same, outside = _beside_fit(projection, own, kept, people.dense())
     return ModelAudit(
-        **figures.results(setup, crossed, remedy_tried=False),
+        **figures.results(setup, crossed, remedy_tried=False, outside=outside),
         leakage=figures.leakage(setup, both, probes),
         outcomes=figures.outcomes(setup, in_use, _safe_indexing(X, people.positions)),
         on_rows_fitted_to=sample_weight is None and same,

@@ -27,6 +27,8 @@ class Reason(Enum):
     TOO_FEW_ROWS = "too few rows"
     NOTHING_COMPRESSED = "nothing compressed"
     ONE_VALUE_DECIDES = "one value decides"
+    OTHERS_TOGETHER = "the others are worse off, but none of them reliably by itself"
+    OTHER_ROWS = "most rows lie outside of what the model was fitted to"
 
 
 class Remedy(Enum):
@@ -36,6 +38,7 @@ class Remedy(Enum):
     IS_PCA = "is PCA itself"
     NOT_RELIABLE = "its gain can be chance, or there is none"
     HARMS_ANOTHER = "reliably puts another group above the worst error under PCA"
+    WIDENS = "leaves a larger gap"
     NOT_TRIED = "not tried"
 
 
@@ -52,6 +55,7 @@ class Thresholds:
     few_rows: float = 0.005  # share of the rows that counts as few
     decides: float = 0.5  # a column decides if few rows make up this share of a group's error
     paying: float = 0.01  # a group that is not judged pays if its error rises by this share
+    outside: float = 0.5  # a model is not judged if more than this share of the rows is unlike its
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -94,6 +98,7 @@ def decide(
     is_pca: bool = False,  # the alternative is plain PCA
     remedy_tried: bool = True,  # False for a fitted model
     reference: Any = None,  # the group that all others are compared with
+    outside: float | None = None,  # share of the rows unlike those that a model was fitted to
 ) -> Verdict:
     """The verdict from the figures of the groups."""
     changes: dict[str, Any] = {}
@@ -110,6 +115,8 @@ def decide(
     reason = None if gaps else Reason.TOO_FEW_ROWS
     if any(column.decides for column in columns):
         reason = Reason.ONE_VALUE_DECIDES
+    if (outside or 0.0) > thresholds.outside:
+        reason = Reason.OTHER_ROWS
     if nothing_compressed:
         reason = Reason.NOTHING_COMPRESSED
     if reason is not None:
@@ -121,6 +128,13 @@ def decide(
 
     worst, other = headline(gaps), headline(other_gaps)
     worse = [label for label, gap in gaps.items() if gap.direction > 0]
+    worse.sort(key=lambda label: -gaps[label].value)
+    better = [label for label, gap in gaps.items() if gap.direction < 0]
+    best = min(gaps, key=lambda label: gaps[label].high)
+    gap_of_others = 1 / (1 + gaps[best].value) - 1
+    if not worse and better and reference is None and gap_of_others > thresholds.small_gap:
+        told = {"group": best, "gap": gaps[best], "better": better, "by_share": by_share}
+        return Verdict(Case.CANNOT_JUDGE, Reason.OTHERS_TOGETHER, **told, **changes)
     # The readings agree if they name the same group, or if only one of them names a group and the
     # other finds it worse off too, though not reliably.
     agree = other == worst
@@ -132,7 +146,11 @@ def decide(
     if is_pca:
         remedy = Remedy.IS_PCA
     elif changes:
-        remedy = Remedy.HARMS_ANOTHER if changes["harmed"] else Remedy.HELPS
+        left = [row.alternative.read(by_share)[0] for row in groups if row.judged]
+        widens = any(gap.direction > 0 and gap.value > gaps[worst].value for gap in left if gap)
+        remedy = Remedy.WIDENS if widens else Remedy.HELPS
+        if changes["harmed"]:
+            remedy = Remedy.HARMS_ANOTHER
         if worst not in changes["gainers"]:
             remedy = Remedy.NOT_RELIABLE
     case = Case.REMEDY if remedy is Remedy.HELPS else Case.NO_REMEDY
@@ -147,7 +165,7 @@ def decide(
         by_share=by_share,
         small=bool(worse) and gaps[worst].value < thresholds.small_gap,
         worse=worse,
-        better=[label for label, gap in gaps.items() if gap.direction < 0],
+        better=better,
         remedy=remedy,
         readings_agree=agree,
         other_group=other,
@@ -159,10 +177,14 @@ def decide(
 def groups_above(
     groups: Sequence[GroupResult], limit: float, *, by_share: bool, estimate: bool = False
 ) -> list[GroupResult]:
-    """Judged groups more than ``limit`` worse off than others, beyond chance or by the estimate."""
+    """Judged groups more than ``limit`` worse off than others, beyond chance or by the estimate.
+
+    The group that exceeds the limit by most comes first.
+    """
     gaps = gaps_of(groups, by_share)
     ends = {label: gap.value if estimate else gap.low for label, gap in gaps.items()}
-    return [row for row in groups if ends.get(row.label, limit) > limit]
+    above = [row for row in groups if ends.get(row.label, limit) > limit]
+    return sorted(above, key=lambda row: -ends[row.label])
 
 
 def gaps_of(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:

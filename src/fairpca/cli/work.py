@@ -91,7 +91,7 @@ def fit(
     request: Request, path: Path, show: Progress
 ) -> tuple[FairProjection, Sequence[str], list[str]]:
     """Fit and save a model; returns it, the columns of its groups, and cautions and notes."""
-    how: dict[str, Any] = {"folds": _folds(request), "whole": False, "rows_up_to": 0}
+    how: dict[str, Any] = {"folds": _folds(request), "whole": False}
     with prepared_table(request, show, **how) as prepared, noted() as caught:
         show("fitting")
         model = estimator_of(request.choice, prepared.moments.counts)
@@ -187,7 +187,8 @@ def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:
     which = (
         f"the {'estimate' if estimate else 'lower end'} {'exceeds' if above else 'does not exceed'}"
     )
-    more = f"; so do {len(above) - 1} more groups" if len(above) > 1 else ""
+    more = f"; so {'does 1 more group' if len(above) == 2 else f'do {len(above) - 1} more groups'}"
+    more *= len(above) > 1
     return EXCEEDED if above else 0, (
         f"{sentences.judged(found)}: error of {sentences.full_name(found, row.label)} "
         f"({row.n:,} people) against {others}: {ends}; {which} "
@@ -225,8 +226,8 @@ def _model_of(request: AuditRequest) -> tuple[Any, dict[str, Any], AuditRequest]
 def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
     """The PCA that a table of weights describes, and the names of its columns.
 
-    A row for each column of the data: ``name``, ``mean`` and ``scale`` (0 and 1 if they are left
-    out), and a weight in each further column, one for each component. Weights need not be
+    A row for each column of the data: ``name``, ``mean``, ``scale`` (1 if it is left out), and a
+    weight in each further column, one for each component. Weights need not be
     orthonormal: loadings that were multiplied by deviations or rotated span the same space, and the
     space is what is judged.
     """
@@ -234,14 +235,15 @@ def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
         rows = list(csv.DictReader(stream))
     heads = list(rows[0]) if rows else []
     components = [head for head in heads if head not in ("name", "mean", "scale")]
-    if "name" not in heads or not components:
+    if not {"name", "mean"} <= {*heads} or not components:
         raise ValueError(
-            f"{path} does not hold weights: it needs a column 'name' and one for each component, "
-            "beside 'mean' and 'scale', and a row for each column of the data."
+            f"{path} does not hold weights: it needs columns 'name', 'mean' (0 if nothing was "
+            "subtracted), 'scale' (if columns were divided) and one for each component, and a row "
+            "for each column of the data."
         )
     try:
-        mean = np.array([float(row.get("mean") or 0) for row in rows])
-        scale = np.array([float(row.get("scale") or 1) for row in rows])
+        mean = np.array([float(row["mean"]) for row in rows])
+        scale = np.array([float(row.get("scale", 1)) for row in rows])
         weights = np.array([[float(row[head]) for head in components] for row in rows])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: a mean, scale or weight is no number ({error}).") from None

@@ -137,7 +137,8 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
         for key, value in own.items():
             steps[key].insert(place, value)
     end = len(steps["cost"]) - 1
-    beyond = bool(place == end and path.parity_reached and place > 0)
+    left = abs(steps["disparity"][place]) < abs(steps["disparity"][0]) / 5
+    beyond = bool(place == end and path.parity_reached and place > 0 and left)
     return {"start": place, "last": end, "held_out": seen is not path, "beyond": beyond} | steps
 
 

@@ -138,8 +138,8 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     to_do = "Nothing needs to be done."
     detectable = audit.verdict.detectable_gap or inf
     if isfinite(detectable):
-        lead += f" With these rows a gap of {percent(detectable)} or more would have been seen."
-        if detectable > audit.provenance.thresholds.large_gap:
+        lead += f" With these rows a gap of {percent(detectable)} or more would likely be seen."
+        if max(detectable, *(gap.high for gap in gaps.values())) > _large_gap(audit):
             to_do = "Nothing is proven, and a gap that matters could have been missed: "
             to_do += "judge again when there are more rows."
     other = audit.verdict.other_group
@@ -173,8 +173,18 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     effect, to_do = f": {_gains_and_payments(audit)}.", "Do not use the fair version. "
     if verdict.remedy is Remedy.IS_PCA:
         tried, to_do = "No strength of the fair version helped held-out people.", ""
+        searched = audit.provenance.alternative.startswith("FairPCACV")
         if keeps_columns(audit):
             tried = "The columns that serve the worst-off group best are the same."
+        elif not searched or (isinstance(audit, Audit) and audit.fit.budgets):
+            tried = "The fair version, within the limits that were set, is PCA itself."
+    elif verdict.remedy is Remedy.WIDENS:
+        gaps = [(row, row.alternative.read(verdict.by_share)[0]) for row in audit.groups]
+        row, left = max(((r, g) for r, g in gaps if g), key=lambda pair: pair[1].value)
+        tried = (
+            f"The fair version would leave a larger gap, {name(audit, row.label)} "
+            f"{percent(left.value)} worse than {against(audit, row.label)}{effect}"
+        )
     elif verdict.remedy is Remedy.HARMS_ANOTHER:
         harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
         worst = f"worse off than the worst-off group is under {both(audit)[0]}"
@@ -187,7 +197,9 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     if isinstance(audit, Audit):
         for r, found in zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True):
             if r > audit.n_components and found is not None and abs(found.value) < gap.value / 2:
-                to_do += f" With {counted(int(r), 'component')} it would be {percent(found.value)}."
+                to_do += (
+                    f" With {counted(int(r), 'component')} it would be {worse(found.value)[0]}."
+                )
                 break
     headline = f"{_who_is_worse(audit)}, and no version we tried reliably reduces the gap."
     return headline, f"{_how_sure(audit)} {tried}", to_do
@@ -207,8 +219,27 @@ def _gap_of_model(audit: AnyAudit) -> tuple[str, str, str]:
     return f"{_who_is_worse(audit)}.", lead, to_do
 
 
+def _large_gap(audit: AnyAudit) -> float:
+    return audit.provenance.thresholds.large_gap
+
+
 def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
     reason, origin = audit.verdict.reason, audit.provenance
+    if reason is Reason.OTHER_ROWS:
+        return (
+            "This cannot be judged: these people are unlike those that the model was made for.",
+            "Most rows lie outside of what the model was fitted to, so its errors say little.",
+            "Check units and columns, or judge the model on rows like its own.",
+        )
+    if reason is Reason.OTHERS_TOGETHER and audit.verdict.gap is not None:
+        best, gap = full_name(audit, audit.verdict.group), audit.verdict.gap
+        return (
+            f"{judged(audit)} describes {best} better than everyone else, but it cannot be judged "
+            "who is worse off.",
+            f"The others together are described worse: {best} is {percent(-gap.value)} better "
+            f"({percent_range(-gap.high, -gap.low)}). None of them is reliably so by itself.",
+            "Join the other groups, or collect more rows of them, and run again.",
+        )
     if reason is Reason.ONE_VALUE_DECIDES:
         deciding = [column for column in audit.columns if column.decides][:_MOST_NAMED]
         one = len(deciding) == 1 and deciding[0].n_rows == 1
