@@ -129,7 +129,8 @@ def test_a_way_from_pca_to_the_end(fam):
     single = pareto(fam, fraction=0.4)
     assert single.status is Status.STOPPED
     assert fam.shares @ single.errors == pytest.approx(overall[2], rel=1e-6)
-    assert all(point.bound <= point.value for point in found[1:-1])
+    # A limit counts as kept if it is exceeded by rounding, and the value falls with it.
+    assert all(point.bound <= point.value + 1e-12 * unit for point in found[1:-1])
 
 
 @pytest.mark.parametrize("constraint", [None, "no_worse"])
