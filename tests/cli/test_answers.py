@@ -233,8 +233,11 @@ def test_unusable_weights_are_refused(people, tmp_path, scale, weights, message)
     loadings(tmp_path / "w.csv", np.zeros(5), np.full(5, scale), weights)
     judged = ["-g", "sex", "--loadings", "w.csv"]
     assert message in fails("audit", people / "gap.csv", *judged, cwd=tmp_path)
-    (tmp_path / "w.csv").write_text("a,b\n1,2\n")
-    assert "needs a column 'name'" in fails("audit", people / "gap.csv", *judged, cwd=tmp_path)
+    for unfit in ("a,b\n1,2\n", "name,PC1\nx0,1\n"):  # without names, without means
+        (tmp_path / "w.csv").write_text(unfit)
+        assert "needs columns 'name', 'mean'" in fails(
+            "audit", people / "gap.csv", *judged, cwd=tmp_path
+        )
 
 
 def test_weights_groups_and_targets(people, tmp_path):
