@@ -85,6 +85,8 @@ def test_a_group_ahead_of_small_others_is_no_all_clear():
     verdict = made_audit([major, *small]).verdict
     assert (verdict.case.name, verdict.reason.name) == ("CANNOT_JUDGE", "OTHERS_TOGETHER")
     assert (verdict.group, verdict.better) == ("major", ["major"])
+    lossless = made_group("major", 1000, (-1.0, -1.0, -1.0), (0.0, 0.0, 0.0))  # no error at all
+    assert made_audit([lossless, *small]).verdict.reason.name == "OTHERS_TOGETHER"
     hardly = made_audit([group("major", -0.04, n=1000, half=0.01), *small]).verdict
     assert hardly.case.name == "NO_GAP"
 

@@ -332,7 +332,8 @@ def column_errors(projection: Subspace, moments: GroupMoments) -> Array:
 def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.DecidingColumn]:
     """Columns whose scale depends on few rows; deciding columns come first.
 
-    A column decides if these rows make up most of the error of a judged group.
+    A column decides if these rows make up most of the error of a judged group, or of those whom it
+    is compared with, whether they are judged or not.
     """
     people, thresholds = setup.people, setup.origin.thresholds
     if people is None or len(people.feature_names) > _MOST_COLUMNS:
@@ -348,7 +349,6 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
         part = np.bincount(codes[at], errors[at], minlength=k)
         few_of_group = np.bincount(codes[at], minlength=k) <= np.maximum(_FEW_OF_GROUP * sizes, 1)
         deciding = setup.judged & few_of_group & (part > thresholds.decides * sums)
-        # Or of those whom a judged group is compared with, whether they are judged or not.
         rest, at_rest = setup.others[setup.judged], np.bincount(codes[at], minlength=k)
         few_of_rest = rest @ at_rest <= np.maximum(_FEW_OF_GROUP * (rest @ sizes), 1)
         hiding = few_of_rest & (rest @ part > thresholds.decides * (rest @ sums))

@@ -72,7 +72,9 @@ class Verdict:
 
     case: Case
     reason: Reason | None = None  # only with Case.CANNOT_JUDGE
-    group: Any = None  # the judged group whose gap has the largest lower end; the reference last
+    # The judged group whose gap has the largest lower end, the reference last; the best-off group
+    # if all that is reliable is that the others together are worse off.
+    group: Any = None
     gap: Interval | None = None  # the gap of this group, by the reading of the audit
     by_share: bool = False  # whether that reading is shares of each group's own variation
     small: bool = False  # whether the gap is reliable but small
@@ -131,8 +133,8 @@ def decide(
     worse.sort(key=lambda label: -gaps[label].value)
     better = [label for label, gap in gaps.items() if gap.direction < 0]
     best = min(gaps, key=lambda label: gaps[label].high)
-    gap_of_others = 1 / (1 + gaps[best].value) - 1
-    if not worse and better and reference is None and gap_of_others > thresholds.small_gap:
+    ahead = (1 + gaps[best].value) * (1 + thresholds.small_gap) < 1  # the others' gap is not small
+    if not worse and better and reference is None and ahead:
         told = {"group": best, "gap": gaps[best], "better": better, "by_share": by_share}
         return Verdict(Case.CANNOT_JUDGE, Reason.OTHERS_TOGETHER, **told, **changes)
     # The readings agree if they name the same group, or if only one of them names a group and the

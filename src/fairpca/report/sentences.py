@@ -139,7 +139,8 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     detectable = audit.verdict.detectable_gap or inf
     if isfinite(detectable):
         lead += f" With these rows a gap of {percent(detectable)} or more would likely be seen."
-        if max(detectable, *(gap.high for gap in gaps.values())) > _large_gap(audit):
+        highest = max(gap.high for gap in gaps.values())
+        if max(detectable, highest) > audit.provenance.thresholds.large_gap:
             to_do = "Nothing is proven, and a gap that matters could have been missed: "
             to_do += "judge again when there are more rows."
     other = audit.verdict.other_group
@@ -217,10 +218,6 @@ def _gap_of_model(audit: AnyAudit) -> tuple[str, str, str]:
         "that the model was made from, and judge it in the same way."
     )
     return f"{_who_is_worse(audit)}.", lead, to_do
-
-
-def _large_gap(audit: AnyAudit) -> float:
-    return audit.provenance.thresholds.large_gap
 
 
 def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
