@@ -74,6 +74,7 @@ def test_intervals_hold_the_figures():
             assert 0 <= low <= value <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(80, 60), (80, 60, 70)])
 def test_intervals_of_gaps_hold_the_truth_as_often_as_they_say(sizes):
     rng, labels = np.random.default_rng(0), np.arange(len(sizes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sklearn.utils import Bunch
 
 from reproduction.faces import draw_faces
@@ -23,6 +24,7 @@ def made_faces():
     )
 
 
+@pytest.mark.slow
 def test_both_figures_are_drawn(tmp_path):
     files = draw_faces(made_faces(), tmp_path, rank=3)
     assert sorted(path.name for path in files) == [

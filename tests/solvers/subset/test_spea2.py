@@ -43,6 +43,7 @@ def test_spea2_finds_small_fronts(d, r):
     assert found.subsets[0].tolist() == exact.subsets[0].tolist()
 
 
+@pytest.mark.slow
 def test_spea2_is_seeded_and_leaves_the_global_generator_alone():
     lambdas, deltas = made(9, 1)
     np.random.seed(5)  # noqa: NPY002
