@@ -490,6 +490,23 @@ def test_single_people_stay_out_of_json_unless_asked_for():
     assert longest < 20
 
 
+def test_a_group_of_one_person_shows_no_figures():
+    X, groups = two_groups((150, 100))
+    X, groups = np.vstack([X, [1, 2, 3, 4, 5]]), np.append(groups, "alone")
+    result = audit(X, groups, FairPCA(2), **QUICK)
+    alone = result.group("alone")
+    assert alone.n == 1
+    assert alone.better_off is None
+    figures = [alone.change_estimate]
+    figures += [x for of in (alone.baseline, alone.alternative) for x in (of.error, of.share)]
+    assert np.isnan(figures).all()
+    shown = result.to_dict()
+    assert [shown[name] for name in ("fit", "ranks", "path")] == [None] * 3
+    assert result.to_dict(with_rows=True)["fit"]["status"] == result.fit.status
+    assert "NaN" not in json.dumps(shown)
+    assert "nan" not in result._repr_html_()
+
+
 def test_what_classifiers_make_of_scores():
     X, groups = two_groups((300, 200))
     y = (X[:, 0] + X[:, 2] > 0).astype(int)

@@ -293,6 +293,14 @@ def test_fit_and_inspect_print_labels_with_their_column(people, tmp_path):
         ]
 
 
+def test_fit_knows_the_rules_of_the_verdict(people, tmp_path):
+    rules = ["--judge-from", "2000", "--small-gap", "0.5", "-o", "m.safetensors"]
+    assert "too few people" in run("fit", people / "gap.csv", *USUAL, *rules, cwd=tmp_path).stdout
+    wrong = [*USUAL, "--reference", "nobody", "-o", "n.safetensors"]
+    assert run("fit", people / "gap.csv", *wrong, cwd=tmp_path, code=2).stderr.count("nobody")
+    assert not (tmp_path / "n.safetensors").exists()
+
+
 def test_single_people_only_on_request(people, tmp_path):
     data = people / "gap.csv"
     assert "rows" not in numbers("audit", data, *USUAL, cwd=tmp_path)

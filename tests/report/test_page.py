@@ -185,6 +185,22 @@ def test_single_people_are_shown_only_if_asked_for():
     assert "few" not in drawn
 
 
+def test_no_step_is_offered_where_there_is_no_gap():
+    assert 'id="position"' in render(CASES["remedy"])
+    assert 'id="position"' not in render(CASES["no gap"])
+
+
+def test_charts_say_how_many_columns_they_leave_out():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["few", "many"], [60, 140])
+    X = rng.normal(size=(200, 25)) * np.where(groups == "few", 2.0, 1.0)[:, None]
+    made = fairpca.audit(X, groups, fairpca.FairPCA(12), n_points=3, ranks=[12])
+    page = render(made)
+    assert "Error of the 20 of 25 columns" in page
+    assert "Weights of the 20 of 25 columns in the 10 of 12 components" in page
+    assert "Weights of columns in components" in render(CASES["remedy"])
+
+
 @pytest.mark.parametrize(
     ("case", "answer"),
     {

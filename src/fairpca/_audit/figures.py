@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import nan
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,7 +139,11 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
         better_off = np.bincount(codes, weights * gains, minlength=k)
         gainers = (better_off / np.where(totals, totals, 1)).tolist()
 
+    sizes = folds.moments.counts.tolist()
+
     def figures(projection: int, g: int) -> GroupFigures:
+        if sizes[g] == 1:  # these would be the figures of a person
+            return GroupFigures(nan, nan, None, None, nan, nan)
         gap, share_gap = (Interval(*of[projection][g]) for of in (gaps, share_gaps))
         return GroupFigures(
             error=float(errors[projection, g]),
@@ -154,15 +159,15 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
         GroupResult(
             label=label,
             name=record.group_name(label, folds.group_columns),
-            n=int(folds.moments.counts[g]),
+            n=sizes[g],
             judged=bool(setup.judged[g]),
             compared=label not in setup.set_aside,
             baseline=figures(JUDGED, g),
             alternative=figures(ALTERNATIVE, g),
             change=Interval(*changes[g]) if setup.judged[g] else None,
-            change_estimate=changes[g][0],
+            change_estimate=changes[g][0] if sizes[g] > 1 else nan,
             above_worst=Interval(*above[g]) if setup.judged[g] else None,
-            better_off=gainers[g],
+            better_off=gainers[g] if sizes[g] > 1 else None,
             detectable_gap=float(detectable[g]) if setup.judged[g] else None,
         )
         for g, label in enumerate(folds.labels)
@@ -256,11 +261,13 @@ def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) ->
     return record.RankCurve(np.array(ranks), held_out.totals.group_errors[2:], gaps)
 
 
-def frontier(fair: FairProjection, setup: Setup, n_points: int | None) -> TradeoffPath:
+def frontier(
+    fair: FairProjection, setup: Setup, n_points: int | None, has_gap: bool
+) -> TradeoffPath:
     """The frontier at the rank of the audit, also on held-out rows if groups are large enough.
 
     With more than two groups held-out figures take by far the longest of an audit, so they are left
-    out where no step after PCA is efficient: there is none to choose then.
+    out where there is no gap, or no step to choose because none after PCA is efficient.
     """
     moments, n_folds = setup.folds.moments, setup.folds.moments.n_folds
     large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
@@ -270,7 +277,7 @@ def frontier(fair: FairProjection, setup: Setup, n_points: int | None) -> Tradeo
     how["n_points"] = n_points or (41 if two else 9)
     with quietly():
         path = None if two else tradeoff_path(moments, **how)
-        if path is None or (large and path.efficient[1:].any()):
+        if path is None or (has_gap and large and path.efficient[1:].any()):
             path = tradeoff_path(moments, cv=n_folds if large else None, **how)
     return path
 

@@ -182,13 +182,14 @@ def audit(
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
     results = figures.results(setup, crossed, is_pca=is_pca)
     progress("following the trade-off")
+    has_gap = bool(results["verdict"].worse)
     return Audit(
         **results,
         leakage=figures.leakage(setup, both, probes, smaller),
         outcomes=None if columns else figures.outcomes(setup, whole, getattr(folds, "X", None)),
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
-        path=None if columns else figures.frontier(fair, setup, n_points),
+        path=None if columns else figures.frontier(fair, setup, n_points, has_gap),
         rows=figures.sampled_scores(setup, both),
         kept=kept,
     )

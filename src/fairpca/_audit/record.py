@@ -241,7 +241,11 @@ class _Result:
     def to_dict(self, with_rows: bool = False) -> dict[str, Any]:
         """All figures, ready for ``json.dump``; those of single people only ``with_rows``."""
         figures: dict[str, Any] = plain_json(self)
-        return {name: value for name, value in figures.items() if with_rows or name != "rows"}
+        if not with_rows:
+            figures.pop("rows", None)
+            if any(row.n == 1 for row in self.groups):  # by group, these tell about that person
+                figures |= dict.fromkeys(figures.keys() & _BY_GROUP)
+        return figures
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Write the page of ``fairpca report``, or return it; needs ``fairpca[cli]``."""
@@ -275,7 +279,7 @@ class Audit(_Result):
 
     fit: Fit
     ranks: RankCurve
-    # At this rank, with held-out figures if there are steps to choose; None where columns are kept.
+    # At this rank, with held-out figures if there is a gap and a step to choose; None for columns.
     path: TradeoffPath | None
     rows: SampledRows | None  # None without rows in memory
     kept: KeptColumns | None = None  # for FairColumns, judged beside the usual choice of columns
@@ -297,6 +301,9 @@ class ModelAudit(_Result):
     column_errors: Array  # what each group loses on each column, of shape (k, n_features)
     loadings: Array  # of shape (n_components, n_features)
 
+
+#: Fields of audits that have figures of every group, besides ``groups``.
+_BY_GROUP = {"fit", "ranks", "path", "column_errors"}
 
 AnyAudit = TypeVar("AnyAudit", Audit, ModelAudit)
 

@@ -66,7 +66,9 @@ def audit_command(
         put(line)
 
 
-def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = False) -> None:
+def fit_command(
+    request: opt.Request, rules: opt.Rules, out: opt.ModelOut, quiet: opt.Quiet = False
+) -> None:
     """Fit and save the fair version that report judges.
 
     The same options give the same model.
@@ -74,7 +76,7 @@ def fit_command(request: opt.Request, out: opt.ModelOut, quiet: opt.Quiet = Fals
     with outputs(request.reads, model=out) as paths, progress(quiet) as show:
         from fairpca.cli import work
 
-        model, columns, lines = work.fit(request, paths["model"], show)
+        model, columns, lines = work.fit(request, rules, paths["model"], show)
     if out == "-":
         for line in lines:
             terminal.print_line(line)

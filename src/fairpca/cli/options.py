@@ -127,16 +127,22 @@ class Choice(Measure):
 
 
 @dataclass(frozen=True)
-class Judging:
+class Rules:
+    """The rules of the verdict."""
+
+    judge_from: int = _choice("N", "Groups of fewer rows are listed, not judged.", 30, min=2)
+    reference: Text = _choice("GROUP", "Compare with this group, not with all others.")
+    small_gap: float = _choice("N", "Call a gap below this small; 0.05 is 5 %.", 0.05, min=0)
+
+
+@dataclass(frozen=True)
+class Judging(Rules):
     """What is judged, and by which rules."""
 
     model: Text = _start("MODEL", "Judge this file, written by fairpca fit, as it is.")
     loadings: Text = _start(
         "FILE", "Judge the PCA in this CSV file: a row per column, with name, mean, scale, weights."
     )
-    judge_from: int = _choice("N", "Groups of fewer rows are listed, not judged.", 30, min=2)
-    reference: Text = _choice("GROUP", "Compare with this group, not with all others.")
-    small_gap: float = _choice("N", "Call a gap below this small; 0.05 is 5 %.", 0.05, min=0)
     probes: bool = _choice("", "Let classifiers guess the group from the scores.", False)
     target_positive: Text = _column("VALUE", "The value of --target that counts as chosen.")
 

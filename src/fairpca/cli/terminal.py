@@ -122,7 +122,7 @@ def progress(quiet: bool) -> Iterator[Progress]:
 def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
     """Print the verdict, what must not be overlooked, and the table of the groups."""
     from fairpca.report.context import group_rows
-    from fairpca.report.sentences import about, about_scores, say
+    from fairpca.report.sentences import about, about_scores, group_names, say
 
     said, own = say(audit), audit.provenance
     coloured = sys.stdout.isatty()
@@ -134,7 +134,7 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         put(f"left out: {name or f'{n_rows:,} {what}'}, {reason}")
     for note in notes:
         put(note)
-    others = "others" if own.reference is None else str(own.reference)
+    others = "others" if own.reference is None else group_names(audit)[own.reference]
     heads = [", ".join(own.group_columns) or "group", "people", f"against {others}"]
     heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
     rows = []

@@ -36,7 +36,7 @@ from fairpca._tables.column_roles import Roles
 from fairpca._tables.prepare import Prepared, Record, model_roles, prepare
 from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
-from fairpca.cli.options import AuditRequest, Choice, Columns, Files, Gate, Judging, Request, words
+from fairpca.cli import options as opt
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
@@ -59,7 +59,7 @@ _NOT_USED = {
 }
 
 
-def estimator_of(choice: Choice, sizes: NDArray[np.int64]) -> FairProjection:
+def estimator_of(choice: opt.Choice, sizes: NDArray[np.int64]) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, for groups of these sizes."""
     shared = _shared(choice)
     own = ("constraint", "alpha", "max_disparity", "max_error_increase", "max_group_increase")
@@ -81,14 +81,14 @@ def estimator_of(choice: Choice, sizes: NDArray[np.int64]) -> FairProjection:
     return for_sizes(fair, sizes)
 
 
-def _shared(choice: Choice) -> dict[str, Any]:
+def _shared(choice: opt.Choice) -> dict[str, Any]:
     """The parameters that all estimators here have."""
     names = ("standardize", "normalize", "min_group_size", "small_groups")
     return {name: getattr(choice, name) for name in names}
 
 
 def fit(
-    request: Request, path: Path, show: Progress
+    request: opt.Request, rules: opt.Rules, path: Path, show: Progress
 ) -> tuple[FairProjection, Sequence[str], list[str]]:
     """Fit and save a model; returns it, the columns of its groups, and cautions and notes."""
     how: dict[str, Any] = {"folds": _folds(request), "whole": False}
@@ -98,7 +98,7 @@ def fit(
         model.fit_moments(prepared.moments)
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
-        found = _audit_of(request, prepared, **quick)
+        found = _audit_of(request, prepared, **quick, **vars(rules))
     said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
     if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
         cautions.append(f"{said.headline} {said.to_do}")
@@ -108,7 +108,7 @@ def fit(
 
 
 def judge(
-    request: AuditRequest,
+    request: opt.AuditRequest,
     argv: Sequence[str],
     show: Progress,
     estimator: Any = None,
@@ -152,11 +152,11 @@ def judge(
         return found, origin, columns
 
 
-def _folds(request: Request) -> FoldRule:
+def _folds(request: opt.Request) -> FoldRule:
     return FoldRule(request.choice.cv or 10, request.choice.seed)
 
 
-def _audit_of(request: Request, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
+def _audit_of(request: opt.Request, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
     """The audit of PCA and ``fair``, by default the estimator that the options ask for."""
     X = prepared.moments if prepared.streamed else prepared.data
     fair = estimator_of(request.choice, prepared.moments.counts) if fair is None else fair
@@ -165,12 +165,12 @@ def _audit_of(request: Request, prepared: Prepared, fair: Any = None, **options:
     return with_group_columns(found, prepared.roles.groups)
 
 
-def columns_of(choice: Choice) -> FairColumns:
+def columns_of(choice: opt.Choice) -> FairColumns:
     """The estimator that ``columns`` judges."""
     return FairColumns(int(choice.components), **_shared(choice))
 
 
-def compare(found: Audit | ModelAudit, gate: Gate) -> tuple[int, str]:
+def compare(found: Audit | ModelAudit, gate: opt.Gate) -> tuple[int, str]:
     """The exit code, and one line that says what was compared with what."""
     if gate.fail_above is None:
         if gate.fail_on == "estimate":
@@ -202,13 +202,13 @@ def figures_as_json(found: Audit | ModelAudit, origin: Origin, with_rows: bool, 
     return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
 
 
-def _model_of(request: AuditRequest) -> tuple[Any, dict[str, Any], AuditRequest]:
+def _model_of(request: opt.AuditRequest) -> tuple[Any, dict[str, Any], opt.AuditRequest]:
     """The model, how to read its rows, and the request with its columns."""
     own, judging = "--model" if request.judging.model else "--loadings", request.judging
     if judging.model is not None and judging.loadings is not None:
         raise ValueError("--model and --loadings both name what is judged; pass one of them.")
     rest = replace(request.columns, group=None, target=None, weight=None)
-    if given := words(rest, replace(request.choice, seed=0)):
+    if given := opt.words(rest, replace(request.choice, seed=0)):
         raise ValueError(
             f"{own} is judged as it is, with its own columns and components; leave out {given[0]}."
         )
@@ -266,17 +266,22 @@ def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
 
 
 def _origin(
-    request: AuditRequest, prepared: Prepared, found: Audit | ModelAudit, argv: Sequence[str]
+    request: opt.AuditRequest, prepared: Prepared, found: Audit | ModelAudit, argv: Sequence[str]
 ) -> Origin:
     """Where an audit comes from, and how to repeat it."""
     fit = step = ""
     if request.model_file is None:
-        start = ["fairpca", "fit", *(request.data or ()), *words(request.columns, request.files)]
+        start = [
+            "fairpca",
+            "fit",
+            *(request.data or ()),
+            *opt.words(request.columns, request.files),
+        ]
         end = "--out model.safetensors"
-        fit = f"{shlex.join([*start, *words(request.choice)])} {end}"
+        fit = f"{shlex.join([*start, *opt.words(request.choice)])} {end}"
         plain = replace(request.choice, cv=0, constraint=None, criterion=None, alpha=None)
         plain = replace(plain, max_disparity=None, max_error_increase=None, max_group_increase=None)
-        step = f"{shlex.join([*start, *words(plain)])} --max-error-increase {{step}} {end}"
+        step = f"{shlex.join([*start, *opt.words(plain)])} --max-error-increase {{step}} {end}"
     source = prepared.table.name
     if not request.data:
         source = "check-up data (NHANES 2017–2018)"
@@ -300,7 +305,7 @@ def _origin(
     )
 
 
-def _code(request: AuditRequest, prepared: Prepared, estimator: str) -> str:
+def _code(request: opt.AuditRequest, prepared: Prepared, estimator: str) -> str:
     """Python code that repeats the audit; empty for a table of weights."""
     columns, files, judging = request.columns, request.files, request.judging
     if judging.loadings is not None:
@@ -322,7 +327,9 @@ def _code(request: AuditRequest, prepared: Prepared, estimator: str) -> str:
         given_to = [f"load_model({judging.model!r})", "table.data", labels]
     given_to += ["sample_weight=table.sample_weight"] if columns.weight else []
     given_to += ["y=table.target"] if columns.target else []
-    asked = {k: v for k, v in vars(judging).items() if v != getattr(Judging(), k) and k != "model"}
+    asked = {
+        k: v for k, v in vars(judging).items() if v != getattr(opt.Judging(), k) and k != "model"
+    }
     asked["pos_label"] = asked.pop("target_positive", None)
     asked["random_state"] = request.choice.seed or None
     lines.append(f"result = {names[0]}({_call(*given_to, **asked)})")
@@ -339,7 +346,7 @@ def _call(*given: str, **named: Any) -> str:
 
 
 @contextmanager
-def prepared_table(request: Request, show: Progress, **how: Any) -> Iterator[Prepared]:
+def prepared_table(request: opt.Request, show: Progress, **how: Any) -> Iterator[Prepared]:
     """The rows and moments of a table, which is closed afterwards."""
     table, columns = _opened(request)
     how |= {"drop_missing": request.files.drop_missing, "progress": show}
@@ -347,7 +354,7 @@ def prepared_table(request: Request, show: Progress, **how: Any) -> Iterator[Pre
         yield prepare(table, **arguments(columns), **how)
 
 
-def arguments(*records: Columns | Files) -> dict[str, Any]:
+def arguments(*records: opt.Columns | opt.Files) -> dict[str, Any]:
     """The options that are set, under the names that :func:`fairpca.read_table` has for them."""
     renamed = {"group": "sensitive_features", "weight": "sample_weight"}
     renamed |= {"missing_value": "missing_values"}
@@ -356,12 +363,12 @@ def arguments(*records: Columns | Files) -> dict[str, Any]:
     return given | ({"header": False} if given.pop("no_header", False) else {})
 
 
-def _opened(request: Request) -> tuple[Table, Columns]:
+def _opened(request: opt.Request) -> tuple[Table, opt.Columns]:
     """The table, and the columns asked for by name; without a file, the demonstration data."""
     columns, files = request.columns, request.files
     if not request.data:
-        if files != Files():
-            raise ValueError(f"{words(files)[0]} says how to read a file; name the file too.")
+        if files != opt.Files():
+            raise ValueError(f"{opt.words(files)[0]} says how to read a file; name the file too.")
         people = load_checkup()
         groups = {"age_group": people.sensitive_features, "sex": people.sex}
         groups["ethnicity"] = people.ethnicity
@@ -392,7 +399,7 @@ def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> li
 
 
 def write_scores_of(
-    request: Request, model: str, out: str, keep: Sequence[str] | None, show: Progress
+    request: opt.Request, model: str, out: str, keep: Sequence[str] | None, show: Progress
 ) -> tuple[int, int]:
     """Write the scores of a table; returns how many rows were written and left out."""
     _, projection, fitted = load(model)

@@ -111,10 +111,10 @@ def _gaps(audit: AnyAudit) -> dict[str, Any]:
     """How much worse off each judged group is than all others, before and after."""
     names, marks = group_names(audit, 24), []
     by_share, can_judge = audit.verdict.by_share, audit.verdict.case is not Case.CANNOT_JUDGE
-    rows = sorted(audit.groups, key=lambda row: -row.baseline.read(by_share)[1])
+    # The reference is compared with all others instead.
+    rows = [row for row in audit.groups if row.judged and row.label != audit.provenance.reference]
+    rows.sort(key=lambda row: -row.baseline.read(by_share)[1])
     for row in rows if can_judge else ():
-        if row.label == audit.provenance.reference:  # compared with all others instead
-            continue
         for method, own in zip(methods(audit), (row.baseline, row.alternative), strict=True):
             gap, _ = own.read(by_share)
             if gap is not None:
@@ -160,8 +160,8 @@ def _steps(audit: Audit, slider: dict[str, Any]) -> dict[str, Any]:
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:
     """Weights of the columns in the components, and what the group of the verdict loses on each."""
     names, used = display_names(audit.provenance.feature_names, 24), methods(audit)[: len(weights)]
-    labels = [row.label for row in audit.groups]
-    g = labels.index(audit.verdict.group) if audit.verdict.group in labels else 0
+    group = audit.verdict.group  # None if nobody is named: then the largest is shown
+    g, _ = max(enumerate(audit.groups), key=lambda own: (own[1].label == group, own[1].n))
     heavy = sorted(_largest(np.abs(weights).max(axis=(0, 1))))
     lossy = _largest(errors[0][g])
     loadings = [

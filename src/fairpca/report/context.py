@@ -71,7 +71,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
         return Cell(text, ends, tone)
 
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
-        before, after = row.baseline, row.alternative
+        before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
         _, worse_by = before.read(verdict.by_share)
         gap = cell(before.gap, before.gap_estimate)
         is_reference = row.label == audit.provenance.reference
@@ -83,8 +83,8 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             "judged": row.judged,
             "note": note if row.judged else "too few to judge",
             "gap": gap._replace(tone="plain") if verdict.by_share else gap,
-            "error": f"{figure(before.error)} → {figure(after.error)}",
-            "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %",
+            "error": f"{figure(before.error)} → {figure(after.error)}" * shown,
+            "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %" * shown,
             "share_gap": cell(before.share_gap, before.share_gap_estimate),
             "change": cell(row.change, row.change_estimate),
             "better_off": "" if row.better_off is None else percent(row.better_off),
@@ -107,9 +107,10 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
         return None
     seen = path if path.held_out is None else path.held_out
     n = int(np.flatnonzero(path.efficient).max(initial=0)) + 1
+    unknown = [None] * n  # for groups of one person, or that the fit set aside
     by_group = _above_first(seen.group_errors[:n]).T.tolist()
     changes = dict(zip(path.groups.tolist(), by_group, strict=True))
-    unknown = [None] * n  # for groups that the fit set aside
+    changes |= {row.label: unknown for row in audit.groups if row.n == 1}
     budgets = [f"{more:.4g}" for more in _above_first(path.reconstruction_error[:n]).tolist()]
     shared = "".join(f", {name}={value!r}" for name, value in audit.provenance.shared.items())
     steps: dict[str, list[Any]] = {
@@ -167,11 +168,12 @@ def context(
     slider, provenance = slider_steps(audit, origin), audit.provenance
     drawn, (judged, other) = charts(audit, slider, with_rows), methods(audit)
     can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
+    has_gap = can_judge and audit.verdict.case is not Case.NO_GAP
     robust = [row for row in audit.groups if row.judged and row.baseline.robust]
     robust.sort(key=lambda row: -row.baseline.gap_estimate)
     sections = {
         "groups": True,
-        "price": slider is not None and can_judge and slider["last"] > 1,
+        "price": slider is not None and has_gap and slider["last"] > 1,
         "columns": columns is not None and (can_judge or columns is audit),
         "ranks": can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
         "unusual": can_judge and robust,
@@ -200,7 +202,7 @@ def context(
         "names": group_names(audit),
         "rows": group_rows(audit),
         "robust": robust,
-        "against": "all others" if reference is None else printable(reference),
+        "against": "all others" if reference is None else group_names(audit)[reference],
         "level": f"{100 * provenance.thresholds.level:g} %",
         "cannot_show": sentences.what_it_cannot_show(audit),
         "guessing": sentences.about_guessing(audit),

@@ -136,7 +136,7 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"{percent_range(gap.low, gap.high)}): not conclusive, a gap this size could be random."
     )
     to_do = "Nothing needs to be done."
-    detectable = audit.verdict.detectable_gap or inf
+    detectable = max(audit.verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
     if isfinite(detectable):
         lead += f" With these rows a gap of {percent(detectable)} or more would likely be seen."
         highest = max(gap.high for gap in gaps.values())
@@ -154,7 +154,8 @@ def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     near_zero = abs(left.value) < audit.provenance.thresholds.small_gap
     over = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
     effect = "removes it" if near_zero and not left.direction else over
-    lead = f"{_how_sure(audit)} A fair version {effect}: {_gains_and_payments(audit)}."
+    lead = f"{_how_sure(audit)} A fair version {effect}: {_gains_and_payments(audit)}"
+    lead += f" ({worse(audit.overall.change.value)[0]} over all people)."
     pay = max((g.change.value for g in audit.groups if g.judged and g.change), default=0.0)
     to_do = "Use the fair version."
     if pay > 0:
@@ -198,9 +199,8 @@ def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
     if isinstance(audit, Audit):
         for r, found in zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True):
             if r > audit.n_components and found is not None and abs(found.value) < gap.value / 2:
-                to_do += (
-                    f" With {counted(int(r), 'component')} it would be {worse(found.value)[0]}."
-                )
+                text, ends = worse(*found)
+                to_do += f" With {counted(int(r), 'component')} it would be {text} ({ends} %)."
                 break
     headline = f"{_who_is_worse(audit)}, and no version we tried reliably reduces the gap."
     return headline, f"{_how_sure(audit)} {tried}", to_do
@@ -414,7 +414,7 @@ def what_it_cannot_show(audit: AnyAudit) -> list[str]:
     for what, label, n_rows, reason in audit.left_out:
         subject = counted(n_rows, "row") if what == "rows" else f"{what.capitalize()} “{label}”"
         said.append(f"{subject}: left out, {reason}.")
-    detectable = audit.verdict.detectable_gap or inf
+    detectable = max(audit.verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
     if isfinite(detectable):
         said.append(f"Gaps below about {percent(detectable)} could have been missed.")
     return [
