@@ -111,11 +111,6 @@ class TradeoffPath:
 
         return path_as_text(self)
 
-    def _repr_html_(self) -> str:
-        from fairpca.report import path_as_html
-
-        return path_as_html(self)
-
 
 def tradeoff_path(
     X_or_moments: Any,

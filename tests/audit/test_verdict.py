@@ -107,6 +107,10 @@ def test_a_reliable_gap_of_three_percent_is_small():
     assert made_audit(small).verdict.small
     assert not made_audit(small, small_gap=0.02).verdict.small
     assert not made_audit([group("a", 0.03), group("b", -0.03)]).verdict.small
+    wide = [group("a", 0.03, half=0.01), group("b", 0.3, half=0.29), group("c", -0.1, half=0.05)]
+    verdict = made_audit(wide).verdict  # the headline has the largest lower end
+    assert verdict.group == "a"
+    assert not verdict.small
 
 
 @pytest.mark.parametrize(

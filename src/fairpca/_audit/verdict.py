@@ -77,7 +77,7 @@ class Verdict:
     group: Any = None
     gap: Interval | None = None  # the gap of this group, by the reading of the audit
     by_share: bool = False  # whether that reading is shares of each group's own variation
-    small: bool = False  # whether the gap is reliable but small
+    small: bool = False  # whether all reliable gaps are small
     worse: Sequence[Any] = ()  # judged groups reliably worse off than all others
     better: Sequence[Any] = ()  # judged groups reliably better off
     remedy: Remedy = Remedy.NOT_TRIED  # not recommended without a gap, even if it helps
@@ -165,7 +165,7 @@ def decide(
         group=worst,
         gap=gaps[worst],
         by_share=by_share,
-        small=bool(worse) and gaps[worst].value < thresholds.small_gap,
+        small=bool(worse) and gaps[worse[0]].value < thresholds.small_gap,
         worse=worse,
         better=better,
         remedy=remedy,

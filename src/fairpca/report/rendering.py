@@ -12,7 +12,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairpca._audit.record import Audit
 from fairpca._progress import printable
@@ -81,63 +81,34 @@ def as_text(audit: AnyAudit) -> str:
 
 
 def as_html(audit: AnyAudit) -> str:
-    """The verdict and the table of groups, for a notebook."""
-    return _notebook_html("notebook.html", as_text(audit), **context(audit, Origin()))
+    """The verdict and the table of groups, for a notebook; plain text if jinja2 is missing."""
+    try:
+        return _environment().get_template("notebook.html").render(**context(audit, Origin()))
+    except ImportError:
+        return f"<pre>{escape(as_text(audit))}</pre>"
 
 
 def path_as_text(path: TradeoffPath) -> str:
     """Where the named methods end on the frontier, as text."""
     size = f"{len(path.disparity)} points, {counted(path.n_components, 'component')}"
     lines = [f"TradeoffPath of {size}, {counted(len(path.groups), 'group')}"]
-    for where, rows in _named_ends(path).items():
-        lines.append(where)
-        for name, *cells in (_heads(path), *rows):
-            lines.append(f"{name:10}" + "".join(f"{cell:>14}" for cell in cells))
-    return "\n".join(lines)
-
-
-def path_as_html(path: TradeoffPath) -> str:
-    """Where the named methods end on the frontier, as tables for a notebook."""
-    tables = {"heads": _heads(path), "ends": _named_ends(path)}
-    return _notebook_html("path.html", path_as_text(path), **tables)
-
-
-def _notebook_html(name: str, text: str, **given: Any) -> str:
-    """A rendered template, or the plain text if jinja2 is missing."""
-    try:
-        return _environment().get_template(name).render(**given)
-    except ImportError:
-        return f"<pre>{escape(text)}</pre>"
-
-
-def _named_ends(path: TradeoffPath) -> dict[str, list[list[str]]]:
-    """Where the named methods end on the frontier, for held-out people and the rows fitted to.
-
-    Each row has the name, the difference of the errors, the overall error, its increase over PCA's,
-    and the error of each group.
-    """
+    groups = display_names(path.groups.tolist(), 12)
     marks: dict[str, Mapping[str, MarkedPoint]] = {"on the training rows": path.marks}
     if path.held_out is not None:
         marks = {"for held-out people": path.held_out.marks} | marks
-    found: dict[str, list[list[str]]] = {}
     for where, points in marks.items():
         start = points["PCA"].reconstruction_error
         unit = float(points["PCA"].group_errors.max())
-        found[where] = [
-            [
-                name,
-                figure(point.disparity, unit),
-                figure(point.reconstruction_error, unit),
-                percent(point.reconstruction_error / start - 1 if start > 1e-12 * unit else 0.0),
-                *(figure(error, unit) for error in point.group_errors.tolist()),
-            ]
-            for name, point in points.items()
-        ]
-    return found
-
-
-def _heads(path: TradeoffPath) -> list[str]:
-    return ["", "difference", "overall", "above PCA", *display_names(path.groups.tolist(), 12)]
+        rows = [["", "difference", "overall", "above PCA", *groups]]
+        for name, point in points.items():
+            overall = point.reconstruction_error
+            above = overall / start - 1 if start > 1e-12 * unit else 0.0
+            errors = [figure(error, unit) for error in point.group_errors.tolist()]
+            difference = figure(point.disparity, unit)
+            rows.append([name, difference, figure(overall, unit), percent(above), *errors])
+        lines.append(where)
+        lines += [f"{name:10}" + "".join(f"{cell:>14}" for cell in row) for name, *row in rows]
+    return "\n".join(lines)
 
 
 @cache
