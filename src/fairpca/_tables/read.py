@@ -1,8 +1,8 @@
 """Tables in files, folders, databases and queries, read by DuckDB.
 
 Labels in text files stay as they are written: 01 and 1 are two groups. A column whose first rows
-hold plain numbers is declared as DOUBLE, which is fast. If that fails later, all columns are read
-as text, by expressions that know other notations and name the values that are not numbers.
+hold plain numbers is declared as DOUBLE, which is fast; a later value in another notation is an
+error. Other columns of numbers are read as text, by expressions that know more notations.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # first rows, which tell what a colu
 _BATCH_ROWS, _BATCH_ENTRIES = 1 << 14, 1 << 21  # most rows and entries in a record batch
 _MOSTLY = 0.75  # A column with this share of numbers is meant to hold numbers.
 _LINE_BYTES = 1 << 21  # Lines up to this length are always allowed.
+_FREQUENT = ("", "#N/A", "<NA>", "N/A", "NA", "NULL", "n/a", "null")
 _MISSING = (
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-    "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
+    *_FREQUENT, "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "NaN", "nan",
 )  # fmt: skip
 _DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
 _ODD = "fairpca-odd-value"  # marks our own errors among those of DuckDB
@@ -59,7 +60,7 @@ class Column:
     usual: bool = True  # False for an index or a part of the path: no feature unless it is named
     odd: str = ""  # the first value of a text column that is no number
     mixed: bool = False  # whether most of its other values are numbers
-    declared: str = ""  # the type in a text file whose first rows hold plain numbers
+    declared: bool = False  # whether the first rows of a text file hold plain numbers
     careful: str = ""  # SQL: the number, if the column is read as text
 
     @property
@@ -164,8 +165,7 @@ class Table:
         self.columns: dict[str, Column] = {}
         self._from = ""  # SQL: what follows FROM
         self._csv: list[tuple[str, Sequence[str]]] = []  # text files of one dialect, their columns
-        self._nulls: Sequence[str] = ("",)  # texts for missing values in their first rows
-        self._careful = False  # whether all their columns are read as text
+        self._nulls = set(_FREQUENT)  # texts for missing values; each costs time
         self._arrow: Callable[[], Any] | None = None  # rows that DuckDB cannot read by itself
         self._folder = tempfile.mkdtemp(prefix="fairpca-")
         self._cleanup = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
@@ -179,22 +179,15 @@ class Table:
     ) -> Iterator[Any]:
         """Arrow record batches of these SQL columns, in the order of the rows."""
         rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // max(1, len(columns))))
-        n_read, last, whole, show = 0, 0.0, False, progress or (lambda fraction: None)
+        last, show, cursor = 0.0, progress or (lambda fraction: None), self._cursor()
         before = [_identity(file.path) for file in self.files]
-        while not whole:
-            some = "" if limit is None else f" LIMIT {limit - n_read}"
-            some += f" OFFSET {n_read}" if n_read else ""
-            cursor = self._cursor()
-            try:
-                for batch in cursor.sql(self._select(columns) + some).to_arrow_reader(rows):
-                    n_read += batch.num_rows
-                    yield batch
-                    last = max(last, min(1.0, cursor.query_progress() / 100))
-                    show(last)
-                whole = True
-            except _ERRORS as error:
-                if not self._can_be_careful(error):
-                    raise self._explained(error) from error
+        try:
+            for batch in cursor.sql(self._select(columns, limit)).to_arrow_reader(rows):
+                yield batch
+                last = max(last, min(1.0, cursor.query_progress() / 100))
+                show(last)
+        except _ERRORS as error:
+            raise self._explained(error) from error
         for file, identity in zip(self.files, before, strict=True):
             if _identity(file.path) != identity:
                 fact = f"{file.name} was changed while it was being read"
@@ -205,15 +198,13 @@ class Table:
         self, asked: Sequence[str], values: Sequence[str], limit: int | None = None
     ) -> list[Any]:
         """Aggregates, over all rows or the first, of values called v0, v1, ..."""
-        some = "" if limit is None else f" LIMIT {limit}"
-        said = ", ".join(asked)
-        (row,) = self._rows(lambda: f"SELECT {said} FROM ({self._select(values)}{some})")
+        (row,) = self._rows(f"SELECT {', '.join(asked)} FROM ({self._select(values, limit)})")
         return list(row)
 
     def schema_of(self, columns: Sequence[str]) -> Any:
         """The names v0, v1, ... and Arrow types of SQL columns."""
         cursor = self._cursor()
-        schema = cursor.sql(f"{self._select(columns)} LIMIT 0").to_arrow_table().schema
+        schema = cursor.sql(self._select(columns, limit=0)).to_arrow_table().schema
         return schema if columns else pa.schema([])
 
     def holds_fractions(self, name: str) -> bool:
@@ -229,11 +220,9 @@ class Table:
         """The first row that meets a condition, as "line 7 of people.csv"; "" if it is unknown."""
         file = _FILE if self.files else "NULL"
         found = self._rows(
-            lambda: (
-                f"SELECT {file}, min({ROW}) FILTER ({condition}) - min({ROW}) + 1 FROM "
-                f"(SELECT row_number() OVER () AS {ROW}, * FROM {self._source()}) "
-                f"GROUP BY {file} HAVING bool_or({condition}) ORDER BY min({ROW})"
-            )
+            f"SELECT {file}, min({ROW}) FILTER ({condition}) - min({ROW}) + 1 FROM "
+            f"(SELECT row_number() OVER () AS {ROW}, * FROM {self._source()}) "
+            f"GROUP BY {file} HAVING bool_or({condition}) ORDER BY min({ROW})"
         )
         names = {str(file.path): file.name for file in self.files}
         unit, first = ("line", self._reading.header) if self.is_text else ("row", 0)
@@ -250,13 +239,10 @@ class Table:
             "correct the value (or leave out the line, if it holds names), say that it stands for "
             f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
         )
-        if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value):
-            advice += "; if its points separate thousands, pass decimal=','"
+        for point, mark in (".", "commas"), (",", "points"):
+            if re.fullmatch(_numeral(point), value):
+                advice += f"; if its {mark} separate thousands, pass decimal={point!r}"
         return TableError("odd_value", fact, advice, column=name, value=value)
-
-    def keep_texts(self) -> None:
-        """Read text columns as they are written, including texts such as NA."""
-        self._careful = True
 
     def close(self) -> None:
         """Close the connection and remove temporary files."""
@@ -268,24 +254,26 @@ class Table:
         if not self._csv:
             return self._from
         columns = [*self.columns.values()][: len(self._csv[0][1])]
+        as_written = not values or any(column.raw in values for column in columns)  # NA stays NA
         types, numbers = {}, []
         for j, column in enumerate(columns):
-            wanted = f"n{j}" in values and f"c{j}" not in values and not self._careful
-            types[column.name] = (wanted and column.declared) or "VARCHAR"
-            fast = types[column.name] != "VARCHAR"
-            number = f"CAST(c{j} AS DOUBLE)" if fast else column.careful
-            numbers.append(f", {self._unless_missing(number)} AS n{j}")
-        nulls = "" if self._careful else f", nullstr={_texts(self._nulls)}"
+            fast = column.declared and f"n{j}" in values and not as_written
+            types[column.name] = "DOUBLE" if fast else "VARCHAR"
+            number = self._unless_missing(f"c{j}" if fast else column.careful)
+            numbers.append(f", {number} AS n{j}")
+        nulls = _texts([""] if as_written else sorted(self._nulls))
         parts = []
         for call, names in self._csv:
             own = ", ".join(f"'c{j}': '{types.get(n, 'VARCHAR')}'" for j, n in enumerate(names))
             order = ", ".join(f"c{names.index(n)} AS c{j}" for j, n in enumerate(types))
-            parts.append(f"SELECT {order}, {_FILE} FROM {call}{nulls}, columns={{{own}}})")
+            call = f"{call}, nullstr={nulls}, columns={{{own}}})"
+            parts.append(f"SELECT {order}, {_FILE} FROM {call}")
         return f"(SELECT *{''.join(numbers)} FROM ({' UNION ALL '.join(parts)}))"
 
-    def _select(self, values: Sequence[str]) -> str:
+    def _select(self, values: Sequence[str], limit: int | None = None) -> str:
         listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(values)) or "1 AS v0"
-        return f"SELECT {listed} FROM {self._source(values)}"
+        some = "" if limit is None else f" LIMIT {limit}"
+        return f"SELECT {listed} FROM {self._source(values)}{some}"
 
     def _cursor(self) -> Any:
         cursor = self._connection.cursor()
@@ -293,24 +281,16 @@ class Table:
             cursor.register("arrow_rows", self._arrow())
         return cursor
 
-    def _rows(self, sql: Callable[[], str]) -> list[Any]:
-        """The rows of a query; ``sql`` is called again if a number could not be cast."""
-        while True:
-            try:
-                return list(self._cursor().sql(sql()).fetchall())
-            except _ERRORS as error:
-                if not self._can_be_careful(error):
-                    raise self._explained(error) from error
-
-    def _can_be_careful(self, error: Exception) -> bool:
-        """Whether a cast failed that succeeds with text; from now on, columns are read as text."""
-        before, self._careful = self._careful, True
-        return bool(self._csv) and "Conversion Error" in str(error) and not before
+    def _rows(self, sql: str) -> list[Any]:
+        try:
+            return list(self._cursor().sql(sql).fetchall())
+        except _ERRORS as error:
+            raise self._explained(error) from error
 
     def _define(self, source: str, names: Sequence[str] = (), index: Sequence[Any] = ()) -> None:
         """Set the source and its columns; DuckDB renames columns that differ only in case."""
         self._from = source
-        described = self._rows(lambda: f"DESCRIBE SELECT * FROM {source}")
+        described = self._rows(f"DESCRIBE SELECT * FROM {source}")
         types = {row[0]: row[1] for row in described}
         for name, (column, kind) in zip(names or types, types.items(), strict=False):
             sql = '"' + column.replace('"', '""') + '"'
@@ -346,7 +326,9 @@ class Table:
         mine = next((file.name for file in self.files if str(file.path) in said), self.name)
         line = re.search(r"CSV Error on Line: (\d+)", said)
         place = f"line {line[1]} of {mine}" if line else mine
-        if found := re.search(rf"{_ODD}\|(\d+)\|(.*?)\|{_ODD}", said, re.DOTALL):
+        by_engine = r'converting column "c(\d+)"\. Could not convert string "(.*?)" to'
+        by_us = rf"{_ODD}\|(\d+)\|(.*?)\|{_ODD}"
+        if found := re.search(by_us, said, re.S) or re.search(by_engine, said, re.S):
             return self.odd_value([*self.columns][int(found[1])], found[2])
         if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
             where = "the line of column names has" if self._reading.header else "others have"
@@ -396,7 +378,7 @@ def _connect(database: str, folder: str) -> Any:
 def _define_query(table: Table, query: str | None) -> None:
     """Define a table by one SELECT statement, on a database or on files."""
     if query is None:
-        known = [row[0] for row in table._rows(lambda: "SHOW TABLES")]
+        known = [row[0] for row in table._rows("SHOW TABLES")]
         fact = f"{table.name} is a database with the tables {files.first_names(known)}"
         advice = f"pass query='SELECT * FROM {(known or ['people'])[0]}'"
         raise TableError("query", fact, advice)
@@ -474,20 +456,17 @@ def _head_of(table: Table) -> dict[str, Any]:
     """The first rows of each column as text; missing values are null."""
     rows = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // len(table.columns)))
     raw, none = [column.raw for column in table.columns.values()], pa.scalar(None, pa.string())
-    table._careful = True  # nothing stands for a missing value yet
     batches = list(table.batches(raw, limit=rows))
-    table._careful = False
     if not batches:
         return dict.fromkeys(table.columns, pa.array([], pa.string()))
-    head, seen = {}, set[str]()
+    head = {}
     usual, own = pa.array(_MISSING), pa.array(table._reading.missing, pa.string())
     for name, texts in zip(table.columns, pa.Table.from_batches(batches).columns, strict=True):
         trimmed = pc.utf8_trim_whitespace(texts)
         missing = pc.is_in(trimmed, value_set=usual)
-        seen.update(pc.unique(texts.filter(missing)).to_pylist())
+        table._nulls.update(pc.unique(texts.filter(missing).drop_null()).to_pylist())
         missing = pc.or_(missing, pc.is_in(trimmed, value_set=own))
         head[name] = pc.if_else(missing, none, trimmed)
-    table._nulls = sorted({"", *(seen - {None})})
     return head
 
 
@@ -516,7 +495,8 @@ def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Co
     if decimal == ",":
         cleaned = f"replace(replace({raw}, '.', ''), ',', '.')"
     number = f"WHEN {_matches(raw, pattern)} THEN TRY_CAST({cleaned} AS DOUBLE)"
-    declared = "DOUBLE" if decimal == "." and _is_plain(head) else ""
+    told = table._reading.decimal or not all(map(files.is_number, table._reading.missing))
+    declared = decimal == "." and not told and _is_plain(head)
     if head.null_count == len(head):
         kind = "empty"
     elif not declared and _share(head, "(?i)true|false") == 1:

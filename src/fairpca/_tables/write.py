@@ -36,8 +36,6 @@ def write_scores(
     when it is complete, or ``-`` for CSV on standard output; files of the table and ``reads`` are
     refused.
     """
-    if roles.keep:
-        table.keep_texts()
     kept = table.schema_of(roles.sql(table)[len(roles.read) :])
     fields = [*zip(roles.keep, kept.types, strict=True), *((name, pa.float64()) for name in names)]
     refuse_twin_names(str(output), [name for name, _ in fields], "leave one out of keep")
