@@ -310,10 +310,6 @@ def test_whole_numbers_in_one_file_and_fractions_or_text_in_another(data, tmp_pa
         ({"sensitive_features": "sex", "features": []}, r"features=\[\] leaves none; name some"),
         ({"sensitive_features": []}, "holds the groups; .* columns of few values: 'sex'"),
         ({"sensitive_features": "sex", "sample_weight": "id"}, "not numbers: 'id'"),
-        (
-            {"sensitive_features": "sex", "file_format": "xlsx"},
-            "pass file_format='csv', 'tsv', 'parquet' or 'arrow'",
-        ),
     ],
 )
 def test_wrong_arguments(arguments, message, data, tmp_path):

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -23,9 +23,6 @@ from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite, refuse_unusable_numbers
 from fairpca._typing import Array, Codes
-
-if TYPE_CHECKING:
-    from fairpca._tables.files import FileFormat
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
@@ -137,7 +134,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         keep: str | Sequence[str] = (),
         drop_missing: bool = False,
         query: str | None = None,
-        file_format: FileFormat | None = None,
         encoding: str | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Path:
@@ -145,7 +141,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         Parameters
         ----------
-        data, drop_missing, query, file_format, encoding, progress
+        data, drop_missing, query, encoding, progress
             As for :meth:`fit_files`.
         output : str or path
             Must end in ``.parquet``, ``.csv`` or ``.tsv``; is returned. The file appears, or
@@ -162,7 +158,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         names = self.get_feature_names_out().tolist()
         features = getattr(self, "feature_names_in_", None) if features is None else features
-        table = open_table(data, query=query, file_format=file_format, encoding=encoding)
+        table = open_table(data, query=query, encoding=encoding)
         roles, _ = choose_roles(table, features=features, keep=keep)
         check_n_features(self.n_features_in_, len(roles.features), "transform_files")
         roles = replace(roles, drop_missing=drop_missing)

@@ -290,7 +290,7 @@ def moments_of_table(
     **names: Any,
 ) -> GroupMoments:
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""
-    reading = {key: names.pop(key) for key in ("query", "file_format", "encoding")}
+    reading = {key: names.pop(key) for key in ("query", "encoding")}
     table = open_table(data, **reading)
     roles = replace(roles_by_head(table, **names), drop_missing=drop_missing)
     if folds is not None and table.unordered:

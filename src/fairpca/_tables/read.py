@@ -20,15 +20,8 @@ from weakref import finalize
 
 from fairpca._blas import blas_threads
 from fairpca._tables import files
-from fairpca._tables.files import TableFile, damaged, pa, pc, refuse_unknown
+from fairpca._tables.files import TableFile, damaged, duckdb, pa, pc, refuse_unknown
 from fairpca.exceptions import TableError
-
-try:
-    import duckdb
-except ImportError as error:
-    raise ImportError(
-        "reading files needs duckdb; install it with pip install 'fairpca[files]'."
-    ) from error
 
 Kind = Literal["number", "text", "date", "empty", "other"]
 
@@ -74,7 +67,6 @@ class Reading:
     """How a table is read; see :func:`fairpca.read_table`."""
 
     query: str | None = None
-    file_format: files.FileFormat | None = None  # by default told from the ending of the name
     encoding: str | None = None
     decimal: str | None = None
     header: bool = True
@@ -129,7 +121,7 @@ def open_table(data: Any, **options: Any) -> Table:
 
 
 def _file_table(data: Any, reading: Reading) -> Table:
-    found = files.find_files(data, reading.file_format)
+    found = files.find_files(data)
     first, *others = [file.name for file in found]
     kind = found[0].format
     if kind == "database":
