@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -159,9 +158,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         names = self.get_feature_names_out().tolist()
         features = getattr(self, "feature_names_in_", None) if features is None else features
         table = open_table(data, query=query, encoding=encoding)
-        roles, _ = choose_roles(table, features=features, keep=keep)
+        roles, _ = choose_roles(table, features=features, keep=keep, drop_missing=drop_missing)
         check_n_features(self.n_features_in_, len(roles.features), "transform_files")
-        roles = replace(roles, drop_missing=drop_missing)
         write_scores(table, roles, output, names, encoder_of(self), self.mean_, progress=progress)
         return Path(output)
 
@@ -181,8 +179,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         names = self.get_feature_names_out().tolist()
         features = getattr(self, "feature_names_in_", None) if features is None else features
-        model = encoder_of(self), self.mean_
-        return map_scores(frame, names, *model, drop_missing, features=features, keep=keep)
+        columns = {"features": features, "keep": keep, "drop_missing": drop_missing}
+        return map_scores(frame, names, encoder_of(self), self.mean_, **columns)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite, isnan, nan
 from typing import Any, NamedTuple
@@ -24,8 +24,8 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._progress import Progress, silent
 from fairpca._tables import column_roles
-from fairpca._tables.column_roles import Names, Profile, Roles, Sentinel, choose_roles, list_names
-from fairpca._tables.files import first_names, pa, refuse_unknown
+from fairpca._tables.column_roles import Profile, Roles, Sentinel, choose_roles, list_names
+from fairpca._tables.files import first_names, pa
 from fairpca._tables.read import ROW, Table, open_table
 from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import TableError, warn
@@ -155,39 +155,56 @@ def _crossed(columns: Sequence[CodedLabels]) -> CodedLabels | None:
     return CodedLabels(np.where(known, codes, -1), [*cells, None])
 
 
+@dataclass
+class Counts:
+    """Rows and missing values, counted while a table is read."""
+
+    n_rows: int = 0
+    n_dropped: int = 0
+    first: int = 0  # the first row that lacks a value, counted from 1
+    missing: Counter[str] = field(default_factory=Counter)  # not filled in, by column
+    filled: Counter[str] = field(default_factory=Counter)
+
+    def add(self, block: Block, roles: Roles) -> None:
+        """Count the rows and the missing values of a block."""
+        for name, gap in block.missing.items():
+            if name in roles.fill:
+                self.filled[name] += int((gap & block.complete).sum())
+            else:
+                self.missing[name] += int(gap.sum())
+        if not (self.first or block.complete.all()):
+            self.first = self.n_rows + int(block.complete.argmin()) + 1
+        self.n_rows += len(block.complete)
+        self.n_dropped += int((~block.complete).sum())
+
+
 def blocks_of(
-    table: Table, roles: Roles, progress: Callable[[float], object] | None = None
+    table: Table, roles: Roles, counts: Counts, progress: Callable[[float], object] | None = None
 ) -> Iterator[Block]:
-    """The rows of a table as a stream; refuses missing values unless they may be dropped."""
-    n_rows = 0
+    """The rows of a table as a stream, which are counted.
+
+    Missing values are refused unless they may be dropped: at the end, to say how many there are.
+    """
     for batch in table.batches(roles.sql(table), progress=progress):
         try:
             with single_threaded_blas():
                 block = decode(batch, roles)
         except TableError as error:
-            place = table.place_of(f"{ROW} = {n_rows + error.facts['row'] + 1}")
+            place = table.place_of(f"{ROW} = {counts.n_rows + error.facts['row'] + 1}")
             raise error.at(place) from error
-        if not (roles.drop_missing or block.complete.all()):
-            raise missing_values(table, roles)
-        n_rows += batch.num_rows
+        counts.add(block, roles)
         yield block
+    if counts.n_dropped and not roles.drop_missing:
+        raise missing_values(table, roles, counts)
 
 
-def missing_values(table: Table, roles: Roles) -> TableError:
+def missing_values(table: Table, roles: Roles, counts: Counts) -> TableError:
     """The error for missing values: where they are, and what each way out costs."""
-    counts, n_rows, n_gone, first = Counter[str](), 0, 0, 0
-    for batch in table.batches(roles.sql(table)):
-        block = decode(batch, roles)
-        lacking = {name: gap for name, gap in block.missing.items() if name not in roles.fill}
-        counts.update({name: int(gap.sum()) for name, gap in lacking.items()})
-        n_gone += int((~block.complete).sum())
-        first = first or (n_rows + int(block.complete.argmin()) + 1) * bool(n_gone)
-        n_rows += batch.num_rows
-    missing = dict(counts.most_common())
+    n_rows, n_gone, missing = counts.n_rows, counts.n_dropped, dict(counts.missing.most_common())
     empty = [name for name, n in missing.items() if n > n_rows / 2]
     features = [name for name in missing if name in roles.features]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
-    place = table.place_of(f"{ROW} = {first}")
+    place = table.place_of(f"{ROW} = {counts.first}")
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
     no_group = any(name in roles.groups for name in missing)
     ways = {
@@ -204,14 +221,13 @@ def missing_values(table: Table, roles: Roles) -> TableError:
 
 
 class Summing:
-    """Sum up blocks: moments, by fold if asked for, and counts of what was left out.
+    """Sum up blocks: moments, by fold if asked for, and the sizes of groups.
 
     With ``as_text``, groups are named by texts, and moments are not kept by outcome.
     """
 
     def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
         self.moments, self.roles, self._as_text = GroupMoments(), roles, as_text
-        self.n_rows, self.missing, self.filled = 0, Counter[str](), Counter[str]()
         self.filled_in_group = Counter[Any]()
         self._cells: dict[str, Any] = {}
         self.start(folds)
@@ -230,12 +246,9 @@ class Summing:
             known, of_all = block.codes >= 0, np.zeros(len(block.codes), np.intp)
             of_all[known] = self._folds.folds_of(block.codes[known], seen)
             folds = of_all[block.complete]
-        self.n_rows += len(block.complete)
-        for name, gap in block.missing.items():
-            kept = gap & block.complete if name in self.roles.fill else gap
-            (self.filled if name in self.roles.fill else self.missing)[name] += int(kept.sum())
-            if name in self.roles.fill:
-                self.filled_in_group.update(_counts(block.codes[kept], labels))
+        for name in self.roles.fill.keys() & block.missing.keys():
+            filled = block.codes[block.missing[name] & block.complete]
+            self.filled_in_group.update(_counts(filled, labels))
         self.seen.update(_counts(block.codes, labels))
         self.sizes.update(_counts(groups.codes, labels))
         self._refuse_many()
@@ -282,17 +295,12 @@ def _counts(codes: NDArray[Any], labels: Sequence[Any]) -> dict[Any, int]:
 
 
 def moments_of_table(
-    data: Any,
-    *,
-    drop_missing: bool,
-    progress: Callable[[float], object] | None,
-    folds: FoldRule | None,
-    **names: Any,
+    data: Any, *, progress: Callable[[float], object] | None, folds: FoldRule | None, **names: Any
 ) -> GroupMoments:
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""
     reading = {key: names.pop(key) for key in ("query", "encoding")}
     table = open_table(data, **reading)
-    roles = replace(roles_by_head(table, **names), drop_missing=drop_missing)
+    roles = roles_by_head(table, **names)
     if folds is not None and table.unordered:
         warn(
             "the query joins or groups rows without ORDER BY, so their order, and with it the "
@@ -300,7 +308,7 @@ def moments_of_table(
             UserWarning,
         )
     summing = Summing(roles, folds)
-    for block in blocks_of(table, roles, progress):
+    for block in blocks_of(table, roles, Counts(), progress):
         summing.add(block)
     return not_empty(summing.finished(), table.name)
 
@@ -322,7 +330,7 @@ def roles_by_head(table: Table, **columns: Any) -> Roles:
 
 
 def _roles_and_profiles(
-    table: Table, whole: bool, fitted: Roles | None = None, **columns: Any
+    table: Table, whole: bool, **columns: Any
 ) -> tuple[Roles, dict[str, str], dict[str, Profile]]:
     """Roles, columns that are left out and why, and what columns of numbers hold.
 
@@ -334,7 +342,7 @@ def _roles_and_profiles(
     roles, left_out = choose_roles(table, **columns)
     profiles = column_roles.profiles_of(table, roles.numbers, whole)
     counting = [n for n in roles.features if n in profiles and profiles[n].row_numbers]
-    free = fitted is None and columns.get("features") is None
+    free = columns.get("fitted") is None and columns.get("features") is None
     if free and len(counting) < len(roles.features):
         left_out |= dict.fromkeys(counting, "row numbers")
         roles = replace(roles, features=tuple(n for n in roles.features if n not in counting))
@@ -374,11 +382,8 @@ class Prepared:
 def prepare(
     data: Any,
     *,
-    sensitive_features: Names = (),
-    drop_missing: bool = False,
     impute: str | None = None,
     keep_missing: bool = False,
-    missing_group: str | None = None,
     fitted: Roles | None = None,
     whole: bool = True,
     rows_up_to: float = _MOST_BYTES_IN_MEMORY,
@@ -395,18 +400,8 @@ def prepare(
     table = open_table(data)
     if impute not in (None, "median"):
         raise ValueError(f"impute={impute!r} is not known; pass 'median'.")
-    groups = list_names(sensitive_features) or (fitted.groups if fitted else ())
     progress("looking at the columns")
-    if fitted is not None and fitted.features and groups:
-        target, weight = columns.get("target"), columns.get("sample_weight")
-        roles = replace(model_roles(table, fitted, groups), target=target, weight=weight)
-        left_out, profiles = dict[str, str](), column_roles.profiles_of(table, roles.numbers, whole)
-    else:
-        roles, left_out, profiles = _roles_and_profiles(
-            table, whole, fitted, sensitive_features=groups, **columns
-        )
-    if fitted is None:
-        roles = column_roles.with_categories(table, roles)
+    roles, left_out, profiles = _roles_and_profiles(table, whole, fitted=fitted, **columns)
     if fitted is None and (impute or keep_missing):
         medians = {n: profiles[n].median for n in roles.features if n in profiles}
         empty = [name for name, median in medians.items() if isnan(median)]
@@ -414,24 +409,23 @@ def prepare(
             fact = f"no value of {empty[0]!r} in {table.name} is known"
             raise TableError("missing", fact, f"leave it out, drop={empty!r}")
         roles = replace(roles, fill=dict.fromkeys(medians, nan) if keep_missing else medians)
-    roles = replace(roles, drop_missing=drop_missing, missing_group=missing_group)
-    summing, kept = Summing(roles, folds, as_text=True), list[Block]()
-    for block in blocks_of(table, roles, partial(progress, "reading")):
+    summing, counts, kept = Summing(roles, folds, as_text=True), Counts(), list[Block]()
+    for block in blocks_of(table, roles, counts, partial(progress, "reading")):
         named = summing.add(block)
         rows_up_to -= 8 * named.rows.n_rows * named.rows.n_features
         if rows_up_to >= 0:
             kept.append(named)
         else:
             kept.clear()
-    if not summing.n_rows:
+    if not counts.n_rows:
         raise column_roles.no_rows(table.name)
-    _refuse_lost(table, summing)
+    _refuse_lost(table, summing, counts)
     chosen = {name: profiles[name] for name in roles.features if name in profiles}
     record = Record(
-        summing.n_rows,
-        summing.moments.n_dropped,
-        missing=dict(summing.missing),
-        filled=dict(summing.filled),
+        counts.n_rows,
+        counts.n_dropped,
+        missing=dict(counts.missing),
+        filled=dict(counts.filled),
         dropped_by_group=dict(summing.seen - summing.sizes),
         filled_shares={
             group: n / (summing.sizes[group] * len(roles.feature_names))
@@ -447,24 +441,11 @@ def prepare(
     return Prepared(table, roles, record, summing.finished(), *_joined(roles, kept))
 
 
-def model_roles(table: Table, fitted: Roles, groups: Names = (), keep: Names = ()) -> Roles:
-    """The roles of the columns of a model in another table."""
-    lacking = [name for name in fitted.features if name not in table.columns]
-    if lacking:
-        what = f"the column{'s' * (len(lacking) > 1)} {first_names(lacking)}"
-        fact = f"the model needs {what}, which {table.name} does not have"
-        raise TableError("unknown_column", fact, "pass a table like the one it was fitted to")
-    refuse_unknown([*list_names(groups), *list_names(keep)], [*table.columns], table.name)
-    roles = replace(fitted, groups=list_names(groups), keep=list_names(keep))
-    column_roles.refuse_text(table, roles.numbers)
-    return roles
-
-
-def _refuse_lost(table: Table, summing: Summing) -> None:
+def _refuse_lost(table: Table, summing: Summing, counts: Counts) -> None:
     """Refuse groups and rows that were lost to missing values, and a single group."""
     lost = [label for label in sort_labels([*summing.seen]) if label not in summing.sizes]
-    if lost or 2 * summing.moments.n_dropped > summing.n_rows:
-        error = missing_values(table, summing.roles)
+    if lost or 2 * counts.n_dropped > counts.n_rows:
+        error = missing_values(table, summing.roles, counts)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
         raise error.at(f"{what} would be left out")
     if len(summing.sizes) < 2:

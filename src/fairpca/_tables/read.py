@@ -249,7 +249,8 @@ class Table:
         as_written = not values or any(column.raw in values for column in columns)  # NA stays NA
         types, numbers = {}, []
         for j, column in enumerate(columns):
-            fast = column.declared and f"n{j}" in values and not as_written
+            as_text = as_written or f"n{j}" not in values or column.label in values
+            fast = column.declared and not as_text
             types[column.name] = "DOUBLE" if fast else "VARCHAR"
             number = self._unless_missing(f"c{j}" if fast else column.careful)
             numbers.append(f", {number} AS n{j}")

@@ -49,11 +49,9 @@ _TYPES = {"key": pa.string(), "slot": pa.int64(), "part": pa.binary()}
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
 
 
-def moments_of_spark(
-    frame: Any, *, drop_missing: bool, folds: FoldRule | None, **columns: Any
-) -> GroupMoments:
+def moments_of_spark(frame: Any, *, folds: FoldRule | None, **columns: Any) -> GroupMoments:
     """What :meth:`GroupMoments.from_spark` returns; ``columns`` go to choose_roles."""
-    roles = replace(_frame_roles(frame, **columns), drop_missing=drop_missing)
+    roles = _frame_roles(frame, **columns)
     n_slots = _task_slots(frame)
     chosen = _select(frame, roles).withColumn("partition", F.spark_partition_id())
     parts = chosen.coalesce(n_slots).mapInArrow(partial(_sum_up, roles, folds), _PART)
@@ -68,10 +66,10 @@ def moments_of_spark(
 
 
 def map_scores(
-    frame: Any, names: Sequence[str], encoder: Array, mean: Array, drop: bool, **columns: Any
+    frame: Any, names: Sequence[str], encoder: Array, mean: Array, **columns: Any
 ) -> Any:
     """The frame of kept columns and scores, not yet computed."""
-    roles = replace(_frame_roles(frame, **columns), drop_missing=drop)
+    roles = _frame_roles(frame, **columns)
     if len(roles.features) != len(mean):
         fact = f"the Spark frame gives {len(roles.features)} features, but {len(mean)} were fitted"
         raise TableError("no_features", fact, "pass their names as features")
