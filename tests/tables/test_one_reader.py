@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.tables import WRITERS
 
 from fairpca import GroupMoments, read_table
 from fairpca._tables import read
@@ -78,10 +79,11 @@ def test_columns_without_values_are_no_features(tmp_path):
             GroupMoments.from_files(path, sensitive_features="g", features=["a", "empty"])
 
 
-def test_a_later_file_tells_the_type_of_an_empty_column(tmp_path):
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_later_file_tells_the_type_of_an_empty_column(kind, tmp_path):
     for name, values in (("a", pa.nulls(4)), ("b", pa.array([1.0, 2.0, 4.0, 3.0]))):
         table = pa.table({"x": values, "y": [1.0, 5.0, 2.0, 2.0], "g": ["u", "v", "v", "u"]})
-        pq.write_table(table, tmp_path / f"{name}.parquet")
+        WRITERS[kind](table, tmp_path / f"{name}.{kind}")
     moments = GroupMoments.from_files(tmp_path, sensitive_features="g", drop_missing=True)
     assert moments.feature_names == ["x", "y"]
     assert moments.n_dropped == 4

@@ -84,7 +84,7 @@ class Roles:
         columns = table.columns
         numbers = [columns[name].number for name in self.numbers]
         labels = [columns[name].label for name in self.labels]
-        texts = [columns[name].text for name in self.categories]
+        texts = [f"CAST({columns[name].label} AS VARCHAR)" for name in self.categories]
         kept = [columns[n].number if n in self.numbers else columns[n].raw for n in self.keep]
         return [*numbers, *labels, *texts, *kept]
 
@@ -265,8 +265,7 @@ def no_group(table: Table) -> TableError:
 def _categories(table: Table, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
     """The values of text columns."""
     listed = [f"list(DISTINCT v{j}) FILTER (v{j} IS NOT NULL)" for j in range(len(names))]
-    texts = [table.columns[name].text for name in names]
-    found = table.figures(listed, texts) if names else []
+    found = table.figures(listed, [table.columns[name].label for name in names]) if names else []
     values = {name: sorted(own or ()) for name, own in zip(names, found, strict=True)}
     for name, known in values.items():
         if len(known) > _MOST_CATEGORIES:

@@ -284,22 +284,11 @@ def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
                 reader = pa.ipc.open_file(source)
                 for batch in map(reader.get_batch, range(reader.num_record_batches)):
                     batch.validate(full=True)  # offsets outside the batch would crash
-                    columns = [_cast(batch.column(f.name), f, file) for f in [*schema][:-1]]
+                    columns = [batch.column(f.name).cast(f.type) for f in [*schema][:-1]]
                     columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except _DAMAGE as error:
             raise damaged(file.name, error) from error
-
-
-def _cast(column: Any, field: Any, file: TableFile) -> Any:
-    """A column with the type that it has in the first file; text is not turned into numbers."""
-    own = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    texts = pa.string(), pa.large_string()
-    is_other = pa.types.is_null(field.type) or (own in texts) != (field.type in texts)
-    if is_other and not pa.types.is_null(own):
-        fact = f"column {field.name!r} of {file.name} is {own}, in the first file {field.type}"
-        raise TableError("types", fact, "write all files with the same types")
-    return column.cast(field.type)
 
 
 def damaged(name: str, error: object) -> TableError:

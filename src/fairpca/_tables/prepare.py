@@ -77,7 +77,7 @@ def decode(batch: Any, roles: Roles) -> Block:
     columns = iter(batch.columns)
     numbers = {name: column_roles.floats_of(next(columns)) for name in roles.numbers}
     coded = {name: _labels(next(columns)) for name in roles.labels}
-    texts = {name: _positions(name, next(columns), roles) for name in roles.categories}
+    texts = {name: _labels(next(columns)) for name in roles.categories}
     for name, column in numbers.items():
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(column @ column):  # no NaN, no infinity, no square that overflows
@@ -92,20 +92,16 @@ def decode(batch: Any, roles: Roles) -> Block:
             numbers[name] = np.where(gap, roles.fill[name], column)
         else:
             complete &= ~gap
-    for name, (codes, labels) in coded.items():
-        if name in roles.groups and roles.missing_group is not None:
-            coded[name] = CodedLabels(codes % len(labels), [*labels[:-1], roles.missing_group])
-        elif (codes < 0).any():
-            missing[name] = codes < 0
-            complete &= codes >= 0
+    for name in roles.groups if roles.missing_group is not None else ():
+        codes, labels = coded[name]
+        coded[name] = CodedLabels(codes % len(labels), [*labels[:-1], roles.missing_group])
+    for name, (codes, _) in (*coded.items(), *texts.items()):
+        missing |= {name: codes < 0} if (codes < 0).any() else {}
+        complete &= codes >= 0
     features = []
     for name in roles.features:
         if name in texts:
-            values, positions = roles.categories[name], texts[name]
-            missing |= {name: positions < 0} if (positions < 0).any() else {}
-            complete &= positions >= 0
-            shown = map(values.index, column_roles.indicated(values))
-            features += [(positions == i).astype(np.float64) for i in shown]
+            features += _indicators(name, *texts[name], roles.categories[name])
         else:
             features.append(numbers[name])
     weights = None if roles.weight is None else numbers[roles.weight].astype(np.float64)
@@ -134,16 +130,17 @@ def _labels(column: Any) -> CodedLabels:
     return CodedLabels(np.where(np.isin(codes, nan), -1, codes) if nan else codes, [*labels, None])
 
 
-def _positions(name: str, column: Any, roles: Roles) -> NDArray[Any]:
-    """The number of each text among the known values of its column; -1 for a missing one."""
-    codes, texts = _labels(column)
-    known = {None: -1} | {value: i for i, value in enumerate(roles.categories[name])}
-    positions: NDArray[Any] = np.array([known.get(text, -2) for text in texts])[codes]
-    if (positions == -2).any():
-        row = int((positions == -2).argmax())
-        fact = f"{texts[codes[row]]!r} in column {name!r} is a value that the model does not know"
-        raise TableError("categories", fact, "correct it, or fit again", row=row, column=name)
-    return positions
+def _indicators(
+    name: str, codes: NDArray[Any], labels: Sequence[Any], values: Sequence[str]
+) -> list[Array]:
+    """A column of zeros and ones for each value of a text column that becomes a feature."""
+    for i, label in enumerate(labels[:-1]):
+        if label not in values and (codes == i).any():
+            fact = f"{label!r} in column {name!r} is a value that the model does not know"
+            facts = {"row": int((codes == i).argmax()), "column": name}
+            raise TableError("categories", fact, "correct it, or fit again", **facts)
+    shown = column_roles.indicated(values)
+    return [np.array([float(label == value) for label in labels])[codes] for value in shown]
 
 
 def _crossed(columns: Sequence[CodedLabels]) -> CodedLabels | None:
@@ -470,6 +467,4 @@ def _joined(roles: Roles, blocks: Sequence[Block]) -> tuple[Any, ...]:
 
 def _spread(parts: Sequence[CodedLabels | None]) -> Labels:
     """The label of each row."""
-    return label_vector(
-        [part.labels[code] for part in parts if part is not None for code in part.codes.tolist()]
-    )
+    return label_vector([p.labels[code] for p in parts if p for code in p.codes.tolist()])

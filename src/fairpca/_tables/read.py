@@ -56,11 +56,6 @@ class Column:
     declared: bool = False  # whether the first rows of a text file hold plain numbers
     careful: str = ""  # SQL: the number, if the column is read as text
 
-    @property
-    def text(self) -> str:
-        """SQL: the label as text."""
-        return f"CAST({self.label} AS VARCHAR)"
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -410,7 +405,15 @@ def _define_arrow(table: Table) -> None:
                 number = table._unless_missing(number)
                 table.columns[f.name] = replace(column, kind="number", number=number)
         return
-    whole, read = first.append(pa.field(_FILE, pa.string())), files.arrow_batches
+    common = first
+    for file, schema in zip(table.files, schemas, strict=True):
+        try:
+            own = pa.schema([schema.field(name) for name in names])
+            common = pa.unify_schemas([common, own], promote_options="permissive")
+        except pa.ArrowException as error:  # text is not turned into numbers
+            fact = f"{file.name} has other types than the files before it ({error})"
+            raise TableError("types", fact, "write all files with the same types") from error
+    whole, read = common.append(pa.field(_FILE, pa.string())), files.arrow_batches
     table._arrow = lambda: pa.RecordBatchReader.from_batches(whole, read(table.files, whole))
     table._define("arrow_rows", names, index)
 
