@@ -142,6 +142,18 @@ def test_a_late_value_in_another_notation_is_refused_with_the_way_out(
     np.testing.assert_array_equal(table.data["x"][300].as_py(), value)
 
 
+def test_files_may_order_their_columns_differently(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("x,y,g\n1,2,a\n3,5,b\n")
+    (tmp_path / "b.csv").write_text("g,more,y,x\na,,7,8\nb,,9,4\n")
+    table = read_table(tmp_path, "g")
+    assert table.data.to_pydict() == {"x": [1, 3, 8, 4], "y": [2, 5, 7, 9]}
+    assert table.sensitive_features.tolist() == ["a", "b", "a", "b"]
+    monkeypatch.setattr(read, "HEAD_ROWS", 2)
+    (tmp_path / "b.csv").write_text("g,more,y,x\na,,7,8\nb,,odd,4\n")
+    with pytest.raises(ValueError, match=r"line 3 of .*b\.csv has 'odd' in column 'y'"):
+        read_table(tmp_path, "g")
+
+
 def test_a_thousand_columns_of_text(tmp_path):
     X, groups = make_groups((150, 150), d=1200)
     rows = [

@@ -298,6 +298,7 @@ MESSY = {
     "windows line ends": ("x,y,g\r\n1,2,a\r\n3,4,b\r\n", {}),
     "old mac line ends": ("x,y,g\r1,2,a\r3,4,b\r", {}),
     "line ends of two kinds": ("x,y,g\r\n1,2,a\n3,4,b\r\n", {}),
+    "columns without names": (",x,y,g,,\n7,1,2,a,,\n8,3,4,b,,\n", {}),
     "blanks in the names": ("x, y , g\n1,2,a\n3,4,b\n", {}),
     "a comma in a name": ('"x",y,"g"\n1,2,a\n3,4,b\n', {}),
     "hash lines are rows": ("x,y,g\n1,2,a\n3,4,b\n", {}),

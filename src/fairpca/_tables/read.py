@@ -78,11 +78,6 @@ class Reading:
             fact = f"the decimal point {self.decimal!r} is not known"
             raise TableError("decimal", fact, "pass '.' or ','")
 
-    @property
-    def missing(self) -> list[str]:
-        """The values that stand for a missing number, besides the usual texts."""
-        return [str(value) for value in files.list_of(self.missing_values)]
-
 
 def is_query(text: Any) -> bool:
     """Whether a text is a query and not a path."""
@@ -145,13 +140,13 @@ class Table:
         self, name: str, reading: Reading, inputs: Sequence[Any] = (), database: str = ":memory:"
     ) -> None:
         self.name, self._reading = name, reading  # the name is for messages
+        self._missing = [str(value) for value in files.list_of(reading.missing_values)]
         self.inputs = list(inputs)  # files and folders that must not be written to
         self.files: Sequence[TableFile] = ()
-        self.is_text = False
         self.unordered = False  # whether rows may come in another order next time
         self.columns: dict[str, Column] = {}
         self._from = ""  # SQL: what follows FROM
-        self._csv: list[tuple[str, Sequence[str]]] = []  # text files of one dialect, their columns
+        self._csv: list[tuple[str, list[str]]] = []  # SQL that reads text files, their columns
         self._nulls = set(_FREQUENT)  # texts for missing values; each costs time
         self._arrow: Callable[[], Any] | None = None  # rows that DuckDB cannot read by itself
         self._folder = tempfile.mkdtemp(prefix="fairpca-")
@@ -212,7 +207,7 @@ class Table:
             f"GROUP BY {file} HAVING bool_or({condition}) ORDER BY min({ROW})"
         )
         names = {str(file.path): file.name for file in self.files}
-        unit, first = ("line", self._reading.header) if self.is_text else ("row", 0)
+        unit, first = ("line", self._reading.header) if self._csv else ("row", 0)
         for path, row in found:
             return f"{unit} {row + first} of {names.get(path, self.name)}"
         return ""
@@ -240,23 +235,22 @@ class Table:
         """SQL: the rows; text files have columns c0, c1, ..., and as numbers n0, n1, ..."""
         if not self._csv:
             return self._from
-        columns = [*self.columns.values()][: len(self._csv[0][1])]
+        columns = [column for column in self.columns.values() if column.careful]
         as_written = not values or any(column.raw in values for column in columns)  # NA stays NA
         types, numbers = {}, []
-        for j, column in enumerate(columns):
-            as_text = as_written or f"n{j}" not in values or column.label in values
+        for column in columns:
+            as_text = as_written or column.number not in values or column.label in values
             fast = column.declared and not as_text
-            types[column.name] = "DOUBLE" if fast else "VARCHAR"
-            number = self._unless_missing(f"c{j}" if fast else column.careful)
-            numbers.append(f", {number} AS n{j}")
+            types[column.raw] = "DOUBLE" if fast else "VARCHAR"
+            number = self._unless_missing(column.raw if fast else column.careful)
+            numbers.append(f"{number} AS {column.number}")
         nulls = _texts([""] if as_written else sorted(self._nulls))
         parts = []
         for call, names in self._csv:
-            own = ", ".join(f"'c{j}': '{types.get(n, 'VARCHAR')}'" for j, n in enumerate(names))
-            order = ", ".join(f"c{names.index(n)} AS c{j}" for j, n in enumerate(types))
+            own = ", ".join(f"'{name}': '{types.get(name, 'VARCHAR')}'" for name in names)
             call = f"{call}, nullstr={nulls}, columns={{{own}}})"
-            parts.append(f"SELECT {order}, {_FILE} FROM {call}")
-        return f"(SELECT *{''.join(numbers)} FROM ({' UNION ALL '.join(parts)}))"
+            parts.append(f"SELECT {', '.join(types)}, {_FILE} FROM {call}")
+        return f"(SELECT *, {', '.join(numbers)} FROM ({' UNION ALL '.join(parts)}))"
 
     def _select(self, values: Sequence[str], limit: int | None = None) -> str:
         listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(values)) or "1 AS v0"
@@ -302,7 +296,7 @@ class Table:
 
     def _unless_missing(self, number: str) -> str:
         """SQL for a number; null if it equals a value that stands for a missing one."""
-        for value in filter(files.is_number, self._reading.missing):
+        for value in filter(files.is_number, self._missing):
             number = f"nullif({number}, {float(value)!r})"
         return number
 
@@ -423,10 +417,9 @@ def _define_text(table: Table) -> None:
     if table.files[0].format == "excel":
         table.files = [files.sheet_as_text(file, reading.sheet, folder) for file in table.files]
         reading = table._reading = replace(reading, encoding=None, decimal=".")
-    table.is_text = True
     table.files = [files.as_utf8(file, reading.encoding, folder) for file in table.files]
     dialects = [files.dialect_of(file, reading.header) for file in table.files]
-    names = dialects[0][1]
+    names = [*dict.fromkeys(dialects[0][1])]  # several columns may have no name
     for (delimiter, own), pairs in groupby(
         zip(table.files, dialects, strict=True), key=lambda pair: pair[1][:2]
     ):
@@ -439,7 +432,8 @@ def _define_text(table: Table) -> None:
             f"escape='\"', comment='', skip=0, strict_mode=true, max_line_size={longest}, "
             f"hive_partitioning=false, filename='{_FILE}'"
         )
-        table._csv.append((call, own))
+        sql_names = {name: f"c{j}" for j, name in enumerate(names)}  # each goes to one column
+        table._csv.append((call, [sql_names.pop(n, f"other{i}") for i, n in enumerate(own)]))
     for j, name in enumerate(names):
         table.columns[name] = Column(name, "text", f"c{j}", f"n{j}", f"c{j}", careful="NULL")
     head = _head_of(table)
@@ -452,12 +446,10 @@ def _head_of(table: Table) -> dict[str, Any]:
     """The first rows of each column as text; missing values are null."""
     rows = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // len(table.columns)))
     raw, none = [column.raw for column in table.columns.values()], pa.scalar(None, pa.string())
-    batches = list(table.batches(raw, limit=rows))
-    if not batches:
-        return dict.fromkeys(table.columns, pa.array([], pa.string()))
-    head = {}
-    usual, own = pa.array(_MISSING), pa.array(table._reading.missing, pa.string())
-    for name, texts in zip(table.columns, pa.Table.from_batches(batches).columns, strict=True):
+    schema = pa.schema([(f"v{j}", pa.string()) for j in range(len(raw))])
+    first, head = pa.Table.from_batches(table.batches(raw, limit=rows), schema), {}
+    usual, own = pa.array(_MISSING), pa.array(table._missing, pa.string())
+    for name, texts in zip(table.columns, first.columns, strict=True):
         trimmed = pc.utf8_trim_whitespace(texts)
         missing = pc.is_in(trimmed, value_set=usual)
         table._nulls.update(pc.unique(texts.filter(missing).drop_null()).to_pylist())
@@ -491,7 +483,7 @@ def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Co
     if decimal == ",":
         cleaned = f"replace(replace({raw}, '.', ''), ',', '.')"
     number = f"WHEN {_matches(raw, pattern)} THEN TRY_CAST({cleaned} AS DOUBLE)"
-    told = table._reading.decimal or not all(map(files.is_number, table._reading.missing))
+    told = table._reading.decimal or not all(map(files.is_number, table._missing))
     declared = decimal == "." and not told and _is_plain(head)
     if head.null_count == len(head):
         kind = "empty"
@@ -503,7 +495,7 @@ def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Co
     elif not declared and (share := _share(head, pattern)) < 1:
         numeral = pc.match_substring_regex(head, f"^({pattern})$")
         kind, odd, mixed = "text", head[pc.index(numeral, False).as_py()].as_py(), share >= _MOSTLY
-    usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._reading.missing))
+    usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._missing))
     missing = f"{raw} IS NULL OR {_matches(raw, f'{usual}|{own}')}"
     refused = f"error({_odd(j, raw)})"
     careful = f"coalesce(CASE {number} END, CASE WHEN {missing} THEN NULL ELSE {refused} END)"
