@@ -34,24 +34,37 @@ _MOST_BYTES_IN_MEMORY = 200_000_000
 _NEARLY_ALL = 0.99  # A column with this share of one value hardly varies.
 
 
-@dataclass(frozen=True)
+@dataclass
 class Record:
-    """What became of the rows and columns of a table."""
+    """What became of the rows and columns of a table; rows are counted while they are read."""
 
-    n_rows: int
-    n_dropped: int  # rows left out for missing values
-    missing: dict[str, int]  # missing values that were not filled in, by column
-    filled: dict[str, int]  # values that were filled in, by column
-    dropped_by_group: dict[str, int]
-    filled_shares: dict[str, float]  # share of each group's numbers that was filled in
+    n_rows: int = 0
+    n_dropped: int = 0  # rows left out for missing values
+    first_gap: int = 0  # the first row that lacks a value, counted from 1
+    missing: Counter[str] = field(default_factory=Counter)  # values not filled in, by column
+    filled: Counter[str] = field(default_factory=Counter)  # values filled in, by column
+    dropped_by_group: dict[str, int] = field(default_factory=dict)
+    filled_shares: dict[str, float] = field(default_factory=dict)  # of each group's numbers
     #: Columns without a role and why: "text", "date", "empty", "other", "identifier",
     #: "row numbers", "index" (also of a path) or "asked".
-    left_out: dict[str, str]
-    constant: list[str]  # features that do not vary
-    near_constant: list[str]  # features with one value in nearly all rows
-    sentinels: list[Sentinel]
-    twin_labels: list[tuple[str, ...]]  # groups that differ only by case or blanks
-    unordered: bool  # whether the rows may come in another order next time
+    left_out: dict[str, str] = field(default_factory=dict)
+    constant: Sequence[str] = ()  # features that do not vary
+    near_constant: Sequence[str] = ()  # features with one value in nearly all rows
+    sentinels: Sequence[Sentinel] = ()
+    twin_labels: Sequence[tuple[str, ...]] = ()  # groups that differ only by case or blanks
+    unordered: bool = False  # whether the rows may come in another order next time
+
+    def count(self, block: Block, roles: Roles) -> None:
+        """Count the rows and the missing values of a block."""
+        for name, gap in block.missing.items():
+            if name in roles.fill:
+                self.filled[name] += int((gap & block.complete).sum())
+            else:
+                self.missing[name] += int(gap.sum())
+        if not (self.first_gap or block.complete.all()):
+            self.first_gap = self.n_rows + int(block.complete.argmin()) + 1
+        self.n_rows += len(block.complete)
+        self.n_dropped += int((~block.complete).sum())
 
 
 class Block(NamedTuple):
@@ -152,56 +165,34 @@ def _crossed(columns: Sequence[CodedLabels]) -> CodedLabels | None:
     return CodedLabels(np.where(known, codes, -1), [*cells, None])
 
 
-@dataclass
-class Counts:
-    """Rows and missing values, counted while a table is read."""
-
-    n_rows: int = 0
-    n_dropped: int = 0
-    first: int = 0  # the first row that lacks a value, counted from 1
-    missing: Counter[str] = field(default_factory=Counter)  # not filled in, by column
-    filled: Counter[str] = field(default_factory=Counter)
-
-    def add(self, block: Block, roles: Roles) -> None:
-        """Count the rows and the missing values of a block."""
-        for name, gap in block.missing.items():
-            if name in roles.fill:
-                self.filled[name] += int((gap & block.complete).sum())
-            else:
-                self.missing[name] += int(gap.sum())
-        if not (self.first or block.complete.all()):
-            self.first = self.n_rows + int(block.complete.argmin()) + 1
-        self.n_rows += len(block.complete)
-        self.n_dropped += int((~block.complete).sum())
-
-
 def blocks_of(
-    table: Table, roles: Roles, counts: Counts, progress: Callable[[float], object] | None = None
+    table: Table, roles: Roles, record: Record, progress: Callable[[float], object] | None = None
 ) -> Iterator[Block]:
-    """The rows of a table as a stream, which are counted.
+    """The rows of a table as a stream; what becomes of them is recorded.
 
-    Missing values are refused unless they may be dropped: at the end, to say how many there are.
+    Missing values that may not be dropped end the stream; they are counted before the error.
     """
     for batch in table.batches(roles.sql(table), progress=progress):
         try:
             with single_threaded_blas():
                 block = decode(batch, roles)
         except TableError as error:
-            place = table.place_of(f"{ROW} = {counts.n_rows + error.facts['row'] + 1}")
+            place = table.place_of(f"{ROW} = {record.n_rows + error.facts['row'] + 1}")
             raise error.at(place) from error
-        counts.add(block, roles)
-        yield block
-    if counts.n_dropped and not roles.drop_missing:
-        raise missing_values(table, roles, counts)
+        record.count(block, roles)
+        if roles.drop_missing or not record.n_dropped:
+            yield block
+    if record.n_dropped and not roles.drop_missing:
+        raise missing_values(table, roles, record)
 
 
-def missing_values(table: Table, roles: Roles, counts: Counts) -> TableError:
+def missing_values(table: Table, roles: Roles, record: Record) -> TableError:
     """The error for missing values: where they are, and what each way out costs."""
-    n_rows, n_gone, missing = counts.n_rows, counts.n_dropped, dict(counts.missing.most_common())
+    n_rows, n_gone, missing = record.n_rows, record.n_dropped, dict(record.missing.most_common())
     empty = [name for name, n in missing.items() if n > n_rows / 2]
     features = [name for name in missing if name in roles.features]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
-    place = table.place_of(f"{ROW} = {counts.first}")
+    place = table.place_of(f"{ROW} = {record.first_gap}")
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
     no_group = any(name in roles.groups for name in missing)
     ways = {
@@ -305,7 +296,7 @@ def moments_of_table(
             UserWarning,
         )
     summing = Summing(roles, folds)
-    for block in blocks_of(table, roles, Counts(), progress):
+    for block in blocks_of(table, roles, Record(), progress):
         summing.add(block)
     return not_empty(summing.finished(), table.name)
 
@@ -406,43 +397,37 @@ def prepare(
             fact = f"no value of {empty[0]!r} in {table.name} is known"
             raise TableError("missing", fact, f"leave it out, drop={empty!r}")
         roles = replace(roles, fill=dict.fromkeys(medians, nan) if keep_missing else medians)
-    summing, counts, kept = Summing(roles, folds, as_text=True), Counts(), list[Block]()
-    for block in blocks_of(table, roles, counts, partial(progress, "reading")):
+    chosen = {name: profiles[name] for name in roles.features if name in profiles}
+    record = Record(
+        left_out=left_out,
+        constant=[name for name, profile in chosen.items() if profile.same == 1],
+        near_constant=[n for n, p in chosen.items() if _NEARLY_ALL <= p.same < 1],
+        sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
+        unordered=table.unordered,
+    )
+    summing, kept = Summing(roles, folds, as_text=True), list[Block]()
+    for block in blocks_of(table, roles, record, partial(progress, "reading")):
         named = summing.add(block)
         rows_up_to -= 8 * named.rows.n_rows * named.rows.n_features
         if rows_up_to >= 0:
             kept.append(named)
         else:
             kept.clear()
-    if not counts.n_rows:
+    if not record.n_rows:
         raise column_roles.no_rows(table.name)
-    _refuse_lost(table, summing, counts)
-    chosen = {name: profiles[name] for name in roles.features if name in profiles}
-    record = Record(
-        counts.n_rows,
-        counts.n_dropped,
-        missing=dict(counts.missing),
-        filled=dict(counts.filled),
-        dropped_by_group=dict(summing.seen - summing.sizes),
-        filled_shares={
-            group: n / (summing.sizes[group] * len(roles.feature_names))
-            for group, n in summing.filled_in_group.items()
-        },
-        left_out=left_out,
-        constant=[name for name, profile in chosen.items() if profile.same == 1],
-        near_constant=[n for n, p in chosen.items() if _NEARLY_ALL <= p.same < 1],
-        sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
-        twin_labels=column_roles.twin_labels(summing.sizes),
-        unordered=table.unordered,
-    )
+    _refuse_lost(table, summing, record)
+    record.dropped_by_group = dict(summing.seen - summing.sizes)
+    for group, n in summing.filled_in_group.items():
+        record.filled_shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
+    record.twin_labels = column_roles.twin_labels(summing.sizes)
     return Prepared(table, roles, record, summing.finished(), *_joined(roles, kept))
 
 
-def _refuse_lost(table: Table, summing: Summing, counts: Counts) -> None:
+def _refuse_lost(table: Table, summing: Summing, record: Record) -> None:
     """Refuse groups and rows that were lost to missing values, and a single group."""
     lost = [label for label in sort_labels([*summing.seen]) if label not in summing.sizes]
-    if lost or 2 * counts.n_dropped > counts.n_rows:
-        error = missing_values(table, summing.roles, counts)
+    if lost or 2 * record.n_dropped > record.n_rows:
+        error = missing_values(table, summing.roles, record)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
         raise error.at(f"{what} would be left out")
     if len(summing.sizes) < 2:

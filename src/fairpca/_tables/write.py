@@ -11,7 +11,7 @@ from typing import Any
 from fairpca._tables.atomic import FileName, refuse_inputs, replacing
 from fairpca._tables.column_roles import Roles
 from fairpca._tables.files import pa, pa_csv, pc, pq, refuse_twin_names
-from fairpca._tables.prepare import Counts, blocks_of
+from fairpca._tables.prepare import Record, blocks_of
 from fairpca._tables.read import Table
 from fairpca._typing import Array
 from fairpca.exceptions import TableError
@@ -52,7 +52,7 @@ def write_scores(
         runs = tuple("=+@\t\r")  # what a spreadsheet would take for a formula
         fields = [(f"'{name}" if name.startswith(runs) else name, kind) for name, kind in fields]
     schema, reads = pa.schema(fields), [*table.inputs, *reads]
-    counts = Counts()
+    record = Record()
     with ExitStack() as stack:
         refuse_inputs(output, reads)
         to_file = output != "-"
@@ -62,11 +62,11 @@ def write_scores(
             writer = stack.enter_context(pa_csv.CSVWriter(sink, schema, write_options=options))
         else:
             writer = stack.enter_context(pq.ParquetWriter(sink, schema))
-        for block in blocks_of(table, roles, counts, progress):
+        for block in blocks_of(table, roles, record, progress):
             columns = [_without_formulas(c) if as_text else c for c in block.kept.columns]
             columns += [pa.array(score) for score in (block.scores(encoder, mean) + shift).T]
             writer.write_batch(pa.record_batch(columns, schema=schema))
-    return counts.n_rows - counts.n_dropped, counts.n_dropped
+    return record.n_rows - record.n_dropped, record.n_dropped
 
 
 def _without_formulas(column: Any) -> Any:
