@@ -35,7 +35,11 @@ _MISSING = (
     "NaN", "nan",
 )  # fmt: skip
 _DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
-_ODD = "fairpca-odd-value"  # marks our own errors among those of DuckDB
+#: How DuckDB, and SQL of ours in its words, say that a value in a file is no number.
+_NO_NUMBER = (
+    r'column "(?P<column>c\d+)"\. Could not convert string "(?P<value>.*?)" to',
+    r"convert string '(?P<value>.*?)' to DOUBLE when casting from source column (?P<column>[^\n]*)",
+)
 _FILE = "fairpca_file"  # the column with the path of a row's file
 ROW = "fairpca_row"  # the number of a row, in conditions
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
@@ -221,10 +225,12 @@ class Table:
             "correct the value (or leave out the line, if it holds names), say that it stands for "
             f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
         )
+        problem = "odd_value"
         for point, mark in (".", "commas"), (",", "points"):
             if re.fullmatch(_numeral(point), value):
                 advice += f"; if its {mark} separate thousands, pass decimal={point!r}"
-        return TableError("odd_value", fact, advice, column=name, value=value)
+                problem = "decimal"
+        return TableError(problem, fact, advice, column=name, value=value)
 
     def close(self) -> None:
         """Close the connection and remove temporary files."""
@@ -308,10 +314,13 @@ class Table:
         mine = next((file.name for file in self.files if str(file.path) in said), self.name)
         line = re.search(r"CSV Error on Line: (\d+)", said)
         place = f"line {line[1]} of {mine}" if line else mine
-        by_engine = r'converting column "c(\d+)"\. Could not convert string "(.*?)" to'
-        by_us = rf"{_ODD}\|(\d+)\|(.*?)\|{_ODD}"
-        if found := re.search(by_us, said, re.S) or re.search(by_engine, said, re.S):
-            return self.odd_value([*self.columns][int(found[1])], found[2])
+        for pattern in _NO_NUMBER if self.files else ():
+            if found := re.search(pattern, said, re.S):
+                sql = found["column"], f'"{found["column"]}"'
+                names = [
+                    name for name, c in self.columns.items() if c.raw.replace('""', '"') in sql
+                ]
+                return self.odd_value(names[0], found["value"])
         if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
             where = "the line of column names has" if self._reading.header else "others have"
             n = f"more than {found[1]}" if int(found[2]) > int(found[1]) else found[2]
@@ -390,14 +399,9 @@ def _define_arrow(table: Table) -> None:
             f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
         )
         table._define(source, names, index)
-        for j, f in enumerate(first):  # a column of numbers may be text in another file
-            column, numbers = table.columns[f.name], (pa.types.is_integer, pa.types.is_floating)
-            if column.kind == "text" and any(is_kind(f.type) for is_kind in numbers):
-                cast = f"TRY_CAST({column.raw} AS DOUBLE)"
-                odd = f"{column.raw} IS NOT NULL AND {cast} IS NULL"
-                number = f"CASE WHEN {odd} THEN error({_odd(j, column.raw)}) ELSE {cast} END"
-                number = table._unless_missing(number)
-                table.columns[f.name] = replace(column, kind="number", number=number)
+        for f in first:  # a column of numbers may be text in another file
+            if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
+                table.columns[f.name] = replace(table.columns[f.name], kind="number")
         return
     common = first
     for file, schema in zip(table.files, schemas, strict=True):
@@ -497,7 +501,7 @@ def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Co
         kind, odd, mixed = "text", head[pc.index(numeral, False).as_py()].as_py(), share >= _MOSTLY
     usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._missing))
     missing = f"{raw} IS NULL OR {_matches(raw, f'{usual}|{own}')}"
-    refused = f"error({_odd(j, raw)})"
+    refused = f"""error('column "{raw}". Could not convert string "' || {raw} || '" to a number')"""
     careful = f"coalesce(CASE {number} END, CASE WHEN {missing} THEN NULL ELSE {refused} END)"
     label = f"CASE WHEN {_matches(raw, usual)} THEN NULL ELSE {raw} END"
     return Column(name, kind, raw, f"n{j}", label, bool(name), odd, mixed, declared, careful)
@@ -529,11 +533,6 @@ def _numeral(decimal: str) -> str:
 def _share(column: Any, pattern: str) -> float:
     """Which share of the known texts matches a pattern."""
     return float(pc.mean(pc.match_substring_regex(column, f"^({pattern})$")).as_py() or 0.0)
-
-
-def _odd(j: int, text: str) -> str:
-    """SQL: the message of the error that refuses an odd value."""
-    return f"'{_ODD}|{j}|' || {text} || '|{_ODD}'"
 
 
 def quoted(text: str) -> str:
