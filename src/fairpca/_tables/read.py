@@ -91,7 +91,7 @@ def is_query(text: Any) -> bool:
 def input_paths(data: Any) -> list[str]:
     """The files and folders that are read, as absolute paths; empty for a query."""
     paths = [] if is_query(data) or isinstance(data, Mapping) else files.list_of(data)
-    return [os.path.abspath(path) for path in paths if path != "-"]
+    return [path if path == "-" else os.path.abspath(path) for path in paths]
 
 
 def open_table(data: Any, **options: Any) -> Table:
