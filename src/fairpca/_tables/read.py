@@ -29,10 +29,10 @@ HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # first rows, which tell what a colu
 _BATCH_ROWS, _BATCH_ENTRIES = 1 << 14, 1 << 21  # most rows and entries in a record batch
 _MOSTLY = 0.75  # A column with this share of numbers is meant to hold numbers.
 _LINE_BYTES = 1 << 21  # Lines up to this length are always allowed.
-_FREQUENT = ("", "#N/A", "<NA>", "N/A", "NA", "NULL", "n/a", "null")
+_FREQUENT = ("", "N/A", "NA", "NULL", "null")  # looked for in all rows, which takes time
 _MISSING = (
-    *_FREQUENT, "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-    "NaN", "nan",
+    *_FREQUENT, "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
+    "1.#QNAN", "<NA>", "NaN", "n/a", "nan",
 )  # fmt: skip
 _DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
 #: How DuckDB, and SQL of ours in its words, say that a value in a file is no number.
@@ -151,7 +151,7 @@ class Table:
         self.columns: dict[str, Column] = {}
         self._from = ""  # SQL: what follows FROM
         self._csv: list[tuple[str, list[str]]] = []  # SQL that reads text files, their columns
-        self._nulls = set(_FREQUENT)  # texts for missing values; each costs time
+        self._nulls = set(_FREQUENT)  # texts for missing values, with others of the first rows
         self._arrow: Callable[[], Any] | None = None  # rows that DuckDB cannot read by itself
         self._folder = tempfile.mkdtemp(prefix="fairpca-")
         self._cleanup = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
