@@ -10,8 +10,7 @@ from helpers.data import assert_same_moments
 from helpers.marks import posix
 from helpers.tables import as_table
 
-from fairpca import GroupMoments
-from fairpca._tables.files import find_files
+from fairpca import GroupMoments, read_table
 
 
 @pytest.mark.parametrize("partitioned_by", ["sex", "year"])
@@ -78,12 +77,11 @@ def test_wrong_paths(data, tmp_path):
     with pytest.raises(TypeError, match="None is not a path; pass a path"):
         GroupMoments.from_files(None, sensitive_features="sex")
     pq.write_table(table, tmp_path / "d")
-    with pytest.raises(ValueError, match="file_format="):
+    with pytest.raises(ValueError, match=r"its format .* SELECT \* FROM read_parquet\('.*d'\)"):
         GroupMoments.from_files(tmp_path / "d", sensitive_features="sex")
-    assert_same_moments(
-        GroupMoments.from_files(tmp_path / "d", sensitive_features="sex", file_format="parquet"),
-        GroupMoments.from_data(*data),
-    )
+    query = f"SELECT * FROM read_parquet('{tmp_path / 'd'}')"
+    moments = GroupMoments.from_files(query, sensitive_features="sex")
+    assert_same_moments(moments, GroupMoments.from_data(*data))
     pq.write_table(table, tmp_path / "d.parquet")
     pq.write_table(table.drop_columns("x2"), tmp_path / "e.parquet")
     with pytest.raises(ValueError, match=r"no column 'x2' in .*e\.parquet"):
@@ -98,9 +96,9 @@ def test_wrong_paths(data, tmp_path):
 def test_a_link_to_itself_is_called_one(tmp_path):
     (tmp_path / "d.csv").symlink_to("d.csv")
     with pytest.raises(FileNotFoundError, match="a link that leads nowhere"):
-        find_files(tmp_path / "d.csv")
+        read_table(tmp_path / "d.csv", "sex")
     with pytest.raises(FileNotFoundError, match="pass another path"):
-        find_files(tmp_path / "e.csv")
+        read_table(tmp_path / "e.csv", "sex")
 
 
 def test_a_compression_that_cannot_be_read_is_refused_also_in_a_folder(tmp_path):

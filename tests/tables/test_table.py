@@ -310,10 +310,6 @@ def test_whole_numbers_in_one_file_and_fractions_or_text_in_another(data, tmp_pa
         ({"sensitive_features": "sex", "features": []}, r"features=\[\] leaves none; name some"),
         ({"sensitive_features": []}, "holds the groups; .* columns of few values: 'sex'"),
         ({"sensitive_features": "sex", "sample_weight": "id"}, "not numbers: 'id'"),
-        (
-            {"sensitive_features": "sex", "file_format": "xlsx"},
-            "pass file_format='csv', 'tsv', 'parquet' or 'arrow'",
-        ),
     ],
 )
 def test_wrong_arguments(arguments, message, data, tmp_path):
@@ -374,7 +370,7 @@ def test_types_of_labels(kind, tmp_path):
         both = GroupMoments.from_files([whole, text], sensitive_features="g")
         assert both.groups.tolist() == ["1", "2"]
     else:  # "01" must not become 1
-        with pytest.raises(ValueError, match=r"text\.arrow is string, in the first file int64"):
+        with pytest.raises(ValueError, match=r"text\.arrow has other types .*int64 vs string"):
             GroupMoments.from_files([whole, text], sensitive_features="g")
-        with pytest.raises(ValueError, match=r"half\.arrow cannot be read: .*truncated"):
-            GroupMoments.from_files([whole, write("half", [1.0, 1.5])], sensitive_features="g")
+    both = GroupMoments.from_files([whole, write("half", [1.0, 1.5])], sensitive_features="g")
+    assert both.groups.tolist() == [1.0, 1.5, 2.0]

@@ -102,25 +102,59 @@ def test_lines_longer_than_a_block(tmp_path, monkeypatch):
     assert_same_moments(moments, GroupMoments.from_data(X, groups))
 
 
-def test_reading_goes_on_where_a_fast_cast_fails(tmp_path, monkeypatch):
+@pytest.mark.parametrize("missing", ["NA", "N/A", "NULL", "nan", ""])
+def test_missing_values_may_come_late(missing, tmp_path, monkeypatch):
     monkeypatch.setattr(read, "HEAD_ROWS", 100)
     rng = np.random.default_rng(0)
-    X, groups = rng.normal(size=(70_000, 2)).round(4), rng.choice(["a", "b"], 70_000)
+    X, groups = rng.normal(size=(1000, 2)).round(4), rng.choice(["a", "b"], 1000)
     rows = [f"{x},{y},{g}" for (x, y), g in zip(X.tolist(), groups, strict=True)]
-    rows[69_000] = f'"1,000.5",{X[69_000, 1]}, NA '  # a thousand, and a group that is missing
-    rows[69_500] = f" NA ,{X[69_500, 1]},a"
-    X[69_000, 0] = 1000.5
+    rows[700] = f"{X[700, 0]},{X[700, 1]}, {missing} "
+    rows[800] = f"{missing},{X[800, 1]},a"
     (tmp_path / "d.csv").write_text("\n".join(["x,y,g", *rows]))
     moments = GroupMoments.from_files(
         tmp_path / "d.csv", sensitive_features="g", folds=3, drop_missing=True
     )
     assert moments.n_dropped == 2
     keep = np.ones(len(X), bool)
-    keep[[69_000, 69_500]] = False
+    keep[[700, 800]] = False
     assert_same_moments(moments, GroupMoments.from_data(X[keep], groups[keep]))
 
 
-def test_plain_numbers_are_cast_as_they_are_read(tmp_path):
+@pytest.mark.parametrize(
+    ("late", "advice", "options", "value"),
+    [
+        ('"1,000.5"', "decimal='.'", {"decimal": "."}, 1000.5),
+        (" NA ", r"missing_values=\['NA'\]", {"missing_values": "NA"}, np.nan),
+        ("-", r"missing_values=\['-'\]", {"missing_values": "-"}, np.nan),
+    ],
+)
+def test_a_late_value_in_another_notation_is_refused_with_the_way_out(
+    late, advice, options, value, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(read, "HEAD_ROWS", 100)
+    rows = [f"{i % 7 / 4},{i % 3},{'ab'[i % 2]}" for i in range(400)]
+    rows[300] = f"{late},1,a"
+    (tmp_path / "d.csv").write_text("\n".join(["x,y,g", *rows]))
+    place = r"line 302 of .*d\.csv has '.*' in column 'x', which otherwise holds numbers"
+    with pytest.raises(ValueError, match=f"{place}.*{advice}"):
+        read_table(tmp_path / "d.csv", "g")
+    table = read_table(tmp_path / "d.csv", "g", keep_missing=True, **options)
+    np.testing.assert_array_equal(table.data["x"][300].as_py(), value)
+
+
+def test_files_may_order_their_columns_differently(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("x,y,g\n1,2,a\n3,5,b\n")
+    (tmp_path / "b.csv").write_text("g,more,y,x\na,,7,8\nb,,9,4\n")
+    table = read_table(tmp_path, "g")
+    assert table.data.to_pydict() == {"x": [1, 3, 8, 4], "y": [2, 5, 7, 9]}
+    assert table.sensitive_features.tolist() == ["a", "b", "a", "b"]
+    monkeypatch.setattr(read, "HEAD_ROWS", 2)
+    (tmp_path / "b.csv").write_text("g,more,y,x\na,,7,8\nb,,odd,4\n")
+    with pytest.raises(ValueError, match=r"line 3 of .*b\.csv has 'odd' in column 'y'"):
+        read_table(tmp_path, "g")
+
+
+def test_a_thousand_columns_of_text(tmp_path):
     X, groups = make_groups((150, 150), d=1200)
     rows = [
         ",".join([*map(str, row), g]) for row, g in zip(X.round(3).tolist(), groups, strict=True)
@@ -129,5 +163,3 @@ def test_plain_numbers_are_cast_as_they_are_read(tmp_path):
         "\n".join([",".join([*(f"x{j}" for j in range(1200)), "g"]), *rows])
     )
     assert len(read_table(tmp_path / "wide.csv", "g").feature_names) == 1200
-    table = read.open_table(tmp_path / "wide.csv")
-    assert all(table.columns[f"x{j}"].declared == "DOUBLE" for j in range(1200))

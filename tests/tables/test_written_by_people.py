@@ -287,7 +287,7 @@ def test_without_the_extra_a_spreadsheet_is_refused_with_the_way_out(tmp_path):
 def test_several_points_in_a_number_separate_thousands(tmp_path):
     rows = "".join(f"{'fm'[i % 2]};{12 + i}.{600 + i};{i % 7}\n" for i in range(40))
     (tmp_path / "d.csv").write_text(f"g;income;x\n{rows}m;5.654.006;3\n")
-    assert "decimal=','" in refused(tmp_path / "d.csv", "odd_value").advice
+    assert "decimal=','" in refused(tmp_path / "d.csv", "decimal").advice
     assert read_table(tmp_path / "d.csv", "g", decimal=",").data["income"][-1].as_py() == 5654006
 
 
@@ -298,6 +298,7 @@ MESSY = {
     "windows line ends": ("x,y,g\r\n1,2,a\r\n3,4,b\r\n", {}),
     "old mac line ends": ("x,y,g\r1,2,a\r3,4,b\r", {}),
     "line ends of two kinds": ("x,y,g\r\n1,2,a\n3,4,b\r\n", {}),
+    "columns without names": (",x,y,g,,\n7,1,2,a,,\n8,3,4,b,,\n", {}),
     "blanks in the names": ("x, y , g\n1,2,a\n3,4,b\n", {}),
     "a comma in a name": ('"x",y,"g"\n1,2,a\n3,4,b\n', {}),
     "hash lines are rows": ("x,y,g\n1,2,a\n3,4,b\n", {}),

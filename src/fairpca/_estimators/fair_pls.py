@@ -151,7 +151,7 @@ class FairPLS(TargetedProjection):
         from fairpca._tables.prepare import roles_by_head
         from fairpca._tables.read import open_table
 
-        reading = {key: options.pop(key, None) for key in ("query", "file_format", "encoding")}
+        reading = {key: options.pop(key, None) for key in ("query", "encoding")}
         table = open_table(data, **reading)
         if self._are_numbers(partial(table.holds_fractions, target)):
             names = ("sensitive_features", "features", "sample_weight")

@@ -6,10 +6,9 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -23,9 +22,6 @@ from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite, refuse_unusable_numbers
 from fairpca._typing import Array, Codes
-
-if TYPE_CHECKING:
-    from fairpca._tables.files import FileFormat
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
@@ -137,7 +133,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         keep: str | Sequence[str] = (),
         drop_missing: bool = False,
         query: str | None = None,
-        file_format: FileFormat | None = None,
         encoding: str | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Path:
@@ -145,7 +140,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         Parameters
         ----------
-        data, drop_missing, query, file_format, encoding, progress
+        data, drop_missing, query, encoding, progress
             As for :meth:`fit_files`.
         output : str or path
             Must end in ``.parquet``, ``.csv`` or ``.tsv``; is returned. The file appears, or
@@ -162,10 +157,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         names = self.get_feature_names_out().tolist()
         features = getattr(self, "feature_names_in_", None) if features is None else features
-        table = open_table(data, query=query, file_format=file_format, encoding=encoding)
-        roles, _ = choose_roles(table, features=features, keep=keep)
+        table = open_table(data, query=query, encoding=encoding)
+        roles, _ = choose_roles(table, features=features, keep=keep, drop_missing=drop_missing)
         check_n_features(self.n_features_in_, len(roles.features), "transform_files")
-        roles = replace(roles, drop_missing=drop_missing)
         write_scores(table, roles, output, names, encoder_of(self), self.mean_, progress=progress)
         return Path(output)
 
@@ -185,8 +179,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         names = self.get_feature_names_out().tolist()
         features = getattr(self, "feature_names_in_", None) if features is None else features
-        model = encoder_of(self), self.mean_
-        return map_scores(frame, names, *model, drop_missing, features=features, keep=keep)
+        columns = {"features": features, "keep": keep, "drop_missing": drop_missing}
+        return map_scores(frame, names, encoder_of(self), self.mean_, **columns)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,9 +41,6 @@ from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
-
-if TYPE_CHECKING:
-    from fairpca._tables.files import FileFormat
 
 _NOTHING = Sums.combined(0, 0, [])
 NEVER = -1  # the fold of rows that are never left out
@@ -153,7 +150,6 @@ class GroupMoments:
         target: str | None = None,
         drop_missing: bool = False,
         query: str | None = None,
-        file_format: FileFormat | None = None,
         encoding: str | None = None,
         progress: Callable[[float], object] | None = None,
         folds: int | None = None,
@@ -181,8 +177,6 @@ class GroupMoments:
             Leave out rows with missing values; by default an error says where they are.
         query : str, optional
             A query to the database that ``data`` names.
-        file_format : {"csv", "tsv", "parquet", "arrow"}, optional
-            By default inferred from the file names.
         encoding : str, optional
             The encoding of text files; by default UTF-8.
         progress : callable, optional
@@ -194,7 +188,7 @@ class GroupMoments:
 
         columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
         columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
-        source: dict[str, Any] = {"query": query, "file_format": file_format, "encoding": encoding}
+        source: dict[str, Any] = {"query": query, "encoding": encoding}
         rule = None if folds is None else FoldRule(folds, fold_seed)
         return moments_of_table(data, progress=progress, folds=rule, **columns, **source)
 

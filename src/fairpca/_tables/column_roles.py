@@ -84,7 +84,7 @@ class Roles:
         columns = table.columns
         numbers = [columns[name].number for name in self.numbers]
         labels = [columns[name].label for name in self.labels]
-        texts = [columns[name].text for name in self.categories]
+        texts = [f"CAST({columns[name].label} AS VARCHAR)" for name in self.categories]
         kept = [columns[n].number if n in self.numbers else columns[n].raw for n in self.keep]
         return [*numbers, *labels, *texts, *kept]
 
@@ -179,15 +179,25 @@ def choose_roles(
     sample_weight: str | None = None,
     keep: Names = (),
     encode: bool = False,
+    fitted: Roles | None = None,
+    **missing: Any,
 ) -> tuple[Roles, dict[str, str]]:
     """The roles of the columns, and why the others have none.
 
     Without ``features`` all columns of numbers are features, and with ``encode`` text columns too,
-    except for columns with another role, indexes, and columns named like an id.
+    except for columns with another role, indexes, and columns named like an id. ``fitted`` holds
+    the features of a model, if it knows them. ``missing`` are further fields of the roles.
     """
     groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
     others = [*groups, *kept, *filter(None, (target, sample_weight))]
     refuse_unknown([*others, *dropped, *named], [*table.columns], table.name)
+    given: dict[str, Any] = {"groups": groups, "target": target, "keep": kept, **missing}
+    given["weight"] = sample_weight
+    if fitted is not None and fitted.features:
+        refuse_unknown(fitted.features, [*table.columns], f"{table.name}, but the model needs it")
+        roles = replace(fitted, **given)
+        refuse_text(table, roles.numbers)
+        return roles, {}
     if len(set(groups)) < len(groups) or len(set(named)) < len(named):
         raise TableError("unknown_column", "a column is named twice", "name each column once")
     if features is not None and not named:
@@ -212,8 +222,9 @@ def choose_roles(
         why = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:10])
         fact = f"{table.name} has no columns of numbers besides {first_names(others)} ({why})"
         raise TableError("no_features", fact, "pass encode=True to use text")
-    categories: dict[str, Sequence[str]] = dict.fromkeys(texts, ())
-    return Roles(tuple(chosen), groups, sample_weight, target, kept, categories), left_out
+    roles = Roles(tuple(chosen), categories=_categories(table, texts), **given)
+    refuse_twin_names(f"{table.name}, encoded,", roles.feature_names)
+    return roles, left_out
 
 
 def _reason(column: Column, encode: bool) -> str:
@@ -251,21 +262,16 @@ def no_group(table: Table) -> TableError:
     return TableError("no_group", fact, f"pass its name as sensitive_features{hint}")
 
 
-def with_categories(table: Table, roles: Roles) -> Roles:
-    """The roles with the values of their text columns."""
-    if not roles.categories:
-        return roles
-    texts = [table.columns[name].text for name in roles.categories]
-    listed = [f"list(DISTINCT v{j}) FILTER (v{j} IS NOT NULL)" for j in range(len(texts))]
-    found = [sorted(values or ()) for values in table.figures(listed, texts)]
-    values = dict(zip(roles.categories, found, strict=True))
+def _categories(table: Table, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """The values of text columns."""
+    listed = [f"list(DISTINCT v{j}) FILTER (v{j} IS NOT NULL)" for j in range(len(names))]
+    found = table.figures(listed, [table.columns[name].label for name in names]) if names else []
+    values = {name: sorted(own or ()) for name, own in zip(names, found, strict=True)}
     for name, known in values.items():
         if len(known) > _MOST_CATEGORIES:
             fact = f"column {name!r} of {table.name} has {len(known)} values, too many to encode"
             raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
-    roles = replace(roles, categories=values)
-    refuse_twin_names(f"{table.name}, encoded,", roles.feature_names)
-    return roles
+    return values
 
 
 def twin_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:

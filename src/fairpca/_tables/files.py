@@ -2,7 +2,7 @@
 
 DuckDB's own guess of a CSV dialect is not used: one short line would turn a table into a single
 column of text, and lines that begin with ``#`` would vanish. We look at the first lines instead.
-This is the only module that imports pyarrow.
+This is the only module that imports duckdb and pyarrow.
 """
 
 from __future__ import annotations
@@ -22,24 +22,23 @@ from dataclasses import dataclass, field, replace
 from datetime import date, time
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote
 
 from fairpca.exceptions import NoFileError, TableError
 
 try:
+    import duckdb
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
 except ImportError as error:
     raise ImportError(
-        "reading and writing files needs pyarrow; install it with pip install 'fairpca[files]'."
+        "files need duckdb and pyarrow; install them with pip install 'fairpca[files]'."
     ) from error
 
-__all__ = ["pa", "pa_csv", "pc", "pq"]
-
-FileFormat = Literal["csv", "tsv", "parquet", "arrow"]
+__all__ = ["duckdb", "pa", "pa_csv", "pc", "pq"]
 
 _FORMATS: dict[str, str] = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet",
@@ -50,7 +49,6 @@ _NAMED_FORMATS = {
     ".xlsx": "excel", ".xls": "excel", ".xlsm": "excel", ".xlsb": "excel", ".ods": "excel",
     ".duckdb": "database", ".ddb": "database", ".db": "database", ".txt": "csv",
 }  # fmt: skip
-_PASS_FORMAT = "pass file_format='csv', 'tsv', 'parquet' or 'arrow'"
 _HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # parts of a file that tell its dialect
 _DAMAGE = (OSError, EOFError, pa.ArrowException)
 
@@ -84,16 +82,14 @@ class TableFile:
         return replace(self, path=path, format="tsv" if self.format == "tsv" else "csv")
 
 
-def find_files(paths: Any, file_format: str | None = None) -> list[TableFile]:
+def find_files(paths: Any) -> list[TableFile]:
     """The files of ``paths`` in the given order; those of a folder or pattern sorted by path.
 
     ``-`` is standard input. In a folder, unknown formats and hidden files (``.`` or ``_`` in front,
     such as Spark's ``_SUCCESS``) are skipped. All files must have one format.
     """
-    if file_format not in (None, *_FORMATS.values()):
-        raise TableError("format", f"file_format={file_format!r} is not known", _PASS_FORMAT)
     given = list_of(paths)
-    files = [file for path in given for file in _files_at(path, file_format)]
+    files = [file for path in given for file in _files_at(path)]
     if not files:
         raise TableError("no_file", "no files were given", "pass a path, a folder or a query")
     formats = sorted({file.format for file in files})
@@ -113,22 +109,23 @@ def list_of(paths: Any) -> list[Any]:
     return list(paths)
 
 
-def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
+def _files_at(given: Any) -> list[TableFile]:
     """The files that one path stands for."""
     if given == "-":
-        return [TableFile(Path("-"), "standard input", file_format or "csv")]
+        return [TableFile(Path("-"), "standard input", "csv")]
     path, text = Path(given), str(given)
     if path.is_dir():
-        return _files_in(path, path.rglob("*"), file_format)
+        return _files_in(path, path.rglob("*"))
     if path.exists():
-        known = file_format or _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
+        known = _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
         if known is None:
             fact = f"the ending of {path} does not tell its format ({', '.join(_FORMATS)})"
-            raise TableError("format", fact, f"rename it, or {_PASS_FORMAT}")
+            advice = f"rename it, or pass a query: SELECT * FROM read_parquet({text!r})"
+            raise TableError("format", fact, advice)
         return [TableFile(path, text, known)]
     if glob.has_magic(text) and (matches := glob.glob(text, recursive=True)):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
-        return _files_in(folder, map(Path, matches), file_format)
+        return _files_in(folder, map(Path, matches))
     names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
     advice = f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
@@ -139,18 +136,17 @@ def _files_at(given: Any, file_format: str | None) -> list[TableFile]:
     raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
 
 
-def _files_in(folder: Path, paths: Iterable[Path], file_format: str | None) -> list[TableFile]:
+def _files_in(folder: Path, paths: Iterable[Path]) -> list[TableFile]:
     """The data files among the paths below a folder."""
     found = []
     for path in sorted(paths):
-        inner, known = path.relative_to(folder).parts, file_format or _format_of(path)
+        inner, known = path.relative_to(folder).parts, _format_of(path)
         if known and path.is_file() and not any(part.startswith((".", "_")) for part in inner):
             partition = dict(unquote(part).split("=", 1) for part in inner[:-1] if "=" in part)
             found.append(TableFile(path, str(path), known, partition))
     if not found:
         fact = f"the folder {folder} holds no data files ({', '.join(_FORMATS)})"
-        advice = "pass another folder, or file_format= if they are named differently"
-        raise TableError("no_file", fact, advice)
+        raise TableError("no_file", fact, "pass another folder, or rename the files")
     return found
 
 
@@ -288,22 +284,11 @@ def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
                 reader = pa.ipc.open_file(source)
                 for batch in map(reader.get_batch, range(reader.num_record_batches)):
                     batch.validate(full=True)  # offsets outside the batch would crash
-                    columns = [_cast(batch.column(f.name), f, file) for f in [*schema][:-1]]
+                    columns = [batch.column(f.name).cast(f.type) for f in [*schema][:-1]]
                     columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
                     yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except _DAMAGE as error:
             raise damaged(file.name, error) from error
-
-
-def _cast(column: Any, field: Any, file: TableFile) -> Any:
-    """A column with the type that it has in the first file; text is not turned into numbers."""
-    own = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    texts = pa.string(), pa.large_string()
-    is_other = pa.types.is_null(field.type) or (own in texts) != (field.type in texts)
-    if is_other and not pa.types.is_null(own):
-        fact = f"column {field.name!r} of {file.name} is {own}, in the first file {field.type}"
-        raise TableError("types", fact, "write all files with the same types")
-    return column.cast(field.type)
 
 
 def damaged(name: str, error: object) -> TableError:

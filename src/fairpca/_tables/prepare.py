@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite, isnan, nan
 from typing import Any, NamedTuple
@@ -24,8 +24,8 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._progress import Progress, silent
 from fairpca._tables import column_roles
-from fairpca._tables.column_roles import Names, Profile, Roles, Sentinel, choose_roles, list_names
-from fairpca._tables.files import first_names, pa, refuse_unknown
+from fairpca._tables.column_roles import Profile, Roles, Sentinel, choose_roles, list_names
+from fairpca._tables.files import first_names, pa
 from fairpca._tables.read import ROW, Table, open_table
 from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import TableError, warn
@@ -34,24 +34,37 @@ _MOST_BYTES_IN_MEMORY = 200_000_000
 _NEARLY_ALL = 0.99  # A column with this share of one value hardly varies.
 
 
-@dataclass(frozen=True)
+@dataclass
 class Record:
-    """What became of the rows and columns of a table."""
+    """What became of the rows and columns of a table; rows are counted while they are read."""
 
-    n_rows: int
-    n_dropped: int  # rows left out for missing values
-    missing: dict[str, int]  # missing values that were not filled in, by column
-    filled: dict[str, int]  # values that were filled in, by column
-    dropped_by_group: dict[str, int]
-    filled_shares: dict[str, float]  # share of each group's numbers that was filled in
+    n_rows: int = 0
+    n_dropped: int = 0  # rows left out for missing values
+    first_gap: int = 0  # the first row that lacks a value, counted from 1
+    missing: Counter[str] = field(default_factory=Counter)  # values not filled in, by column
+    filled: Counter[str] = field(default_factory=Counter)  # values filled in, by column
+    dropped_by_group: dict[str, int] = field(default_factory=dict)
+    filled_shares: dict[str, float] = field(default_factory=dict)  # of each group's numbers
     #: Columns without a role and why: "text", "date", "empty", "other", "identifier",
     #: "row numbers", "index" (also of a path) or "asked".
-    left_out: dict[str, str]
-    constant: list[str]  # features that do not vary
-    near_constant: list[str]  # features with one value in nearly all rows
-    sentinels: list[Sentinel]
-    twin_labels: list[tuple[str, ...]]  # groups that differ only by case or blanks
-    unordered: bool  # whether the rows may come in another order next time
+    left_out: dict[str, str] = field(default_factory=dict)
+    constant: Sequence[str] = ()  # features that do not vary
+    near_constant: Sequence[str] = ()  # features with one value in nearly all rows
+    sentinels: Sequence[Sentinel] = ()
+    twin_labels: Sequence[tuple[str, ...]] = ()  # groups that differ only by case or blanks
+    unordered: bool = False  # whether the rows may come in another order next time
+
+    def count(self, block: Block, roles: Roles) -> None:
+        """Count the rows and the missing values of a block."""
+        for name, gap in block.missing.items():
+            if name in roles.fill:
+                self.filled[name] += int((gap & block.complete).sum())
+            else:
+                self.missing[name] += int(gap.sum())
+        if not (self.first_gap or block.complete.all()):
+            self.first_gap = self.n_rows + int(block.complete.argmin()) + 1
+        self.n_rows += len(block.complete)
+        self.n_dropped += int((~block.complete).sum())
 
 
 class Block(NamedTuple):
@@ -77,7 +90,7 @@ def decode(batch: Any, roles: Roles) -> Block:
     columns = iter(batch.columns)
     numbers = {name: column_roles.floats_of(next(columns)) for name in roles.numbers}
     coded = {name: _labels(next(columns)) for name in roles.labels}
-    texts = {name: _positions(name, next(columns), roles) for name in roles.categories}
+    texts = {name: _labels(next(columns)) for name in roles.categories}
     for name, column in numbers.items():
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(column @ column):  # no NaN, no infinity, no square that overflows
@@ -92,20 +105,16 @@ def decode(batch: Any, roles: Roles) -> Block:
             numbers[name] = np.where(gap, roles.fill[name], column)
         else:
             complete &= ~gap
-    for name, (codes, labels) in coded.items():
-        if name in roles.groups and roles.missing_group is not None:
-            coded[name] = CodedLabels(codes % len(labels), [*labels[:-1], roles.missing_group])
-        elif (codes < 0).any():
-            missing[name] = codes < 0
-            complete &= codes >= 0
+    for name in roles.groups if roles.missing_group is not None else ():
+        codes, labels = coded[name]
+        coded[name] = CodedLabels(codes % len(labels), [*labels[:-1], roles.missing_group])
+    for name, (codes, _) in (*coded.items(), *texts.items()):
+        missing |= {name: codes < 0} if (codes < 0).any() else {}
+        complete &= codes >= 0
     features = []
     for name in roles.features:
         if name in texts:
-            values, positions = roles.categories[name], texts[name]
-            missing |= {name: positions < 0} if (positions < 0).any() else {}
-            complete &= positions >= 0
-            shown = map(values.index, column_roles.indicated(values))
-            features += [(positions == i).astype(np.float64) for i in shown]
+            features += _indicators(name, *texts[name], roles.categories[name])
         else:
             features.append(numbers[name])
     weights = None if roles.weight is None else numbers[roles.weight].astype(np.float64)
@@ -134,16 +143,17 @@ def _labels(column: Any) -> CodedLabels:
     return CodedLabels(np.where(np.isin(codes, nan), -1, codes) if nan else codes, [*labels, None])
 
 
-def _positions(name: str, column: Any, roles: Roles) -> NDArray[Any]:
-    """The number of each text among the known values of its column; -1 for a missing one."""
-    codes, texts = _labels(column)
-    known = {None: -1} | {value: i for i, value in enumerate(roles.categories[name])}
-    positions: NDArray[Any] = np.array([known.get(text, -2) for text in texts])[codes]
-    if (positions == -2).any():
-        row = int((positions == -2).argmax())
-        fact = f"{texts[codes[row]]!r} in column {name!r} is a value that the model does not know"
-        raise TableError("categories", fact, "correct it, or fit again", row=row, column=name)
-    return positions
+def _indicators(
+    name: str, codes: NDArray[Any], labels: Sequence[Any], values: Sequence[str]
+) -> list[Array]:
+    """A column of zeros and ones for each value of a text column that becomes a feature."""
+    for i, label in enumerate(labels[:-1]):
+        if label not in values and (codes == i).any():
+            fact = f"{label!r} in column {name!r} is a value that the model does not know"
+            facts = {"row": int((codes == i).argmax()), "column": name}
+            raise TableError("categories", fact, "correct it, or fit again", **facts)
+    shown = column_roles.indicated(values)
+    return [np.array([float(label == value) for label in labels])[codes] for value in shown]
 
 
 def _crossed(columns: Sequence[CodedLabels]) -> CodedLabels | None:
@@ -156,38 +166,33 @@ def _crossed(columns: Sequence[CodedLabels]) -> CodedLabels | None:
 
 
 def blocks_of(
-    table: Table, roles: Roles, progress: Callable[[float], object] | None = None
+    table: Table, roles: Roles, record: Record, progress: Callable[[float], object] | None = None
 ) -> Iterator[Block]:
-    """The rows of a table as a stream; refuses missing values unless they may be dropped."""
-    n_rows = 0
+    """The rows of a table as a stream; what becomes of them is recorded.
+
+    Missing values that may not be dropped end the stream; they are counted before the error.
+    """
     for batch in table.batches(roles.sql(table), progress=progress):
         try:
             with single_threaded_blas():
                 block = decode(batch, roles)
         except TableError as error:
-            place = table.place_of(f"{ROW} = {n_rows + error.facts['row'] + 1}")
+            place = table.place_of(f"{ROW} = {record.n_rows + error.facts['row'] + 1}")
             raise error.at(place) from error
-        if not (roles.drop_missing or block.complete.all()):
-            raise missing_values(table, roles)
-        n_rows += batch.num_rows
-        yield block
+        record.count(block, roles)
+        if roles.drop_missing or not record.n_dropped:
+            yield block
+    if record.n_dropped and not roles.drop_missing:
+        raise missing_values(table, roles, record)
 
 
-def missing_values(table: Table, roles: Roles) -> TableError:
+def missing_values(table: Table, roles: Roles, record: Record) -> TableError:
     """The error for missing values: where they are, and what each way out costs."""
-    counts, n_rows, n_gone, first = Counter[str](), 0, 0, 0
-    for batch in table.batches(roles.sql(table)):
-        block = decode(batch, roles)
-        lacking = {name: gap for name, gap in block.missing.items() if name not in roles.fill}
-        counts.update({name: int(gap.sum()) for name, gap in lacking.items()})
-        n_gone += int((~block.complete).sum())
-        first = first or (n_rows + int(block.complete.argmin()) + 1) * bool(n_gone)
-        n_rows += batch.num_rows
-    missing = dict(counts.most_common())
+    n_rows, n_gone, missing = record.n_rows, record.n_dropped, dict(record.missing.most_common())
     empty = [name for name, n in missing.items() if n > n_rows / 2]
     features = [name for name in missing if name in roles.features]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
-    place = table.place_of(f"{ROW} = {first}")
+    place = table.place_of(f"{ROW} = {record.first_gap}")
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
     no_group = any(name in roles.groups for name in missing)
     ways = {
@@ -204,14 +209,13 @@ def missing_values(table: Table, roles: Roles) -> TableError:
 
 
 class Summing:
-    """Sum up blocks: moments, by fold if asked for, and counts of what was left out.
+    """Sum up blocks: moments, by fold if asked for, and the sizes of groups.
 
     With ``as_text``, groups are named by texts, and moments are not kept by outcome.
     """
 
     def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
         self.moments, self.roles, self._as_text = GroupMoments(), roles, as_text
-        self.n_rows, self.missing, self.filled = 0, Counter[str](), Counter[str]()
         self.filled_in_group = Counter[Any]()
         self._cells: dict[str, Any] = {}
         self.start(folds)
@@ -230,12 +234,9 @@ class Summing:
             known, of_all = block.codes >= 0, np.zeros(len(block.codes), np.intp)
             of_all[known] = self._folds.folds_of(block.codes[known], seen)
             folds = of_all[block.complete]
-        self.n_rows += len(block.complete)
-        for name, gap in block.missing.items():
-            kept = gap & block.complete if name in self.roles.fill else gap
-            (self.filled if name in self.roles.fill else self.missing)[name] += int(kept.sum())
-            if name in self.roles.fill:
-                self.filled_in_group.update(_counts(block.codes[kept], labels))
+        for name in self.roles.fill.keys() & block.missing.keys():
+            filled = block.codes[block.missing[name] & block.complete]
+            self.filled_in_group.update(_counts(filled, labels))
         self.seen.update(_counts(block.codes, labels))
         self.sizes.update(_counts(groups.codes, labels))
         self._refuse_many()
@@ -282,17 +283,12 @@ def _counts(codes: NDArray[Any], labels: Sequence[Any]) -> dict[Any, int]:
 
 
 def moments_of_table(
-    data: Any,
-    *,
-    drop_missing: bool,
-    progress: Callable[[float], object] | None,
-    folds: FoldRule | None,
-    **names: Any,
+    data: Any, *, progress: Callable[[float], object] | None, folds: FoldRule | None, **names: Any
 ) -> GroupMoments:
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""
-    reading = {key: names.pop(key) for key in ("query", "file_format", "encoding")}
+    reading = {key: names.pop(key) for key in ("query", "encoding")}
     table = open_table(data, **reading)
-    roles = replace(roles_by_head(table, **names), drop_missing=drop_missing)
+    roles = roles_by_head(table, **names)
     if folds is not None and table.unordered:
         warn(
             "the query joins or groups rows without ORDER BY, so their order, and with it the "
@@ -300,7 +296,7 @@ def moments_of_table(
             UserWarning,
         )
     summing = Summing(roles, folds)
-    for block in blocks_of(table, roles, progress):
+    for block in blocks_of(table, roles, Record(), progress):
         summing.add(block)
     return not_empty(summing.finished(), table.name)
 
@@ -322,7 +318,7 @@ def roles_by_head(table: Table, **columns: Any) -> Roles:
 
 
 def _roles_and_profiles(
-    table: Table, whole: bool, fitted: Roles | None = None, **columns: Any
+    table: Table, whole: bool, **columns: Any
 ) -> tuple[Roles, dict[str, str], dict[str, Profile]]:
     """Roles, columns that are left out and why, and what columns of numbers hold.
 
@@ -334,7 +330,7 @@ def _roles_and_profiles(
     roles, left_out = choose_roles(table, **columns)
     profiles = column_roles.profiles_of(table, roles.numbers, whole)
     counting = [n for n in roles.features if n in profiles and profiles[n].row_numbers]
-    free = fitted is None and columns.get("features") is None
+    free = columns.get("fitted") is None and columns.get("features") is None
     if free and len(counting) < len(roles.features):
         left_out |= dict.fromkeys(counting, "row numbers")
         roles = replace(roles, features=tuple(n for n in roles.features if n not in counting))
@@ -374,11 +370,8 @@ class Prepared:
 def prepare(
     data: Any,
     *,
-    sensitive_features: Names = (),
-    drop_missing: bool = False,
     impute: str | None = None,
     keep_missing: bool = False,
-    missing_group: str | None = None,
     fitted: Roles | None = None,
     whole: bool = True,
     rows_up_to: float = _MOST_BYTES_IN_MEMORY,
@@ -395,18 +388,8 @@ def prepare(
     table = open_table(data)
     if impute not in (None, "median"):
         raise ValueError(f"impute={impute!r} is not known; pass 'median'.")
-    groups = list_names(sensitive_features) or (fitted.groups if fitted else ())
     progress("looking at the columns")
-    if fitted is not None and fitted.features and groups:
-        target, weight = columns.get("target"), columns.get("sample_weight")
-        roles = replace(model_roles(table, fitted, groups), target=target, weight=weight)
-        left_out, profiles = dict[str, str](), column_roles.profiles_of(table, roles.numbers, whole)
-    else:
-        roles, left_out, profiles = _roles_and_profiles(
-            table, whole, fitted, sensitive_features=groups, **columns
-        )
-    if fitted is None:
-        roles = column_roles.with_categories(table, roles)
+    roles, left_out, profiles = _roles_and_profiles(table, whole, fitted=fitted, **columns)
     if fitted is None and (impute or keep_missing):
         medians = {n: profiles[n].median for n in roles.features if n in profiles}
         empty = [name for name, median in medians.items() if isnan(median)]
@@ -414,57 +397,37 @@ def prepare(
             fact = f"no value of {empty[0]!r} in {table.name} is known"
             raise TableError("missing", fact, f"leave it out, drop={empty!r}")
         roles = replace(roles, fill=dict.fromkeys(medians, nan) if keep_missing else medians)
-    roles = replace(roles, drop_missing=drop_missing, missing_group=missing_group)
+    chosen = {name: profiles[name] for name in roles.features if name in profiles}
+    record = Record(
+        left_out=left_out,
+        constant=[name for name, profile in chosen.items() if profile.same == 1],
+        near_constant=[n for n, p in chosen.items() if _NEARLY_ALL <= p.same < 1],
+        sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
+        unordered=table.unordered,
+    )
     summing, kept = Summing(roles, folds, as_text=True), list[Block]()
-    for block in blocks_of(table, roles, partial(progress, "reading")):
+    for block in blocks_of(table, roles, record, partial(progress, "reading")):
         named = summing.add(block)
         rows_up_to -= 8 * named.rows.n_rows * named.rows.n_features
         if rows_up_to >= 0:
             kept.append(named)
         else:
             kept.clear()
-    if not summing.n_rows:
+    if not record.n_rows:
         raise column_roles.no_rows(table.name)
-    _refuse_lost(table, summing)
-    chosen = {name: profiles[name] for name in roles.features if name in profiles}
-    record = Record(
-        summing.n_rows,
-        summing.moments.n_dropped,
-        missing=dict(summing.missing),
-        filled=dict(summing.filled),
-        dropped_by_group=dict(summing.seen - summing.sizes),
-        filled_shares={
-            group: n / (summing.sizes[group] * len(roles.feature_names))
-            for group, n in summing.filled_in_group.items()
-        },
-        left_out=left_out,
-        constant=[name for name, profile in chosen.items() if profile.same == 1],
-        near_constant=[n for n, p in chosen.items() if _NEARLY_ALL <= p.same < 1],
-        sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
-        twin_labels=column_roles.twin_labels(summing.sizes),
-        unordered=table.unordered,
-    )
+    _refuse_lost(table, summing, record)
+    record.dropped_by_group = dict(summing.seen - summing.sizes)
+    for group, n in summing.filled_in_group.items():
+        record.filled_shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
+    record.twin_labels = column_roles.twin_labels(summing.sizes)
     return Prepared(table, roles, record, summing.finished(), *_joined(roles, kept))
 
 
-def model_roles(table: Table, fitted: Roles, groups: Names = (), keep: Names = ()) -> Roles:
-    """The roles of the columns of a model in another table."""
-    lacking = [name for name in fitted.features if name not in table.columns]
-    if lacking:
-        what = f"the column{'s' * (len(lacking) > 1)} {first_names(lacking)}"
-        fact = f"the model needs {what}, which {table.name} does not have"
-        raise TableError("unknown_column", fact, "pass a table like the one it was fitted to")
-    refuse_unknown([*list_names(groups), *list_names(keep)], [*table.columns], table.name)
-    roles = replace(fitted, groups=list_names(groups), keep=list_names(keep))
-    column_roles.refuse_text(table, roles.numbers)
-    return roles
-
-
-def _refuse_lost(table: Table, summing: Summing) -> None:
+def _refuse_lost(table: Table, summing: Summing, record: Record) -> None:
     """Refuse groups and rows that were lost to missing values, and a single group."""
     lost = [label for label in sort_labels([*summing.seen]) if label not in summing.sizes]
-    if lost or 2 * summing.moments.n_dropped > summing.n_rows:
-        error = missing_values(table, summing.roles)
+    if lost or 2 * record.n_dropped > record.n_rows:
+        error = missing_values(table, summing.roles, record)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
         raise error.at(f"{what} would be left out")
     if len(summing.sizes) < 2:
@@ -489,6 +452,4 @@ def _joined(roles: Roles, blocks: Sequence[Block]) -> tuple[Any, ...]:
 
 def _spread(parts: Sequence[CodedLabels | None]) -> Labels:
     """The label of each row."""
-    return label_vector(
-        [part.labels[code] for part in parts if part is not None for code in part.codes.tolist()]
-    )
+    return label_vector([p.labels[code] for p in parts if p for code in p.codes.tolist()])

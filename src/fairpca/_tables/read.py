@@ -1,8 +1,8 @@
 """Tables in files, folders, databases and queries, read by DuckDB.
 
 Labels in text files stay as they are written: 01 and 1 are two groups. A column whose first rows
-hold plain numbers is declared as DOUBLE, which is fast. If that fails later, all columns are read
-as text, by expressions that know other notations and name the values that are not numbers.
+hold plain numbers is declared as DOUBLE, which is fast; a later value in another notation is an
+error. Other columns of numbers are read as text, by expressions that know more notations.
 """
 
 from __future__ import annotations
@@ -20,15 +20,8 @@ from weakref import finalize
 
 from fairpca._blas import blas_threads
 from fairpca._tables import files
-from fairpca._tables.files import TableFile, damaged, pa, pc, refuse_unknown
+from fairpca._tables.files import TableFile, damaged, duckdb, pa, pc, refuse_unknown
 from fairpca.exceptions import TableError
-
-try:
-    import duckdb
-except ImportError as error:
-    raise ImportError(
-        "reading files needs duckdb; install it with pip install 'fairpca[files]'."
-    ) from error
 
 Kind = Literal["number", "text", "date", "empty", "other"]
 
@@ -36,12 +29,17 @@ HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # first rows, which tell what a colu
 _BATCH_ROWS, _BATCH_ENTRIES = 1 << 14, 1 << 21  # most rows and entries in a record batch
 _MOSTLY = 0.75  # A column with this share of numbers is meant to hold numbers.
 _LINE_BYTES = 1 << 21  # Lines up to this length are always allowed.
+_FREQUENT = ("", "N/A", "NA", "NULL", "null")  # looked for in all rows, which takes time
 _MISSING = (
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-    "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null",
+    *_FREQUENT, "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
+    "1.#QNAN", "<NA>", "NaN", "n/a", "nan",
 )  # fmt: skip
 _DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
-_ODD = "fairpca-odd-value"  # marks our own errors among those of DuckDB
+#: How DuckDB, and SQL of ours in its words, say that a value in a file is no number.
+_NO_NUMBER = (
+    r'column "(?P<column>c\d+)"\. Could not convert string "(?P<value>.*?)" to',
+    r"convert string '(?P<value>.*?)' to DOUBLE when casting from source column (?P<column>[^\n]*)",
+)
 _FILE = "fairpca_file"  # the column with the path of a row's file
 ROW = "fairpca_row"  # the number of a row, in conditions
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
@@ -59,13 +57,8 @@ class Column:
     usual: bool = True  # False for an index or a part of the path: no feature unless it is named
     odd: str = ""  # the first value of a text column that is no number
     mixed: bool = False  # whether most of its other values are numbers
-    declared: str = ""  # the type in a text file whose first rows hold plain numbers
+    declared: bool = False  # whether the first rows of a text file hold plain numbers
     careful: str = ""  # SQL: the number, if the column is read as text
-
-    @property
-    def text(self) -> str:
-        """SQL: the label as text."""
-        return f"CAST({self.label} AS VARCHAR)"
 
 
 @dataclass(frozen=True)
@@ -73,7 +66,6 @@ class Reading:
     """How a table is read; see :func:`fairpca.read_table`."""
 
     query: str | None = None
-    file_format: files.FileFormat | None = None  # by default told from the ending of the name
     encoding: str | None = None
     decimal: str | None = None
     header: bool = True
@@ -90,11 +82,6 @@ class Reading:
             fact = f"the decimal point {self.decimal!r} is not known"
             raise TableError("decimal", fact, "pass '.' or ','")
 
-    @property
-    def missing(self) -> list[str]:
-        """The values that stand for a missing number, besides the usual texts."""
-        return [str(value) for value in files.list_of(self.missing_values)]
-
 
 def is_query(text: Any) -> bool:
     """Whether a text is a query and not a path."""
@@ -104,7 +91,7 @@ def is_query(text: Any) -> bool:
 def input_paths(data: Any) -> list[str]:
     """The files and folders that are read, as absolute paths; empty for a query."""
     paths = [] if is_query(data) or isinstance(data, Mapping) else files.list_of(data)
-    return [os.path.abspath(path) for path in paths if path != "-"]
+    return [path if path == "-" else os.path.abspath(path) for path in paths]
 
 
 def open_table(data: Any, **options: Any) -> Table:
@@ -128,7 +115,7 @@ def open_table(data: Any, **options: Any) -> Table:
 
 
 def _file_table(data: Any, reading: Reading) -> Table:
-    found = files.find_files(data, reading.file_format)
+    found = files.find_files(data)
     first, *others = [file.name for file in found]
     kind = found[0].format
     if kind == "database":
@@ -157,15 +144,14 @@ class Table:
         self, name: str, reading: Reading, inputs: Sequence[Any] = (), database: str = ":memory:"
     ) -> None:
         self.name, self._reading = name, reading  # the name is for messages
+        self._missing = [str(value) for value in files.list_of(reading.missing_values)]
         self.inputs = list(inputs)  # files and folders that must not be written to
         self.files: Sequence[TableFile] = ()
-        self.is_text = False
         self.unordered = False  # whether rows may come in another order next time
         self.columns: dict[str, Column] = {}
         self._from = ""  # SQL: what follows FROM
-        self._csv: list[tuple[str, Sequence[str]]] = []  # text files of one dialect, their columns
-        self._nulls: Sequence[str] = ("",)  # texts for missing values in their first rows
-        self._careful = False  # whether all their columns are read as text
+        self._csv: list[tuple[str, list[str]]] = []  # SQL that reads text files, their columns
+        self._nulls = set(_FREQUENT)  # texts for missing values, with others of the first rows
         self._arrow: Callable[[], Any] | None = None  # rows that DuckDB cannot read by itself
         self._folder = tempfile.mkdtemp(prefix="fairpca-")
         self._cleanup = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
@@ -179,22 +165,15 @@ class Table:
     ) -> Iterator[Any]:
         """Arrow record batches of these SQL columns, in the order of the rows."""
         rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // max(1, len(columns))))
-        n_read, last, whole, show = 0, 0.0, False, progress or (lambda fraction: None)
+        last, show, cursor = 0.0, progress or (lambda fraction: None), self._cursor()
         before = [_identity(file.path) for file in self.files]
-        while not whole:
-            some = "" if limit is None else f" LIMIT {limit - n_read}"
-            some += f" OFFSET {n_read}" if n_read else ""
-            cursor = self._cursor()
-            try:
-                for batch in cursor.sql(self._select(columns) + some).to_arrow_reader(rows):
-                    n_read += batch.num_rows
-                    yield batch
-                    last = max(last, min(1.0, cursor.query_progress() / 100))
-                    show(last)
-                whole = True
-            except _ERRORS as error:
-                if not self._can_be_careful(error):
-                    raise self._explained(error) from error
+        try:
+            for batch in cursor.sql(self._select(columns, limit)).to_arrow_reader(rows):
+                yield batch
+                last = max(last, min(1.0, cursor.query_progress() / 100))
+                show(last)
+        except _ERRORS as error:
+            raise self._explained(error) from error
         for file, identity in zip(self.files, before, strict=True):
             if _identity(file.path) != identity:
                 fact = f"{file.name} was changed while it was being read"
@@ -205,15 +184,13 @@ class Table:
         self, asked: Sequence[str], values: Sequence[str], limit: int | None = None
     ) -> list[Any]:
         """Aggregates, over all rows or the first, of values called v0, v1, ..."""
-        some = "" if limit is None else f" LIMIT {limit}"
-        said = ", ".join(asked)
-        (row,) = self._rows(lambda: f"SELECT {said} FROM ({self._select(values)}{some})")
+        (row,) = self._rows(f"SELECT {', '.join(asked)} FROM ({self._select(values, limit)})")
         return list(row)
 
     def schema_of(self, columns: Sequence[str]) -> Any:
         """The names v0, v1, ... and Arrow types of SQL columns."""
         cursor = self._cursor()
-        schema = cursor.sql(f"{self._select(columns)} LIMIT 0").to_arrow_table().schema
+        schema = cursor.sql(self._select(columns, limit=0)).to_arrow_table().schema
         return schema if columns else pa.schema([])
 
     def holds_fractions(self, name: str) -> bool:
@@ -229,14 +206,12 @@ class Table:
         """The first row that meets a condition, as "line 7 of people.csv"; "" if it is unknown."""
         file = _FILE if self.files else "NULL"
         found = self._rows(
-            lambda: (
-                f"SELECT {file}, min({ROW}) FILTER ({condition}) - min({ROW}) + 1 FROM "
-                f"(SELECT row_number() OVER () AS {ROW}, * FROM {self._source()}) "
-                f"GROUP BY {file} HAVING bool_or({condition}) ORDER BY min({ROW})"
-            )
+            f"SELECT {file}, min({ROW}) FILTER ({condition}) - min({ROW}) + 1 FROM "
+            f"(SELECT row_number() OVER () AS {ROW}, * FROM {self._source()}) "
+            f"GROUP BY {file} HAVING bool_or({condition}) ORDER BY min({ROW})"
         )
         names = {str(file.path): file.name for file in self.files}
-        unit, first = ("line", self._reading.header) if self.is_text else ("row", 0)
+        unit, first = ("line", self._reading.header) if self._csv else ("row", 0)
         for path, row in found:
             return f"{unit} {row + first} of {names.get(path, self.name)}"
         return ""
@@ -250,13 +225,12 @@ class Table:
             "correct the value (or leave out the line, if it holds names), say that it stands for "
             f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
         )
-        if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value):
-            advice += "; if its points separate thousands, pass decimal=','"
-        return TableError("odd_value", fact, advice, column=name, value=value)
-
-    def keep_texts(self) -> None:
-        """Read text columns as they are written, including texts such as NA."""
-        self._careful = True
+        problem = "odd_value"
+        for point, mark in (".", "commas"), (",", "points"):
+            if re.fullmatch(_numeral(point), value):
+                advice += f"; if its {mark} separate thousands, pass decimal={point!r}"
+                problem = "decimal"
+        return TableError(problem, fact, advice, column=name, value=value)
 
     def close(self) -> None:
         """Close the connection and remove temporary files."""
@@ -267,25 +241,27 @@ class Table:
         """SQL: the rows; text files have columns c0, c1, ..., and as numbers n0, n1, ..."""
         if not self._csv:
             return self._from
-        columns = [*self.columns.values()][: len(self._csv[0][1])]
+        columns = [column for column in self.columns.values() if column.careful]
+        as_written = not values or any(column.raw in values for column in columns)  # NA stays NA
         types, numbers = {}, []
-        for j, column in enumerate(columns):
-            wanted = f"n{j}" in values and f"c{j}" not in values and not self._careful
-            types[column.name] = (wanted and column.declared) or "VARCHAR"
-            fast = types[column.name] != "VARCHAR"
-            number = f"CAST(c{j} AS DOUBLE)" if fast else column.careful
-            numbers.append(f", {self._unless_missing(number)} AS n{j}")
-        nulls = "" if self._careful else f", nullstr={_texts(self._nulls)}"
+        for column in columns:
+            as_text = as_written or column.number not in values or column.label in values
+            fast = column.declared and not as_text
+            types[column.raw] = "DOUBLE" if fast else "VARCHAR"
+            number = self._unless_missing(column.raw if fast else column.careful)
+            numbers.append(f"{number} AS {column.number}")
+        nulls = _texts([""] if as_written else sorted(self._nulls))
         parts = []
         for call, names in self._csv:
-            own = ", ".join(f"'c{j}': '{types.get(n, 'VARCHAR')}'" for j, n in enumerate(names))
-            order = ", ".join(f"c{names.index(n)} AS c{j}" for j, n in enumerate(types))
-            parts.append(f"SELECT {order}, {_FILE} FROM {call}{nulls}, columns={{{own}}})")
-        return f"(SELECT *{''.join(numbers)} FROM ({' UNION ALL '.join(parts)}))"
+            own = ", ".join(f"'{name}': '{types.get(name, 'VARCHAR')}'" for name in names)
+            call = f"{call}, nullstr={nulls}, columns={{{own}}})"
+            parts.append(f"SELECT {', '.join(types)}, {_FILE} FROM {call}")
+        return f"(SELECT *, {', '.join(numbers)} FROM ({' UNION ALL '.join(parts)}))"
 
-    def _select(self, values: Sequence[str]) -> str:
+    def _select(self, values: Sequence[str], limit: int | None = None) -> str:
         listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(values)) or "1 AS v0"
-        return f"SELECT {listed} FROM {self._source(values)}"
+        some = "" if limit is None else f" LIMIT {limit}"
+        return f"SELECT {listed} FROM {self._source(values)}{some}"
 
     def _cursor(self) -> Any:
         cursor = self._connection.cursor()
@@ -293,24 +269,16 @@ class Table:
             cursor.register("arrow_rows", self._arrow())
         return cursor
 
-    def _rows(self, sql: Callable[[], str]) -> list[Any]:
-        """The rows of a query; ``sql`` is called again if a number could not be cast."""
-        while True:
-            try:
-                return list(self._cursor().sql(sql()).fetchall())
-            except _ERRORS as error:
-                if not self._can_be_careful(error):
-                    raise self._explained(error) from error
-
-    def _can_be_careful(self, error: Exception) -> bool:
-        """Whether a cast failed that succeeds with text; from now on, columns are read as text."""
-        before, self._careful = self._careful, True
-        return bool(self._csv) and "Conversion Error" in str(error) and not before
+    def _rows(self, sql: str) -> list[Any]:
+        try:
+            return list(self._cursor().sql(sql).fetchall())
+        except _ERRORS as error:
+            raise self._explained(error) from error
 
     def _define(self, source: str, names: Sequence[str] = (), index: Sequence[Any] = ()) -> None:
         """Set the source and its columns; DuckDB renames columns that differ only in case."""
         self._from = source
-        described = self._rows(lambda: f"DESCRIBE SELECT * FROM {source}")
+        described = self._rows(f"DESCRIBE SELECT * FROM {source}")
         types = {row[0]: row[1] for row in described}
         for name, (column, kind) in zip(names or types, types.items(), strict=False):
             sql = '"' + column.replace('"', '""') + '"'
@@ -334,7 +302,7 @@ class Table:
 
     def _unless_missing(self, number: str) -> str:
         """SQL for a number; null if it equals a value that stands for a missing one."""
-        for value in filter(files.is_number, self._reading.missing):
+        for value in filter(files.is_number, self._missing):
             number = f"nullif({number}, {float(value)!r})"
         return number
 
@@ -346,8 +314,13 @@ class Table:
         mine = next((file.name for file in self.files if str(file.path) in said), self.name)
         line = re.search(r"CSV Error on Line: (\d+)", said)
         place = f"line {line[1]} of {mine}" if line else mine
-        if found := re.search(rf"{_ODD}\|(\d+)\|(.*?)\|{_ODD}", said, re.DOTALL):
-            return self.odd_value([*self.columns][int(found[1])], found[2])
+        for pattern in _NO_NUMBER if self.files else ():
+            if found := re.search(pattern, said, re.S):
+                sql = found["column"], f'"{found["column"]}"'
+                names = [
+                    name for name, c in self.columns.items() if c.raw.replace('""', '"') in sql
+                ]
+                return self.odd_value(names[0], found["value"])
         if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
             where = "the line of column names has" if self._reading.header else "others have"
             n = f"more than {found[1]}" if int(found[2]) > int(found[1]) else found[2]
@@ -396,7 +369,7 @@ def _connect(database: str, folder: str) -> Any:
 def _define_query(table: Table, query: str | None) -> None:
     """Define a table by one SELECT statement, on a database or on files."""
     if query is None:
-        known = [row[0] for row in table._rows(lambda: "SHOW TABLES")]
+        known = [row[0] for row in table._rows("SHOW TABLES")]
         fact = f"{table.name} is a database with the tables {files.first_names(known)}"
         advice = f"pass query='SELECT * FROM {(known or ['people'])[0]}'"
         raise TableError("query", fact, advice)
@@ -426,16 +399,19 @@ def _define_arrow(table: Table) -> None:
             f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
         )
         table._define(source, names, index)
-        for j, f in enumerate(first):  # a column of numbers may be text in another file
-            column, numbers = table.columns[f.name], (pa.types.is_integer, pa.types.is_floating)
-            if column.kind == "text" and any(is_kind(f.type) for is_kind in numbers):
-                cast = f"TRY_CAST({column.raw} AS DOUBLE)"
-                odd = f"{column.raw} IS NOT NULL AND {cast} IS NULL"
-                number = f"CASE WHEN {odd} THEN error({_odd(j, column.raw)}) ELSE {cast} END"
-                number = table._unless_missing(number)
-                table.columns[f.name] = replace(column, kind="number", number=number)
+        for f in first:  # a column of numbers may be text in another file
+            if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
+                table.columns[f.name] = replace(table.columns[f.name], kind="number")
         return
-    whole, read = first.append(pa.field(_FILE, pa.string())), files.arrow_batches
+    common = first
+    for file, schema in zip(table.files, schemas, strict=True):
+        try:
+            own = pa.schema([schema.field(name) for name in names])
+            common = pa.unify_schemas([common, own], promote_options="permissive")
+        except pa.ArrowException as error:  # text is not turned into numbers
+            fact = f"{file.name} has other types than the files before it ({error})"
+            raise TableError("types", fact, "write all files with the same types") from error
+    whole, read = common.append(pa.field(_FILE, pa.string())), files.arrow_batches
     table._arrow = lambda: pa.RecordBatchReader.from_batches(whole, read(table.files, whole))
     table._define("arrow_rows", names, index)
 
@@ -445,10 +421,9 @@ def _define_text(table: Table) -> None:
     if table.files[0].format == "excel":
         table.files = [files.sheet_as_text(file, reading.sheet, folder) for file in table.files]
         reading = table._reading = replace(reading, encoding=None, decimal=".")
-    table.is_text = True
     table.files = [files.as_utf8(file, reading.encoding, folder) for file in table.files]
     dialects = [files.dialect_of(file, reading.header) for file in table.files]
-    names = dialects[0][1]
+    names = [*dict.fromkeys(dialects[0][1])]  # several columns may have no name
     for (delimiter, own), pairs in groupby(
         zip(table.files, dialects, strict=True), key=lambda pair: pair[1][:2]
     ):
@@ -461,7 +436,8 @@ def _define_text(table: Table) -> None:
             f"escape='\"', comment='', skip=0, strict_mode=true, max_line_size={longest}, "
             f"hive_partitioning=false, filename='{_FILE}'"
         )
-        table._csv.append((call, own))
+        sql_names = {name: f"c{j}" for j, name in enumerate(names)}  # each goes to one column
+        table._csv.append((call, [sql_names.pop(n, f"other{i}") for i, n in enumerate(own)]))
     for j, name in enumerate(names):
         table.columns[name] = Column(name, "text", f"c{j}", f"n{j}", f"c{j}", careful="NULL")
     head = _head_of(table)
@@ -474,20 +450,15 @@ def _head_of(table: Table) -> dict[str, Any]:
     """The first rows of each column as text; missing values are null."""
     rows = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // len(table.columns)))
     raw, none = [column.raw for column in table.columns.values()], pa.scalar(None, pa.string())
-    table._careful = True  # nothing stands for a missing value yet
-    batches = list(table.batches(raw, limit=rows))
-    table._careful = False
-    if not batches:
-        return dict.fromkeys(table.columns, pa.array([], pa.string()))
-    head, seen = {}, set[str]()
-    usual, own = pa.array(_MISSING), pa.array(table._reading.missing, pa.string())
-    for name, texts in zip(table.columns, pa.Table.from_batches(batches).columns, strict=True):
+    schema = pa.schema([(f"v{j}", pa.string()) for j in range(len(raw))])
+    first, head = pa.Table.from_batches(table.batches(raw, limit=rows), schema), {}
+    usual, own = pa.array(_MISSING), pa.array(table._missing, pa.string())
+    for name, texts in zip(table.columns, first.columns, strict=True):
         trimmed = pc.utf8_trim_whitespace(texts)
         missing = pc.is_in(trimmed, value_set=usual)
-        seen.update(pc.unique(texts.filter(missing)).to_pylist())
+        table._nulls.update(pc.unique(texts.filter(missing).drop_null()).to_pylist())
         missing = pc.or_(missing, pc.is_in(trimmed, value_set=own))
         head[name] = pc.if_else(missing, none, trimmed)
-    table._nulls = sorted({"", *(seen - {None})})
     return head
 
 
@@ -516,7 +487,8 @@ def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Co
     if decimal == ",":
         cleaned = f"replace(replace({raw}, '.', ''), ',', '.')"
     number = f"WHEN {_matches(raw, pattern)} THEN TRY_CAST({cleaned} AS DOUBLE)"
-    declared = "DOUBLE" if decimal == "." and _is_plain(head) else ""
+    told = table._reading.decimal or not all(map(files.is_number, table._missing))
+    declared = decimal == "." and not told and _is_plain(head)
     if head.null_count == len(head):
         kind = "empty"
     elif not declared and _share(head, "(?i)true|false") == 1:
@@ -527,9 +499,9 @@ def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Co
     elif not declared and (share := _share(head, pattern)) < 1:
         numeral = pc.match_substring_regex(head, f"^({pattern})$")
         kind, odd, mixed = "text", head[pc.index(numeral, False).as_py()].as_py(), share >= _MOSTLY
-    usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._reading.missing))
+    usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._missing))
     missing = f"{raw} IS NULL OR {_matches(raw, f'{usual}|{own}')}"
-    refused = f"error({_odd(j, raw)})"
+    refused = f"""error('column "{raw}". Could not convert string "' || {raw} || '" to a number')"""
     careful = f"coalesce(CASE {number} END, CASE WHEN {missing} THEN NULL ELSE {refused} END)"
     label = f"CASE WHEN {_matches(raw, usual)} THEN NULL ELSE {raw} END"
     return Column(name, kind, raw, f"n{j}", label, bool(name), odd, mixed, declared, careful)
@@ -561,11 +533,6 @@ def _numeral(decimal: str) -> str:
 def _share(column: Any, pattern: str) -> float:
     """Which share of the known texts matches a pattern."""
     return float(pc.mean(pc.match_substring_regex(column, f"^({pattern})$")).as_py() or 0.0)
-
-
-def _odd(j: int, text: str) -> str:
-    """SQL: the message of the error that refuses an odd value."""
-    return f"'{_ODD}|{j}|' || {text} || '|{_ODD}'"
 
 
 def quoted(text: str) -> str:

@@ -49,11 +49,9 @@ _TYPES = {"key": pa.string(), "slot": pa.int64(), "part": pa.binary()}
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean")
 
 
-def moments_of_spark(
-    frame: Any, *, drop_missing: bool, folds: FoldRule | None, **columns: Any
-) -> GroupMoments:
+def moments_of_spark(frame: Any, *, folds: FoldRule | None, **columns: Any) -> GroupMoments:
     """What :meth:`GroupMoments.from_spark` returns; ``columns`` go to choose_roles."""
-    roles = replace(_frame_roles(frame, **columns), drop_missing=drop_missing)
+    roles = _frame_roles(frame, **columns)
     n_slots = _task_slots(frame)
     chosen = _select(frame, roles).withColumn("partition", F.spark_partition_id())
     parts = chosen.coalesce(n_slots).mapInArrow(partial(_sum_up, roles, folds), _PART)
@@ -68,10 +66,10 @@ def moments_of_spark(
 
 
 def map_scores(
-    frame: Any, names: Sequence[str], encoder: Array, mean: Array, drop: bool, **columns: Any
+    frame: Any, names: Sequence[str], encoder: Array, mean: Array, **columns: Any
 ) -> Any:
     """The frame of kept columns and scores, not yet computed."""
-    roles = replace(_frame_roles(frame, **columns), drop_missing=drop)
+    roles = _frame_roles(frame, **columns)
     if len(roles.features) != len(mean):
         fact = f"the Spark frame gives {len(roles.features)} features, but {len(mean)} were fitted"
         raise TableError("no_features", fact, "pass their names as features")
@@ -170,11 +168,9 @@ def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
     except TableError as error:
         raise error.at(where) from error
     if not (roles.drop_missing or block.complete.all()):
-        row = int(block.complete.argmin())
-        values = (batch.column(j)[row].as_py() for j in range(batch.num_columns))
-        named = zip(roles.read, values, strict=False)
-        name = next(name for name, value in named if value is None or value != value)
-        fact = f"{where} has a missing value in column {name!r}, row {first_row + row + 1}"
+        name, gap = next(iter(block.missing.items()))
+        row = first_row + int(gap.argmax()) + 1
+        fact = f"{where} has a missing value in column {name!r}, row {row}"
         raise TableError("missing", fact, "fill it, or pass drop_missing=True")
     return block
 
@@ -206,9 +202,8 @@ def _packed(moments: GroupMoments, slot: int) -> Iterator[Any]:
     for g, label in enumerate(moments.groups.tolist() or [None]):
         part = copy(moments)
         if moments.n_features:
-            at = np.flatnonzero(moments._cells[-1] == g)
-            part.groups, part._cells = moments.groups[[g]], moments._cells[:, at].copy()
-            part._cells[-1], part._sums = 0, moments._sums.take(at.tolist())
+            part = moments._take(moments._cells[-1] == g)
+            part.groups, part._cells[-1] = moments.groups[[g]], 0
             part._seen = {k: n for k, n in moments._seen.items() if k == label}
         part.n_dropped = 0 if g else moments.n_dropped
         yield _row(f"{type(label).__name__} {label}", slot, part)

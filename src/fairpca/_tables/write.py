@@ -11,7 +11,7 @@ from typing import Any
 from fairpca._tables.atomic import FileName, refuse_inputs, replacing
 from fairpca._tables.column_roles import Roles
 from fairpca._tables.files import pa, pa_csv, pc, pq, refuse_twin_names
-from fairpca._tables.prepare import blocks_of
+from fairpca._tables.prepare import Record, blocks_of
 from fairpca._tables.read import Table
 from fairpca._typing import Array
 from fairpca.exceptions import TableError
@@ -36,8 +36,6 @@ def write_scores(
     when it is complete, or ``-`` for CSV on standard output; files of the table and ``reads`` are
     refused.
     """
-    if roles.keep:
-        table.keep_texts()
     kept = table.schema_of(roles.sql(table)[len(roles.read) :])
     fields = [*zip(roles.keep, kept.types, strict=True), *((name, pa.float64()) for name in names)]
     refuse_twin_names(str(output), [name for name, _ in fields], "leave one out of keep")
@@ -54,7 +52,7 @@ def write_scores(
         runs = tuple("=+@\t\r")  # what a spreadsheet would take for a formula
         fields = [(f"'{name}" if name.startswith(runs) else name, kind) for name, kind in fields]
     schema, reads = pa.schema(fields), [*table.inputs, *reads]
-    n_rows = n_dropped = 0
+    record = Record()
     with ExitStack() as stack:
         refuse_inputs(output, reads)
         to_file = output != "-"
@@ -64,13 +62,11 @@ def write_scores(
             writer = stack.enter_context(pa_csv.CSVWriter(sink, schema, write_options=options))
         else:
             writer = stack.enter_context(pq.ParquetWriter(sink, schema))
-        for block in blocks_of(table, roles, progress):
+        for block in blocks_of(table, roles, record, progress):
             columns = [_without_formulas(c) if as_text else c for c in block.kept.columns]
             columns += [pa.array(score) for score in (block.scores(encoder, mean) + shift).T]
             writer.write_batch(pa.record_batch(columns, schema=schema))
-            n_rows += block.rows.n_rows
-            n_dropped += int((~block.complete).sum())
-    return n_rows, n_dropped
+    return record.n_rows - record.n_dropped, record.n_dropped
 
 
 def _without_formulas(column: Any) -> Any:

@@ -32,8 +32,8 @@ from fairpca._estimators.projection import encoder_of
 from fairpca._input.folds import FoldRule
 from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
 from fairpca._progress import Progress
-from fairpca._tables.column_roles import Roles
-from fairpca._tables.prepare import Prepared, Record, model_roles, prepare
+from fairpca._tables.column_roles import Roles, choose_roles
+from fairpca._tables.prepare import Prepared, Record, prepare
 from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
 from fairpca.cli import options as opt
@@ -414,8 +414,8 @@ def write_scores_of(
         how["encoder"] = encoder_of(projection)
     table, _ = _opened(request)
     with closing(table):
-        roles = model_roles(table, fitted, keep=split_names(keep, table.columns))
-        roles = replace(roles, drop_missing=request.files.drop_missing)
+        how_to: dict[str, Any] = {"drop_missing": request.files.drop_missing, "fitted": fitted}
+        roles, _ = choose_roles(table, keep=split_names(keep, table.columns), **how_to)
         progress = partial(show, "writing scores")
         return write_scores(table, roles, out, names, **how, progress=progress)
 
