@@ -50,6 +50,16 @@ Learnt = GroupMoments | ImplicitMoments
 Result = TypeVar("Result")
 
 
+@dataclass(eq=False, repr=False)
+class AnyGroups:
+    """The parameters of the estimators that compare any number of groups."""
+
+    _: KW_ONLY
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+
+
 class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     """Base of all estimators, which fit to the moments of groups.
 
@@ -62,6 +72,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "standardize": ["boolean"],
+        "normalize": ["boolean"],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "max_groups": [Interval(Integral, 2, None, closed="left"), None],
@@ -69,8 +80,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     #: Shapes of the numbers that a model file must hold: r components, d features, k groups.
     _saved_shapes: ClassVar[dict[str, str]] = {"mean_": "d", "scale_": "d", "group_sizes_": "k"}
 
-    # Parameters; the defaults are for estimators of two groups, which lack the last three.
     standardize: bool
+    # For estimators of two groups, which do not have these parameters.
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     max_groups: int | None = None
@@ -382,7 +393,6 @@ class FairProjection(Projection, GroupEstimator[Solution]):
             Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
-        "normalize": ["boolean"],
         "whiten": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
     }

@@ -25,7 +25,7 @@ from fairpca._moments.group_differences import (
 )
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Complement, Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA, PLSProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
@@ -113,9 +113,6 @@ class FairPLS(TargetedProjection):
     target_type: Literal["auto", "classes", "numbers"] = "auto"
     pos_label: Any = None
     normalize: bool = False
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from fairpca._estimators.base import GroupEstimator, Targeted
+from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._typing import Array
@@ -21,11 +21,7 @@ _Erasure = tuple[Array, Array]  # detectors and corrections, both q x d
 
 
 @dataclass(eq=False, repr=False)
-class GroupEraser(
-    OneToOneFeatureMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    Targeted[_Erasure],
-):
+class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_Erasure]):  # type: ignore[misc]
     r"""Change the data as little as possible, so that no linear model can tell the groups apart.
 
     With C the covariance of all rows, :math:`W = C^{-1/2}` and P the projector onto the whitened
@@ -94,12 +90,9 @@ class GroupEraser(
     strength: float = 1.0
     notion: Notion = "demographic_parity"
     pos_label: Any = None
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{k: v for k, v in GroupEstimator._parameter_constraints.items() if k != "standardize"},
+        **GroupEstimator._parameter_constraints,
         "strength": [Interval(Real, 0, 1, closed="both")],
         "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"})],
         "pos_label": [object],
