@@ -7,13 +7,13 @@ fitted attributes follow, is up to its subclasses: :class:`FairProjection` looks
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from math import inf, nan
 from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -29,10 +29,9 @@ from fairpca._input.checks import (
     check_same_order,
     check_several_groups,
     forgotten_groups,
-    refuse_keywords,
 )
 from fairpca._input.device import is_dask
-from fairpca._input.labels import encode_few_groups, first_outcomes, holds_fractions, refuse_counts
+from fairpca._input.labels import classes_in, encode_few_groups, holds_fractions, refuse_counts
 from fairpca._input.rows import NumericTarget, as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
@@ -248,8 +247,9 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any, unknown: dict[str, Any]
     ) -> tuple[Any, Any]:
         """Rows and groups, checked against each other; dask collections are left as they are."""
-        if unknown:
-            refuse_keywords(self, method, list(unknown))
+        for name in unknown:
+            problem = f"{type(self).__name__}.{method} has no argument {name!r}"
+            raise TypeError(f"{problem}; pass groups as {method}(X, sensitive_features=groups).")
         if groups is None:
             raise forgotten_groups(self, method, y, self._needs_outcomes())
         check_same_order(X, sensitive_features=groups, sample_weight=sample_weight, y=y)
@@ -352,7 +352,7 @@ class Targeted(GroupEstimator[Result]):
             )
         if self._are_numbers(partial(holds_fractions, y)):
             return NumericTarget(y)
-        self._check_classes(first_outcomes(y))  # before each class gets a matrix
+        self._check_classes(classes_in(y))  # before each class gets a matrix
         return y
 
     def _check_groups(self, settled: SettledGroups) -> None:
@@ -447,13 +447,13 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         rest = max(total - float(variances.sum()), 0.0)
         self.n_components_ = r
         self.explained_variance_ = variances * unbiased
-        self.explained_variance_ratio_ = _share_of(variances, total)
+        self.explained_variance_ratio_ = variances / max(total, TINY)
         self.noise_variance_ = rest * unbiased / (d - r) if r < d else 0.0
 
         sides = settled.compared, result.harmed, result.privileged
         self.group_errors_ = np.maximum(result.errors, 0.0)
-        whole = np.where(varying_groups(measured.traces), measured.traces, 0.0)
-        self.group_explained_variance_ratio_ = 1.0 - _share_of(self.group_errors_, whole)
+        whole = np.where(varying_groups(measured.traces), measured.traces, inf)
+        self.group_explained_variance_ratio_ = 1.0 - self.group_errors_ / whole
         self.reconstruction_error_ = float(measured.shares @ self.group_errors_)
         self.disparity_ = float(disparity(result.errors, *sides))
         self.harmed_group_: Any = labels[result.harmed]
@@ -472,7 +472,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
 def alpha_of(shares: Array, weights: Array, privileged: int) -> float:
     """The alpha for which ``M(w)`` is a multiple of ``alpha C + (1 - alpha)(C_B - C_A)``."""
     if len(shares) != 2:
-        return math.nan
+        return nan
     in_all = max(float(weights.sum()), TINY)
     return float(1 / (1 + (shares - weights / in_all)[privileged]))
 
@@ -490,8 +490,3 @@ def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
     near_largest = magnitudes >= magnitudes.max(axis=1, keepdims=True) * (1 - 1e-7)
     decisive = components[np.arange(len(components)), near_largest.argmax(axis=1)]
     return components * np.sign(decisive)[:, None], np.maximum(values[::-1], 0.0)
-
-
-def _share_of(part: Array, whole: Array | float) -> Array:
-    """``part / whole``, or 0 where the whole is 0."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=np.greater(whole, 0))
