@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -31,8 +31,9 @@ from fairpca._input.checks import (
     forgotten_groups,
 )
 from fairpca._input.device import is_dask
-from fairpca._input.labels import classes_in, encode_few_groups, holds_fractions, refuse_counts
-from fairpca._input.rows import NumericTarget, as_rows
+from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
+from fairpca._input.rows import as_rows
+from fairpca._moments.group_differences import Notion
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
@@ -341,8 +342,12 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 class Targeted(GroupEstimator[Result]):
     """Base of the estimators that may look at y: moments are kept by group and outcome."""
 
+    notion: Notion | None
+
+    def _needs_outcomes(self) -> bool:
+        return self.notion != "demographic_parity"
+
     def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
-        """Classes or numbers; None if this estimator does not use y."""
         if not self._needs_outcomes():
             return None
         if y is None:
@@ -350,8 +355,6 @@ class Targeted(GroupEstimator[Result]):
                 f"{self!r} requires y to be passed, but the target y is None; pass "
                 f"{method}(X, y, sensitive_features=groups) with the class of each row."
             )
-        if self._are_numbers(partial(holds_fractions, y)):
-            return NumericTarget(y)
         self._check_classes(classes_in(y))  # before each class gets a matrix
         return y
 
@@ -363,10 +366,6 @@ class Targeted(GroupEstimator[Result]):
     def _check_classes(self, classes: set[Any]) -> None:
         """Refuse classes that may be meant as numbers."""
         refuse_counts(classes, "pass fewer classes, for example y > threshold")
-
-    def _are_numbers(self, fractions: Callable[[], bool]) -> bool:
-        """Whether y holds numbers, not classes; ``fractions`` looks at its values."""
-        return False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -204,9 +204,6 @@ class BlindPCA(TargetedProjection):
             return f"a hide_covariances below {self.hide_covariances}"
         return super()._hide_less()
 
-    def _needs_outcomes(self) -> bool:
-        return self.notion != "demographic_parity"
-
     def _check_groups(self, settled: SettledGroups) -> None:
         super()._check_groups(settled)
         if self.fair is not None:

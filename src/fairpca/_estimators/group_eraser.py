@@ -17,7 +17,7 @@ from fairpca._moments.tolerances import EPS, TINY
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._typing import Array
 
-_Erasure = tuple[Array, Array]  # detectors and corrections, both q x d
+_Erasure = tuple[Array, Array, Array]  # detectors, corrections and differences of the means
 
 
 @dataclass(eq=False, repr=False)
@@ -103,9 +103,6 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
         **dict.fromkeys(("change_", "mean_gap_", "raw_mean_gap_"), ""),
     }
 
-    def _needs_outcomes(self) -> bool:
-        return self.notion != "demographic_parity"
-
     def _solve(self, settled: SettledGroups) -> _Erasure:
         operand, frame = settled.operand.compact, settled.operand.frame
         d = settled.operand.n_features
@@ -117,11 +114,10 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
         V, roots = V[:, varying], np.sqrt(values[varying])
         V = V if frame is None else frame @ V
         Q = spanned(differences @ V / roots, 1.0)
-        return (V / roots @ Q).T, (V * roots @ Q).T
+        return (V / roots @ Q).T, (V * roots @ Q).T, differences
 
     def _set_result(self, settled: SettledGroups, result: _Erasure) -> None:
-        detectors, corrections = result
-        differences = mean_differences(strata_of(settled, self.notion, self.pos_label))
+        detectors, corrections, differences = result
         total = float(settled.operand.shares @ settled.operand.traces)
         self.detectors_, self.corrections_ = detectors / self.scale_, corrections * self.scale_
         self.change_ = float(self.strength**2 * (corrections**2).sum() / max(total, TINY))
