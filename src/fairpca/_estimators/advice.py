@@ -14,6 +14,7 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import (
+    KEPT,
     MEAN_NOISE,
     NEGLIGIBLE,
     TINY,
@@ -36,7 +37,6 @@ from fairpca.exceptions import (
 _FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
 _PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
 _LITTLE = 2e-3  # Smaller shares do not count: gains of an error, errors of the largest variance.
-_NOISE = 64  # Gaps and variances below this many times the rounding are lost in it.
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 
@@ -100,7 +100,7 @@ def largest_gap(solution: Solution, measured: Operand, tol: float) -> tuple[floa
     scale = abs(solution.value)
     if solution.objective == "disparity":
         scale = float(measured.shares @ solution.errors)
-    return max(tol * scale, _NOISE * arithmetic_noise(measured.n_features) * largest), scale
+    return max(tol * scale, 8 * KEPT * arithmetic_noise(measured.n_features) * largest), scale
 
 
 def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) -> None:
@@ -254,7 +254,7 @@ def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:
     variances = about_means + of_means
     largest = int(variances.argmax())
     others = float(np.delete(variances, largest).sum())
-    if 0 < others < _NOISE * arithmetic_noise(len(variances)) * float(variances.sum()):
+    if 0 < others < 8 * KEPT * arithmetic_noise(len(variances)) * float(variances.sum()):
         names = moments.feature_names
         warn(
             f"feature {names[largest] if names else largest!r} varies so much more (variance "

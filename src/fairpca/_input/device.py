@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairpca._typing import Array, Codes
 
-_ENTRIES_ON_DEVICE = 1 << 24  # numbers in a block: 128 MiB of float64
+ENTRIES_AT_A_TIME = 1 << 21  # numbers in a block of rows: 16 MiB of float64, on devices 8 times
 
 
 def library_of(X: Any) -> str:
@@ -73,7 +73,7 @@ class DeviceRows:
     ) -> tuple[Array, Array]:
         """Per group, the weighted sum and Gram matrix of ``x - shift``, computed on the device."""
         k, d = shifts.shape
-        size, origins = max(64, _ENTRIES_ON_DEVICE // d), self._here(shifts)
+        size, origins = max(64, 8 * ENTRIES_AT_A_TIME // d), self._here(shifts)
         sums = [self._here(np.zeros(d)) for _ in range(k)]
         grams = [self._here(np.zeros((d, d))) for _ in range(k)]
         for low in range(0, self.n_rows, size):

@@ -24,6 +24,8 @@ from scipy.linalg import polar
 from fairpca._moments.tolerances import TINY, varying_groups
 from fairpca._typing import Array, Mask
 
+FEW_FEATURES = 96  # matrices of up to this size are decomposed as a whole in a millisecond or two
+
 
 class Operand:
     """Second moments of k groups, as matrices; a subclass may offer products with them only."""

@@ -27,6 +27,7 @@ from math import inf, nan
 
 import numpy as np
 
+from fairpca._moments.tolerances import KEPT
 from fairpca._problems.linear import LinearProblem
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Objective, Point, Solution
@@ -35,7 +36,7 @@ from fairpca._solvers.eigenspaces.dense import Spaces, solve_pca
 from fairpca._solvers.many_groups.barrier import balanced, follow
 from fairpca._solvers.many_groups.descent import Candidate, descend
 from fairpca._solvers.many_groups.recovery import recover, search_elsewhere
-from fairpca._solvers.many_groups.workspace import KEPT, MAX_STEPS, Proof, Workspace
+from fairpca._solvers.many_groups.workspace import MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
 
 

@@ -16,15 +16,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._moments.tolerances import ROOT_EPS, arithmetic_noise, moment_noise, parity_tolerance
+from fairpca._moments.operand import FEW_FEATURES
+from fairpca._moments.tolerances import (
+    KEPT,
+    ROOT_EPS,
+    arithmetic_noise,
+    moment_noise,
+    parity_tolerance,
+)
 from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, eigen
 from fairpca._solvers.eigenspaces.many_features import ThinSpaces, bordered
 from fairpca._typing import Array
 
 MAX_STEPS = 60  # every loop has its own end; this only stops one that rounding keeps going
-KEPT = 8.0  # limits are kept to within this many times the noise
-_WHOLE_SPACE = 64  # with up to this many features the span is the whole space from the start
 _TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
 
@@ -64,7 +69,7 @@ class Workspace:
         self.parity = parity_tolerance(pca.errors[spaces.compared], spaces.traces)
         self.traces = spaces.traces / self.unit
         d = spaces.n_features
-        self.closed = d <= _WHOLE_SPACE
+        self.closed = d <= FEW_FEATURES
         if self.closed:
             self.basis = np.eye(d)
             self.matrices = spaces.products(self.basis) / self.unit

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from math import inf
 
-from fairpca._moments.tolerances import moment_noise, parity_tolerance
+from fairpca._moments.tolerances import KEPT, moment_noise, parity_tolerance
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
@@ -38,8 +38,6 @@ from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.frontier import Frontier
 from fairpca._solvers.two_groups.root import Crossing, Sample, between
 from fairpca._typing import Array
-
-_USED_UP = 16  # errors measured on different bases differ by this many times the rounding
 
 
 def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
@@ -56,7 +54,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     end = 0.0 if problem.constraint is None and not capped else alpha_B
     line = frontier.line(lambda _, errors: limits.tightest(errors, *without)[0], end)
     start = line.sample(1.0)
-    if start.value <= _USED_UP * spaces.rounding:
+    if start.value <= 2 * KEPT * spaces.rounding:
         if limits.tightest(pca.errors, *without)[1] is Status.GROUP_LIMIT:
             return limits.certify(pca, start, Status.GROUP_LIMIT)
         return limits.among_ties(start, Status.ERROR_BUDGET)
@@ -65,7 +63,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         status, bound = Status.WORST_OFF_BEST, below.point.bound / alpha_B
         return frontier.solution(below.point, alpha_B, status, "harmed", bound)
     if below.value > spaces.rounding and capped:
-        if limits.cap - below.point.errors[frontier.harmed] <= _USED_UP * spaces.rounding:
+        if limits.cap - below.point.errors[frontier.harmed] <= 2 * KEPT * spaces.rounding:
             return limits.among_ties(below, Status.CAPPED)
         # Below alpha_B the cap is one more shrinking slack.
         without = ()

@@ -22,13 +22,12 @@ from math import isnan, nan
 import numpy as np
 from scipy.optimize import brentq
 
+from fairpca._moments.operand import FEW_FEATURES
 from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._typing import Array
-
-_MANY_FEATURES = 80  # with fewer, a decomposition is faster than predictions and corrections
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ class Line:
     ) -> None:
         self.spaces, self.at, self.slack, self.direction = spaces, at, slack, direction
         self.ends = ends
-        self._predicts = _MANY_FEATURES <= spaces.n_features > spaces.rank
+        self._predicts = FEW_FEATURES < spaces.n_features > spaces.rank
 
     def sample(self, x: float, point: Point | None = None) -> Sample:
         """The slack of ``U(x)``, or of a given point, and what its decomposition predicts."""
