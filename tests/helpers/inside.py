@@ -55,7 +55,7 @@ from fairpca._solvers.worst_off import solve_minmax, solve_worst
 
 def products_only(monkeypatch, above=0):
     """More features than this are never held as matrices, as with more than 5,000."""
-    monkeypatch.setattr(learn, "GRAMS_UP_TO", above)
+    monkeypatch.setattr(learn, "_GRAMS_UP_TO", above)
 
 
 def growing_bases(monkeypatch, start):

@@ -98,25 +98,17 @@ class LeaveOut:
 
 def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardize: bool) -> Fold:
     """The fold of a pair of moments, which have the same groups."""
-    sums, left_out = _filled_up(fit_to._group_sums()), judge._group_sums()
+    sums, left_out = fit_to._group_sums(), judge._group_sums()
+    empty = sums.rows == 0
+    if empty.any():  # these groups weigh next to nothing and lie at the overall mean
+        mean = sums.take(np.flatnonzero(~empty).tolist()).mean
+        weights = np.where(empty, TINY, sums.weights)
+        sums = replace(sums, weights=weights, shifts=np.where(empty[:, None], mean, sums.shifts))
     mean = sums.mean
     if standardize:
         scale = scale_of(np.add(*sums.variances()), mean)
         sums, left_out, mean = sums.divided(scale), left_out.divided(scale), mean / scale
     return Fold(sums.operand("overall", compared), mean, left_out)
-
-
-def _filled_up(sums: Sums | FewRows) -> Sums | FewRows:
-    """Sums in which a group without rows weighs next to nothing and lies at the overall mean."""
-    empty = sums.rows == 0
-    if not empty.any():
-        return sums
-    mean = sums.take(np.flatnonzero(~empty).tolist()).mean
-    return replace(
-        sums,
-        weights=np.where(empty, TINY, sums.weights),
-        shifts=np.where(empty[:, None], mean, sums.shifts),
-    )
 
 
 def check_folds_of(settled: SettledGroups, cv: Any) -> None:

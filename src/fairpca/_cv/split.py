@@ -19,7 +19,7 @@ from fairpca._input.folds import FoldRule
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
-from fairpca._moments.learn import GRAMS_UP_TO, forms_grams
+from fairpca._moments.learn import check_grams
 from fairpca._typing import Codes
 
 Seed = int | np.random.RandomState | None
@@ -35,10 +35,7 @@ def learn_repeats(
             raise needs_all_rows(cv)
         return [GroupMoments().update(X, groups, sample_weight, folds=rule)]
     rows = as_rows(X)
-    if not forms_grams(rows):
-        problem = f"cross-validation works for up to {GRAMS_UP_TO} features, not {rows.n_features}"
-        remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
-        raise ValueError(f"{problem}; {remedy}.")
+    check_grams(rows)
     if rule is not None:
         return [moments_of_rows(rows, groups, sample_weight, folds=rule)]
     repeats = fold_numbers(cv, encode_groups(groups, rows.n_rows)[0])

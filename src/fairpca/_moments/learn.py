@@ -10,7 +10,7 @@ from fairpca._moments.few_rows import are_few
 from fairpca._moments.group_moments import GroupMoments, moments_of_rows
 from fairpca._moments.implicit import ImplicitMoments
 
-GRAMS_UP_TO = 5000  # features
+_GRAMS_UP_TO = 5000  # features
 _FEW_ROWS = 1000  # With more features, a copy of up to this many rows is cheap to decompose.
 
 
@@ -33,4 +33,12 @@ def forms_grams(rows: Rows) -> bool:
     """Whether Gram matrices are formed: for not too many columns, or for few rows."""
     n, d = rows.n_rows, rows.n_features
     few = are_few(n, d) and n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
-    return d <= GRAMS_UP_TO or few
+    return d <= _GRAMS_UP_TO or few
+
+
+def check_grams(rows: Rows) -> None:
+    """Refuse cross-validation where Gram matrices are not formed."""
+    if not forms_grams(rows):
+        problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {rows.n_features}"
+        remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
+        raise ValueError(f"{problem}; {remedy}.")

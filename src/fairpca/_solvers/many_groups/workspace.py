@@ -128,10 +128,6 @@ class Workspace:
         bound = least - float(problem.limits @ prices) - rounding
         return Proof(prices, bound, reach, certain)
 
-    def principal(self) -> Array:
-        """PCA, in the span."""
-        return np.asarray(eigen(self.weighted(self.spaces.shares))[1][:, -self.rank :])
-
     def padded(self, basis: Array) -> Array:
         """A subspace found before the span grew, in the coordinates of the present span."""
         return np.pad(basis, ((0, self.basis.shape[1] - len(basis)), (0, 0)))

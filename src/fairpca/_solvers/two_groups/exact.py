@@ -28,6 +28,7 @@ The gap is how far the projection found lies above that bound: zero up to roundi
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 
 from fairpca._moments.tolerances import KEPT, moment_noise, parity_tolerance
@@ -36,7 +37,7 @@ from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.frontier import Frontier
-from fairpca._solvers.two_groups.root import Crossing, Sample, between
+from fairpca._solvers.two_groups.root import Crossing, Line, Sample, between
 from fairpca._typing import Array
 
 
@@ -52,7 +53,8 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     without: tuple[Status, ...] = (Status.CAPPED,)  # the cap cannot bind above alpha_B
     capped = problem.constraint == "no_worse" or problem.max_group_increase < inf
     end = 0.0 if problem.constraint is None and not capped else alpha_B
-    line = frontier.line(lambda _, errors: limits.tightest(errors, *without)[0], end)
+    on_frontier = partial(Line, spaces, frontier.at, direction=frontier.direction)
+    line = on_frontier(lambda _, errors: limits.tightest(errors, *without)[0], ends=(end, 1.0))
     start = line.sample(1.0)
     if start.value <= 2 * KEPT * spaces.rounding:
         if limits.tightest(pca.errors, *without)[1] is Status.GROUP_LIMIT:
@@ -67,7 +69,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
             return limits.among_ties(below, Status.CAPPED)
         # Below alpha_B the cap is one more shrinking slack.
         without = ()
-        line = frontier.line(lambda _, errors: limits.tightest(errors)[0], 0.0)
+        line = on_frontier(lambda _, errors: limits.tightest(errors)[0])
         above, below = line.approach(line.sample(alpha_B, below.point))
     if below.value > spaces.rounding:
         bound = below.point.bound
