@@ -92,7 +92,7 @@ def find_crossing(
     latest, opposite = (above, below) if above.value < -below.value else (below, above)
     before: Sample | None = None  # the sample that the latest one replaced
     slow = asked = False  # the last step made no headway; the last step asked for a jump
-    finest = EPS * abs(above.x - below.x)  # or roots at zero would be sought for ever
+    width = abs(above.x - below.x)  # roots at zero are found to rounding of this
     while True:
         low, high = (latest, opposite) if latest.value < 0 else (opposite, latest)
         left, right = min(low.x, high.x), max(low.x, high.x)
@@ -109,9 +109,8 @@ def find_crossing(
                 return Crossing(low, high, sample)
         else:
             x = 0.5 * (low.x + high.x) if bisect else x
-            if x in (left, right) or right - left <= max(
-                finest, 2 * EPS * max(abs(left), abs(right))
-            ):
+            size = max(width, 2 * abs(left), 2 * abs(right))
+            if x in (left, right) or right - left <= EPS * size:
                 return Crossing(low, high, high)
             sample = evaluate(x)
         if abs(sample.value) <= ftol:
