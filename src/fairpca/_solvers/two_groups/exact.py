@@ -75,7 +75,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         bound = below.point.bound
         return frontier.solution(below.point, 0.0, Status.INFEASIBLE, "disparity", bound)
     point, crossing = line.cross(below, above)
-    ends = crossing.ends if crossing.below.x else ()
+    ends = (crossing.below.point, crossing.above.point) if crossing.below.x else ()
     binding = limits.tightest(point.errors, *without)[1]
     return limits.certify(point, crossing.at, binding, *ends)
 

@@ -57,11 +57,6 @@ class Crossing:
     above: Sample
     at: Sample
 
-    @property
-    def ends(self) -> tuple[Point, Point]:
-        """The projections on both sides."""
-        return self.below.point, self.above.point
-
 
 def find_crossing(
     evaluate: Callable[[float], Sample],
