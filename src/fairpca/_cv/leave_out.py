@@ -17,13 +17,11 @@ import numpy as np
 from fairpca._blas import WORK_WORTH_A_THREAD, blas_threads
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import KEPT_BYTES, Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import Sums, scale_of
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
-
-_KEPT_BYTES = 1 << 28  # if the matrices of all folds take more, each pass computes them again
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class LeaveOut:
         few = isinstance(self._repeats[0]._sums, FewRows)
         width = int(settled.moments.counts.sum()) if few else k * d
         n_bytes = 16 * n_folds * width * d  # size of the matrices, or of the rows
-        self._kept = list(self._pairs()) if n_bytes <= _KEPT_BYTES else None
+        self._kept = list(self._pairs()) if n_bytes <= KEPT_BYTES else None
         self.n_threads = blas_threads() if n_folds * d**3 >= WORK_WORTH_A_THREAD else 1
 
     def __iter__(self) -> Iterator[Fold]:

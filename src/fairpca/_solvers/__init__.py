@@ -13,7 +13,7 @@ from functools import partial
 from math import inf
 
 from fairpca._blas import single_threaded_blas
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import KEPT_BYTES, Operand
 from fairpca._problems.problems import (
     FairProblem,
     MeanGapProblem,
@@ -41,7 +41,6 @@ from fairpca._solvers.worst_off import solve_minmax, solve_multiplicative_weight
 # A growing basis is faster with at least this many features, in all and for each component. Without
 # matrices it gets twice as many columns; a quarter suffices unless eigenvalues are close together.
 _GROWING_BASIS_FROM, _PER_RANK = 600, 40
-_BASIS_BYTES = 1 << 29  # largest size of a growing basis without matrices
 
 
 def solve(
@@ -143,5 +142,5 @@ def _growing_basis(operand: Operand, rank: int) -> GrowingBasis:
     d, k = operand.n_features, len(operand.shares)
     if operand.matrices is not None:
         return GrowingBasis(operand, rank, d // 2)
-    capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
+    capacity = max(KEPT_BYTES // (4 * d * (k + 1)), 8 * rank + 16)
     return GrowingBasis(operand, rank, 2 * _PER_RANK * max(rank, 8), capacity)

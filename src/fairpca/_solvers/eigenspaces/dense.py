@@ -18,12 +18,10 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
 from fairpca._moments.operand import FEW_FEATURES, Operand
-from fairpca._moments.tolerances import EPS, ROUNDED, arithmetic_noise
+from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED, arithmetic_noise
 from fairpca._problems.solution import Objective, Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._typing import Array
-
-_PROVEN = 4e-9  # a subspace is proven to be the best up to this share of the error
 
 
 class Spaces(ABC):
@@ -158,7 +156,7 @@ def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float
     return values[:r], basis, float(np.einsum("ij,ij->", basis, M2 @ basis))
 
 
-def is_top(M: Array, basis: Array, values: Array, within: float = _PROVEN) -> bool:
+def is_top(M: Array, basis: Array, values: Array, within: float = 4 * NEGLIGIBLE) -> bool:
     """Whether an invariant subspace of M is the top one, up to a share of the error.
 
     ``values`` are the eigenvalues of M within it. Its residual must be small beside the norm of M.

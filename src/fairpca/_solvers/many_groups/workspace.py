@@ -19,6 +19,7 @@ import numpy as np
 from fairpca._moments.operand import FEW_FEATURES
 from fairpca._moments.tolerances import (
     KEPT,
+    NEGLIGIBLE,
     ROOT_EPS,
     arithmetic_noise,
     moment_noise,
@@ -30,7 +31,6 @@ from fairpca._solvers.eigenspaces.many_features import ThinSpaces, bordered
 from fairpca._typing import Array
 
 MAX_STEPS = 60  # every loop has its own end; this only stops one that rounding keeps going
-_TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
 
 @dataclass(frozen=True)
@@ -152,5 +152,6 @@ class Workspace:
         """Eigenvectors of ``W``: of eigenvalues above the r-th one, and of those equal to it."""
         values, vectors = eigen(W)
         height = values - values[-self.rank]
-        width = max(_TIE * max(abs(float(values[-self.rank])), 1.0), 8 * KEPT * self.noise)
+        size = max(abs(float(values[-self.rank])), 1.0)
+        width = max(100 * NEGLIGIBLE * size, 8 * KEPT * self.noise)  # eigenvalues nearer are equal
         return vectors[:, height > width], vectors[:, np.abs(height) <= width]
