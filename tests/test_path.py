@@ -99,7 +99,7 @@ def test_small_groups_are_left_out_or_refused():
     assert path.reconstruction_error[-1] == pytest.approx(fair.reconstruction_error_)
     with pytest.raises(ValueError, match=r"'tiny' \(7 rows\)"):
         tradeoff_path(X, names, n_components=2, min_group_size=8)
-    with pytest.raises(ValueError, match="small_groups='drop'"):
+    with pytest.raises(ValueError, match=r"small_groups.*'drop'"):
         tradeoff_path(X, names, n_components=2, small_groups="drop")
 
 

@@ -54,14 +54,15 @@ def single_threaded_blas() -> Iterator[None]:
         with _lock:
             _users = max(_users - 1, 0)  # a fork may have reset it
             if _users == 0:
-                _set_threads(_before)
+                for library, number in zip(_libraries(), _before, strict=True):
+                    library.set_num_threads(number)
 
 
 def _start_afresh_in_child() -> None:
     """Forget the contexts of the threads that a fork leaves behind, and their limit."""
     global _users
-    if _users:
-        _set_threads(_before)
+    for library, number in zip(_libraries(), _before if _users else [], strict=False):
+        library.set_num_threads(number)
     _users = 0
     _lock.release()
 
@@ -70,11 +71,6 @@ def _start_afresh_in_child() -> None:
 if hasattr(os, "register_at_fork"):  # not on Windows
     after = {"after_in_parent": _lock.release, "after_in_child": _start_afresh_in_child}
     os.register_at_fork(before=_lock.acquire, **after)
-
-
-def _set_threads(numbers: list[int]) -> None:
-    for library, number in zip(_libraries(), numbers, strict=True):
-        library.set_num_threads(number)
 
 
 def blas_threads() -> int:

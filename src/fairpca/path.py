@@ -162,11 +162,12 @@ def tradeoff_path(
     """
     check_integer("n_components", n_components, 1)
     check_integer("n_points", n_points, 2)
-    FairPCA(max_group_increase=max_group_increase, tol=tol)._check_params()
-    limit = inf if max_group_increase is None else float(max_group_increase)
-    fair = FairPCA() if cv is None else FairPCACV(cv=cv, random_state=random_state)
-    fair.set_params(standardize=standardize, normalize=normalize, tol=tol, max_groups=max_groups)
+    fair = FairPCA(standardize=standardize, normalize=normalize, tol=tol, max_groups=max_groups)
     fair.set_params(min_group_size=min_group_size, small_groups=small_groups)
+    fair.set_params(max_group_increase=max_group_increase)._check_params()
+    if cv is not None:
+        options = {k: v for k, v in fair.get_params().items() if k not in ("alpha", "solver")}
+        fair = FairPCACV(cv=cv, random_state=random_state, **options)
     if isinstance(X_or_moments, GroupMoments):
         settled = fair._settle(X_or_moments)
     elif sensitive_features is None:
@@ -184,7 +185,7 @@ def tradeoff_path(
             f"n_components={n_components}: pass an integer from 1 to {moments.n_features}."
         )
     operand = settled.measured(normalize)
-    way = FairProblem(max_group_increase=limit)
+    way = FairProblem(max_group_increase=fair._problem().max_group_increase)
     solutions = _walk(way, operand, int(n_components), int(n_points), tol)
     fairest, labels = solutions[-1], moments.groups.tolist()
     errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])

@@ -20,7 +20,7 @@ def xp(request):
 @pytest.mark.parametrize("block", [64 * 4, 1 << 24])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moments(xp, weighted, block, monkeypatch):
-    monkeypatch.setattr(array_api, "_ENTRIES_ON_DEVICE", block)
+    monkeypatch.setattr(array_api, "ENTRIES_AT_A_TIME", block // 8)
     weights = np.arange(len(X)) % 4 * 0.5 if weighted else None
     given = None if weights is None else xp.asarray(weights)
     expected = GroupMoments.from_data(X, CODES, weights)

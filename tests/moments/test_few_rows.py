@@ -37,13 +37,13 @@ def wide(n=(9, 6), d=D, seed=0, apart=3.0):
 
 @pytest.fixture(autouse=True)
 def few_from_small_tables(monkeypatch):
-    monkeypatch.setattr(few_rows, "_MANY_COLUMNS", 8)
+    monkeypatch.setattr(few_rows, "FEW_FEATURES", 7)
 
 
 def dense(X, groups, weights=None):
     """Moments of the same rows with matrices."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(few_rows, "_MANY_COLUMNS", np.inf)
+        patch.setattr(few_rows, "FEW_FEATURES", np.inf)
         return GroupMoments.from_data(X, groups, weights)
 
 
@@ -174,7 +174,7 @@ def test_blind_and_supervised_fits_are_those_with_matrices(estimator, monkeypatc
     y = (X[:, 0] + X[:, 5] > np.median(X[:, 0] + X[:, 5])).astype(int)
     ours = copy.deepcopy(estimator).fit(X, y, sensitive_features=groups)
     assert keeps_rows(ours.moments_)
-    monkeypatch.setattr(few_rows, "_MANY_COLUMNS", np.inf)
+    monkeypatch.setattr(few_rows, "FEW_FEATURES", np.inf)
     theirs = copy.deepcopy(estimator).fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(ours.group_errors_, theirs.group_errors_, rtol=1e-6)
     np.testing.assert_allclose(np.abs(ours.components_ @ theirs.components_.T), np.eye(2),
@@ -187,7 +187,7 @@ def test_cross_validated_choice_is_that_with_matrices(n, monkeypatch):
     estimator = FairPCACV(2, cv=3)
     with quietly():
         ours = copy.deepcopy(estimator).fit(X, sensitive_features=groups)
-        monkeypatch.setattr(few_rows, "_MANY_COLUMNS", np.inf)
+        monkeypatch.setattr(few_rows, "FEW_FEATURES", np.inf)
         theirs = copy.deepcopy(estimator).fit(X, sensitive_features=groups)
     np.testing.assert_allclose(
         ours.held_out_group_errors_, theirs.held_out_group_errors_, rtol=1e-6

@@ -161,7 +161,7 @@ def test_tradeoff_path(data, monkeypatch):
 @pytest.fixture
 def no_few_rows(monkeypatch):
     """However few rows there are, they are not kept."""
-    monkeypatch.setattr(few_rows, "_MANY_COLUMNS", np.inf)
+    monkeypatch.setattr(few_rows, "FEW_FEATURES", np.inf)
 
 
 @pytest.mark.usefixtures("no_few_rows")
@@ -219,7 +219,7 @@ def test_what_is_refused(make, data):
 @pytest.mark.usefixtures("no_matrices")
 def test_search_that_does_not_converge_says_so(monkeypatch):
     monkeypatch.setattr(advice, "_GAP_WORTH_A_WARNING", 1e-5)
-    monkeypatch.setattr(_solvers, "_BASIS_PER_RANK", 2)
+    monkeypatch.setattr(_solvers, "_PER_RANK", 1)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 900)) * np.linspace(1, 1.05, 900)
     groups = np.arange(4000) % 3 == 0
@@ -275,7 +275,7 @@ def test_a_budget_counts_from_the_best_projection():
 
 @pytest.mark.usefixtures("no_matrices")
 def test_a_budget_that_is_not_certain_is_warned_of(monkeypatch):
-    monkeypatch.setattr(_solvers, "_BASIS_PER_RANK", 20)
+    monkeypatch.setattr(_solvers, "_PER_RANK", 10)
     X, groups = nearly_equal_eigenvalues()
     least = FairPCA(8, alpha=1.0).fit_moments(GroupMoments.from_data(X, groups))
     with pytest.warns(ConvergenceWarning, match="max_error_increase=1e-05"):

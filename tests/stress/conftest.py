@@ -30,7 +30,7 @@ def corrections(request, monkeypatch):
     """Every other problem, however small, is solved as those with many features are."""
     problem = getattr(request.node, "callspec", None)
     if problem is not None and problem.params.get("rng", 0) % 2:
-        monkeypatch.setattr(root, "_MANY_FEATURES", 2)
+        monkeypatch.setattr(root, "FEW_FEATURES", 1)
         monkeypatch.setattr(root_prediction, "_DECOMPOSED_TOGETHER", 2)
 
 

@@ -17,13 +17,11 @@ import numpy as np
 from fairpca._blas import WORK_WORTH_A_THREAD, blas_threads
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import KEPT_BYTES, Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import Sums, scale_of
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
-
-_KEPT_BYTES = 1 << 28  # if the matrices of all folds take more, each pass computes them again
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class LeaveOut:
         few = isinstance(self._repeats[0]._sums, FewRows)
         width = int(settled.moments.counts.sum()) if few else k * d
         n_bytes = 16 * n_folds * width * d  # size of the matrices, or of the rows
-        self._kept = list(self._pairs()) if n_bytes <= _KEPT_BYTES else None
+        self._kept = list(self._pairs()) if n_bytes <= KEPT_BYTES else None
         self.n_threads = blas_threads() if n_folds * d**3 >= WORK_WORTH_A_THREAD else 1
 
     def __iter__(self) -> Iterator[Fold]:
@@ -98,25 +96,17 @@ class LeaveOut:
 
 def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardize: bool) -> Fold:
     """The fold of a pair of moments, which have the same groups."""
-    sums, left_out = _filled_up(fit_to._group_sums()), judge._group_sums()
+    sums, left_out = fit_to._group_sums(), judge._group_sums()
+    empty = sums.rows == 0
+    if empty.any():  # these groups weigh next to nothing and lie at the overall mean
+        mean = sums.take(np.flatnonzero(~empty).tolist()).mean
+        weights = np.where(empty, TINY, sums.weights)
+        sums = replace(sums, weights=weights, shifts=np.where(empty[:, None], mean, sums.shifts))
     mean = sums.mean
     if standardize:
         scale = scale_of(np.add(*sums.variances()), mean)
         sums, left_out, mean = sums.divided(scale), left_out.divided(scale), mean / scale
     return Fold(sums.operand("overall", compared), mean, left_out)
-
-
-def _filled_up(sums: Sums | FewRows) -> Sums | FewRows:
-    """Sums in which a group without rows weighs next to nothing and lies at the overall mean."""
-    empty = sums.rows == 0
-    if not empty.any():
-        return sums
-    mean = sums.take(np.flatnonzero(~empty).tolist()).mean
-    return replace(
-        sums,
-        weights=np.where(empty, TINY, sums.weights),
-        shifts=np.where(empty[:, None], mean, sums.shifts),
-    )
 
 
 def check_folds_of(settled: SettledGroups, cv: Any) -> None:

@@ -13,7 +13,14 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.tolerances import TINY, arithmetic_noise, parity_tolerance
+from fairpca._moments.tolerances import (
+    KEPT,
+    MEAN_NOISE,
+    NEGLIGIBLE,
+    TINY,
+    arithmetic_noise,
+    parity_tolerance,
+)
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import APPROXIMATE, Status
@@ -29,12 +36,7 @@ from fairpca.exceptions import (
 
 _FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
 _PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
-_LITTLE = 1e-3  # Errors below this share of the largest variance are not compared as shares.
-_LOST_DIGITS = 1e9  # At this ratio of variance between to within groups, errors keep six digits.
-_DROWNED = 10  # Variances below this many times the rounding are lost in it.
-_NOISE = 64  # No gap below this many times the rounding can be proven.
-_NEXT_TO_NOTHING = 2e-3  # Gains below this share of a held-out error do not count.
-_UNRELATED = 1e-12  # Shares of the target's variance below this are rounding.
+_LITTLE = 2e-3  # Smaller shares do not count: gains of an error, errors of the largest variance.
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 
@@ -98,7 +100,7 @@ def largest_gap(solution: Solution, measured: Operand, tol: float) -> tuple[floa
     scale = abs(solution.value)
     if solution.objective == "disparity":
         scale = float(measured.shares @ solution.errors)
-    return max(tol * scale, _NOISE * arithmetic_noise(measured.n_features) * largest), scale
+    return max(tol * scale, 8 * KEPT * arithmetic_noise(measured.n_features) * largest), scale
 
 
 def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) -> None:
@@ -206,11 +208,11 @@ def warn_of_held_out(
     ``labels``, ``changes`` and ``pca_errors`` are those of the groups that are compared.
     """
     negligible, pareto = parity_tolerance(pca_errors, pca_errors), problem.constraint == "pareto"
-    hardly = np.maximum(_NEXT_TO_NOTHING * pca_errors, negligible)
+    hardly = np.maximum(_LITTLE * pca_errors, negligible)
     if (changes > hardly).any() and (changes >= -hardly).all():
         warn(
             "on held-out rows no group is better off than under PCA by more than "
-            f"{100 * _NEXT_TO_NOTHING:g} %, and {_who_pays(labels, pca_errors, changes, hardly)}. "
+            f"{100 * _LITTLE:g} %, and {_who_pays(labels, pca_errors, changes, hardly)}. "
             f"{_cheaper(problem)}",
             LevellingDownWarning,
         )
@@ -224,11 +226,11 @@ def warn_of_held_out(
 
 def warn_of_target(r2: float, plain_r2: float) -> None:
     """Warn that the scores explain nothing of the target; arguments are shares of its variance."""
-    if r2 > _UNRELATED:
+    if r2 > MEAN_NOISE:
         return
     rounding = "target_r2_ is rounding"
     message = f"the features tell nothing about y: {rounding}. Pass other features, or another y."
-    if plain_r2 > _UNRELATED:
+    if plain_r2 > MEAN_NOISE:
         message = (
             f"nothing is left to predict y from: {rounding}, and plain PLS explains {plain_r2:.3g} "
             "of y. What the features tell about y is what tells the groups apart; y may "
@@ -241,7 +243,7 @@ def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:
     """Warn that some of the data are lost in the rounding of float64."""
     about_means, of_means = moments.variances()
     within, between = float(about_means.sum()), float(of_means.sum())
-    if between > _LOST_DIGITS * within > 0:
+    if NEGLIGIBLE * between > within > 0:  # errors keep six digits
         warn(
             f"the groups' means are so far apart (mean square {between:.3g}) that the spread of "
             f"the rows about them ({within:.3g}) is nearly lost in the rounding of float64: take "
@@ -252,7 +254,7 @@ def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:
     variances = about_means + of_means
     largest = int(variances.argmax())
     others = float(np.delete(variances, largest).sum())
-    if 0 < others < _DROWNED * arithmetic_noise(len(variances)) * float(variances.sum()):
+    if 0 < others < 8 * KEPT * arithmetic_noise(len(variances)) * float(variances.sum()):
         names = moments.feature_names
         warn(
             f"feature {names[largest] if names else largest!r} varies so much more (variance "

@@ -7,13 +7,13 @@ fitted attributes follow, is up to its subclasses: :class:`FairProjection` looks
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from math import inf, nan
 from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -29,11 +29,11 @@ from fairpca._input.checks import (
     check_same_order,
     check_several_groups,
     forgotten_groups,
-    refuse_keywords,
 )
 from fairpca._input.device import is_dask
-from fairpca._input.labels import encode_few_groups, first_outcomes, holds_fractions, refuse_counts
-from fairpca._input.rows import NumericTarget, as_rows
+from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
+from fairpca._input.rows import as_rows
+from fairpca._moments.group_differences import Notion
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.learn import learn
@@ -50,6 +50,16 @@ Learnt = GroupMoments | ImplicitMoments
 Result = TypeVar("Result")
 
 
+@dataclass(eq=False, repr=False)
+class AnyGroups:
+    """The parameters of the estimators that compare any number of groups."""
+
+    _: KW_ONLY
+    min_group_size: int = 1
+    small_groups: SmallGroups = "error"
+    max_groups: int | None = None
+
+
 class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     """Base of all estimators, which fit to the moments of groups.
 
@@ -62,6 +72,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "standardize": ["boolean"],
+        "normalize": ["boolean"],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "max_groups": [Interval(Integral, 2, None, closed="left"), None],
@@ -69,8 +80,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     #: Shapes of the numbers that a model file must hold: r components, d features, k groups.
     _saved_shapes: ClassVar[dict[str, str]] = {"mean_": "d", "scale_": "d", "group_sizes_": "k"}
 
-    # Parameters; the defaults are for estimators of two groups, which lack the last three.
     standardize: bool
+    # For estimators of two groups, which do not have these parameters.
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     max_groups: int | None = None
@@ -237,8 +248,9 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any, unknown: dict[str, Any]
     ) -> tuple[Any, Any]:
         """Rows and groups, checked against each other; dask collections are left as they are."""
-        if unknown:
-            refuse_keywords(self, method, list(unknown))
+        for name in unknown:
+            problem = f"{type(self).__name__}.{method} has no argument {name!r}"
+            raise TypeError(f"{problem}; pass groups as {method}(X, sensitive_features=groups).")
         if groups is None:
             raise forgotten_groups(self, method, y, self._needs_outcomes())
         check_same_order(X, sensitive_features=groups, sample_weight=sample_weight, y=y)
@@ -330,8 +342,12 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 class Targeted(GroupEstimator[Result]):
     """Base of the estimators that may look at y: moments are kept by group and outcome."""
 
+    notion: Notion | None
+
+    def _needs_outcomes(self) -> bool:
+        return self.notion != "demographic_parity"
+
     def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
-        """Classes or numbers; None if this estimator does not use y."""
         if not self._needs_outcomes():
             return None
         if y is None:
@@ -339,9 +355,7 @@ class Targeted(GroupEstimator[Result]):
                 f"{self!r} requires y to be passed, but the target y is None; pass "
                 f"{method}(X, y, sensitive_features=groups) with the class of each row."
             )
-        if self._are_numbers(partial(holds_fractions, y)):
-            return NumericTarget(y)
-        self._check_classes(first_outcomes(y))  # before each class gets a matrix
+        self._check_classes(classes_in(y))  # before each class gets a matrix
         return y
 
     def _check_groups(self, settled: SettledGroups) -> None:
@@ -352,10 +366,6 @@ class Targeted(GroupEstimator[Result]):
     def _check_classes(self, classes: set[Any]) -> None:
         """Refuse classes that may be meant as numbers."""
         refuse_counts(classes, "pass fewer classes, for example y > threshold")
-
-    def _are_numbers(self, fractions: Callable[[], bool]) -> bool:
-        """Whether y holds numbers, not classes; ``fractions`` looks at its values."""
-        return False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -382,7 +392,6 @@ class FairProjection(Projection, GroupEstimator[Solution]):
             Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
-        "normalize": ["boolean"],
         "whiten": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
@@ -437,13 +446,13 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         rest = max(total - float(variances.sum()), 0.0)
         self.n_components_ = r
         self.explained_variance_ = variances * unbiased
-        self.explained_variance_ratio_ = _share_of(variances, total)
+        self.explained_variance_ratio_ = variances / max(total, TINY)
         self.noise_variance_ = rest * unbiased / (d - r) if r < d else 0.0
 
         sides = settled.compared, result.harmed, result.privileged
         self.group_errors_ = np.maximum(result.errors, 0.0)
-        whole = np.where(varying_groups(measured.traces), measured.traces, 0.0)
-        self.group_explained_variance_ratio_ = 1.0 - _share_of(self.group_errors_, whole)
+        whole = np.where(varying_groups(measured.traces), measured.traces, inf)
+        self.group_explained_variance_ratio_ = 1.0 - self.group_errors_ / whole
         self.reconstruction_error_ = float(measured.shares @ self.group_errors_)
         self.disparity_ = float(disparity(result.errors, *sides))
         self.harmed_group_: Any = labels[result.harmed]
@@ -462,7 +471,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
 def alpha_of(shares: Array, weights: Array, privileged: int) -> float:
     """The alpha for which ``M(w)`` is a multiple of ``alpha C + (1 - alpha)(C_B - C_A)``."""
     if len(shares) != 2:
-        return math.nan
+        return nan
     in_all = max(float(weights.sum()), TINY)
     return float(1 / (1 + (shares - weights / in_all)[privileged]))
 
@@ -480,8 +489,3 @@ def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
     near_largest = magnitudes >= magnitudes.max(axis=1, keepdims=True) * (1 - 1e-7)
     decisive = components[np.arange(len(components)), near_largest.argmax(axis=1)]
     return components * np.sign(decisive)[:, None], np.maximum(values[::-1], 0.0)
-
-
-def _share_of(part: Array, whole: Array | float) -> Array:
-    """``part / whole``, or 0 where the whole is 0."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=np.greater(whole, 0))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairpca._estimators.base import FairProjection, Targeted
+from fairpca._estimators.base import AnyGroups, FairProjection, Targeted
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_differences import (
     MeanGapOperand,
@@ -22,7 +22,7 @@ from fairpca._moments.group_differences import (
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Complement, Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import TINY
 from fairpca._problems.problems import PLAIN_PCA, MeanGapProblem
 from fairpca._problems.solution import Solution
@@ -32,7 +32,7 @@ from fairpca._solvers import Problem, solve
 from fairpca._typing import Array
 
 
-class TargetedProjection(FairProjection, Targeted[Solution]):
+class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
     """Base of BlindPCA and FairPLS: moments are kept by group and outcome."""
 
     def _rank_left(
@@ -152,9 +152,6 @@ class BlindPCA(TargetedProjection):
     max_mean_gap: float | None = None
     fair: FairPCA | None = None
     pos_label: Any = None
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
@@ -206,9 +203,6 @@ class BlindPCA(TargetedProjection):
         if self.hide_covariances:
             return f"a hide_covariances below {self.hide_covariances}"
         return super()._hide_less()
-
-    def _needs_outcomes(self) -> bool:
-        return self.notion != "demographic_parity"
 
     def _check_groups(self, settled: SettledGroups) -> None:
         super()._check_groups(settled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from math import comb
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -10,8 +11,8 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
-from fairpca._estimators.base import GroupEstimator
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._estimators.base import AnyGroups, GroupEstimator
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import WorstOffProblem
 from fairpca._problems.status import Status
 from fairpca._sklearn import Interval
@@ -23,7 +24,7 @@ _Choices = tuple[ColumnChoice, ColumnChoice, float]  # the fair one, the usual o
 
 
 @dataclass(eq=False, repr=False)
-class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc]
+class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: ignore[misc]
     r"""Keep the r columns from which the worst-described group is rebuilt best.
 
     All columns are rebuilt from the kept columns S by one linear map for everybody,
@@ -32,9 +33,8 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
 
     .. math:: R_g(S) = \mathrm{tr}\,(I - B E_S') C_g (I - B E_S')',
 
-    and ``FairColumns`` looks for the columns with the least largest group error. Such a map
-    has rank r, so the least largest error of :class:`FairPCA` with r components is a lower bound
-    for every choice of r columns, and certifies how good the choice is [1]_ [2]_.
+    and the largest of these is made as small as possible. Such a map has rank r, so the least
+    largest error of :class:`FairPCA` is a lower bound for every choice of r columns [1]_ [2]_.
 
     Parameters
     ----------
@@ -43,25 +43,17 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
     max_subsets : int, default=1_000_000
         Up to this number, all subsets are tried, in some ten seconds. If there are more, a search
         from both ends with swaps and restarts finds a good one.
-    standardize : bool, default=False
-        Measure errors in standard deviations of the columns, as in :class:`FairPCA`.
-    normalize : bool, default=False
-        Divide each group's error by the group's own total variance.
-    min_group_size, small_groups, max_groups
+    standardize, normalize, min_group_size, small_groups, max_groups
         As in :class:`FairPCA`.
 
     Attributes
     ----------
     columns_ : ndarray of shape (n_columns,)
-        The columns kept, in the order in which they help: of these, the first is the best one
-        alone, the second the best one to add to it, and so on.
+        The columns kept, each of them the one that helps most after those before it.
     rebuild_map_ : ndarray of shape (n_columns, n_features_in_)
-        Rebuilt rows are ``mean_ + (kept - mean_[support]) @ rebuild_map_``, with the kept columns
-        in increasing order.
-    group_errors_ : ndarray of shape (k,)
-        Average squared error of the rebuilt rows of each group.
-    reconstruction_error_, disparity_ : float
-        The error over all rows; the largest error of a group minus the smallest.
+        Rebuilt rows are ``mean_ + (kept - mean_[get_support()]) @ rebuild_map_``.
+    group_errors_, reconstruction_error_, disparity_ : ndarray of shape (k,), float, float
+        Mean squared errors of rebuilt rows, by group and over all; the largest minus the smallest.
     baseline_columns_, baseline_rebuild_map_, baseline_group_errors_ : ndarray
         The usual choice: the columns of least overall error, their map, and the errors they leave.
     harmed_group_, privileged_group_ : label
@@ -75,10 +67,6 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
         "all subsets tried", or "best subset found, not proven".
     mean_, scale_, groups_, group_sizes_, small_groups_, n_features_in_, feature_names_in_
         As in :class:`FairPCA`.
-
-    See Also
-    --------
-    FairPCA : Components, which mix all columns, instead of columns.
 
     References
     ----------
@@ -106,15 +94,11 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
     max_subsets: int = 1_000_000
     standardize: bool = False
     normalize: bool = False
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GroupEstimator._parameter_constraints,
         "n_columns": [Interval(Integral, 1, None, closed="left")],
         "max_subsets": [Interval(Integral, 0, None, closed="left")],
-        "normalize": ["boolean"],
     }
     _saved_shapes: ClassVar[dict[str, str]] = {
         **GroupEstimator._saved_shapes,
@@ -130,57 +114,40 @@ class FairColumns(SelectorMixin, GroupEstimator[_Choices]):  # type: ignore[misc
         if r > d:
             raise ValueError(f"n_columns={r} of {d} columns: pass an integer from 1 to {d}.")
         if operand.matrices is None:
-            raise ValueError(
-                f"FairColumns needs a matrix of {d} x {d} for each group; pass fewer columns."
-            )
-        bound = max(solve(WorstOffProblem("error"), operand, r).bound, 0.0)
-        return *ColumnSearch(operand).best(r, self.max_subsets), bound
+            raise ValueError(f"FairColumns needs {d} x {d} matrices; pass fewer columns.")
+        fair, usual = ColumnSearch(operand).best(r, try_all=comb(d, r) <= self.max_subsets)
+        return fair, usual, max(solve(WorstOffProblem("error"), operand, r).bound, 0.0)
 
     def _set_result(self, settled: SettledGroups, result: _Choices) -> None:
-        shares, compared = settled.measured(self.normalize).shares, settled.compared
-        labels, (fair, usual, self.lower_bound_) = settled.moments.groups.tolist(), result
-        self.columns_, self.group_errors_ = fair.columns, fair.errors
-        self.baseline_columns_, self.baseline_group_errors_ = usual.columns, usual.errors
-        self.rebuild_map_, self.baseline_rebuild_map_ = (
-            own.rebuild * self.scale_ / self.scale_[np.sort(own.columns), None]
-            for own in (fair, usual)
-        )
+        fair, usual, self.lower_bound_ = result
+        self.columns_, self.group_errors_, B = fair
+        self.baseline_columns_, self.baseline_group_errors_, usual_B = usual
+        scale, compared, known = self.scale_, settled.compared, settled.moments
+        self.rebuild_map_ = B * scale / scale[np.sort(self.columns_), None]
+        self.baseline_rebuild_map_ = usual_B * scale / scale[np.sort(self.baseline_columns_), None]
+        shares, errors = settled.measured(self.normalize).shares, self.group_errors_[compared]
         self.reconstruction_error_ = float(shares @ self.group_errors_)
-        self.disparity_ = float(np.ptp(self.group_errors_[compared]))
-        by_error = np.where(compared, usual.errors, np.nan)
-        self.harmed_group_: Any = labels[int(np.nanargmax(by_error))]
-        self.privileged_group_: Any = labels[int(np.nanargmin(by_error))]
-        largest = float(self.group_errors_[compared].max())
-        self.duality_gap_ = 0.0 if fair.proven else max(largest - self.lower_bound_, 0.0)
-        self.status_ = str(Status.ALL_TRIED if fair.proven else Status.BEST_FOUND)
+        self.disparity_, largest = float(np.ptp(errors)), float(errors.max())
+        order = self.baseline_group_errors_[compared].argsort(kind="stable")
+        self.privileged_group_, *_, self.harmed_group_ = known.groups[compared][order].tolist()
+        proven = comb(len(scale), self.n_columns) <= self.max_subsets
+        self.duality_gap_ = 0.0 if proven else max(largest - self.lower_bound_, 0.0)
+        self.status_ = str(Status.ALL_TRIED if proven else Status.BEST_FOUND)
 
     def _get_support_mask(self) -> Mask:
         self._ready()
-        mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.columns_] = True
-        return mask
+        return np.isin(np.arange(self.n_features_in_), self.columns_)
 
     def inverse_transform(self, X: Any) -> Array:
-        """Rebuild all columns from those kept.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_columns)
-            As :meth:`transform` gives them, in the order of the fitted columns.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features_in_)
-        """
-        support = self._get_support_mask()
-        kept = check_array(X, dtype=[np.float64, np.float32])
+        """Rebuild all columns from those kept, which X holds as :meth:`transform` gives them."""
+        kept: Array = check_array(X, dtype=[np.float64, np.float32])
+        wanted = self.get_feature_names_out().tolist()
         named = hasattr(self, "feature_names_in_") and hasattr(X, "columns")
-        given, wanted = kept.shape[1], len(self.columns_)
-        if given != wanted or (named and list(X.columns) != list(self.get_feature_names_out())):
-            raise ValueError(
-                f"inverse_transform needs the {wanted} columns that transform keeps, "
-                f"{list(self.get_feature_names_out())} in this order, got X with "
-                f"{list(X.columns) if named else f'{given} columns'}."
-            )
-        rebuilt: Array = (kept - self.mean_[support]) @ self.rebuild_map_ + self.mean_
+        if kept.shape[1] != len(wanted) or (named and list(X.columns) != wanted):
+            got = list(X.columns) if named else f"{kept.shape[1]} columns"
+            problem = f"inverse_transform needs the {len(wanted)} columns that transform keeps"
+            raise ValueError(f"{problem}, {wanted} in this order, got X with {got}.")
+        rebuilt: Array = (
+            kept - self.mean_[np.sort(self.columns_)]
+        ) @ self.rebuild_map_ + self.mean_
         return rebuilt.astype(kept.dtype, copy=False)

@@ -7,15 +7,15 @@ from math import inf
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
-from fairpca._estimators.base import FairProjection
+from fairpca._estimators.base import AnyGroups, FairProjection
 from fairpca._input.checks import check_two_groups
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import Constraint, FairProblem
 from fairpca._sklearn import Interval, StrOptions
 
 
 @dataclass(eq=False, repr=False)
-class FairPCA(FairProjection):
+class FairPCA(AnyGroups, FairProjection):
     """Principal component analysis that describes the worst-described group as well as possible.
 
     Plain PCA may reconstruct one group much worse than another. ``FairPCA`` minimises the largest
@@ -164,9 +164,6 @@ class FairPCA(FairProjection):
     max_error_increase: float | None = None
     max_group_increase: float | None = None
     normalize: bool = False
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
     solver: Literal["exact", "golden"] = "exact"
     tol: float = 1e-6
 

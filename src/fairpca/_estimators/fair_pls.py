@@ -13,7 +13,7 @@ import numpy as np
 
 from fairpca._estimators.advice import warn_of_target
 from fairpca._estimators.blind_pca import TargetedProjection
-from fairpca._input.labels import refuse_counts
+from fairpca._input.labels import holds_fractions, refuse_counts
 from fairpca._input.rows import NumericTarget
 from fairpca._moments.group_differences import (
     Notion,
@@ -25,7 +25,7 @@ from fairpca._moments.group_differences import (
 )
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Complement, Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA, PLSProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
@@ -113,9 +113,6 @@ class FairPLS(TargetedProjection):
     target_type: Literal["auto", "classes", "numbers"] = "auto"
     pos_label: Any = None
     normalize: bool = False
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
@@ -186,20 +183,21 @@ class FairPLS(TargetedProjection):
         return self.notion in (None, "demographic_parity")
 
     def _are_numbers(self, fractions: Callable[[], bool]) -> bool:
+        """Whether y holds numbers, not classes; ``fractions`` looks at its values."""
         if self.target_type == "auto" and self._may_be_numbers():
             return fractions()
         return self.target_type == "numbers"
 
     def _target(self, y: Any, method: str, before: GroupMoments | None = None) -> Any:
-        if before is not None and before.n_targets and y is not None:
-            return NumericTarget(y)  # like the first block
-        target = super()._target(y, method)
-        if isinstance(target, NumericTarget) and before is not None and before.n_features:
+        before = before or GroupMoments()
+        if y is None or not (before.n_targets or self._are_numbers(partial(holds_fractions, y))):
+            return super()._target(y, method)
+        if before.n_features and not before.n_targets:
             raise ValueError(
                 "y holds numbers with fractions, but earlier blocks held whole numbers, which were "
                 "taken for classes; pass FairPLS(target_type='numbers'), or classes in every block."
             )
-        return target
+        return NumericTarget(y)
 
     def _set_result(self, settled: SettledGroups, result: Solution) -> None:
         super()._set_result(settled, result)

@@ -10,22 +10,18 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from fairpca._estimators.base import GroupEstimator, Targeted
+from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._typing import Array
 
-_Erasure = tuple[Array, Array]  # detectors and corrections, both q x d
+_Erasure = tuple[Array, Array, Array]  # detectors, corrections and differences of the means
 
 
 @dataclass(eq=False, repr=False)
-class GroupEraser(
-    OneToOneFeatureMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    Targeted[_Erasure],
-):
+class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_Erasure]):  # type: ignore[misc]
     r"""Change the data as little as possible, so that no linear model can tell the groups apart.
 
     With C the covariance of all rows, :math:`W = C^{-1/2}` and P the projector onto the whitened
@@ -94,12 +90,9 @@ class GroupEraser(
     strength: float = 1.0
     notion: Notion = "demographic_parity"
     pos_label: Any = None
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{k: v for k, v in GroupEstimator._parameter_constraints.items() if k != "standardize"},
+        **GroupEstimator._parameter_constraints,
         "strength": [Interval(Real, 0, 1, closed="both")],
         "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"})],
         "pos_label": [object],
@@ -109,9 +102,6 @@ class GroupEraser(
         **dict.fromkeys(("detectors_", "corrections_"), "rd"),
         **dict.fromkeys(("change_", "mean_gap_", "raw_mean_gap_"), ""),
     }
-
-    def _needs_outcomes(self) -> bool:
-        return self.notion != "demographic_parity"
 
     def _solve(self, settled: SettledGroups) -> _Erasure:
         operand, frame = settled.operand.compact, settled.operand.frame
@@ -124,11 +114,10 @@ class GroupEraser(
         V, roots = V[:, varying], np.sqrt(values[varying])
         V = V if frame is None else frame @ V
         Q = spanned(differences @ V / roots, 1.0)
-        return (V / roots @ Q).T, (V * roots @ Q).T
+        return (V / roots @ Q).T, (V * roots @ Q).T, differences
 
     def _set_result(self, settled: SettledGroups, result: _Erasure) -> None:
-        detectors, corrections = result
-        differences = mean_differences(strata_of(settled, self.notion, self.pos_label))
+        detectors, corrections, differences = result
         total = float(settled.operand.shares @ settled.operand.traces)
         self.detectors_, self.corrections_ = detectors / self.scale_, corrections * self.scale_
         self.change_ = float(self.strength**2 * (corrections**2).sum() / max(total, TINY))

@@ -6,9 +6,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from fairpca._estimators.base import FairProjection, alpha_of
+from fairpca._estimators.base import AnyGroups, FairProjection, alpha_of
 from fairpca._moments.operand import Operand
-from fairpca._moments.small_groups import SettledGroups, SmallGroups
+from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA, Criterion, WorstOffProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval, StrOptions
@@ -17,7 +17,7 @@ from fairpca._typing import Center
 
 
 @dataclass(eq=False, repr=False)
-class CenteredProjection(FairProjection):
+class CenteredProjection(AnyGroups, FairProjection):
     """Base of the estimators whose criterion is measured about a mean of the user's choice.
 
     Errors are about the overall mean in any case.
@@ -26,9 +26,6 @@ class CenteredProjection(FairProjection):
     _: KW_ONLY
     center: Center = "overall"
     normalize: bool = False
-    min_group_size: int = 1
-    small_groups: SmallGroups = "error"
-    max_groups: int | None = None
     tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

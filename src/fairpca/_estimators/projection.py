@@ -54,7 +54,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         """
         self._ready()
         check = partial(check_n_features, self.n_features_in_, method="transform")
-        on_device = partial(DeviceRows.scores, components=encoder_of(self), mean=self.mean_)
+        on_device = self.mean_, encoder_of(self).T, np.zeros(self.n_components_)
         return self._map_rows(X, self.n_components_, check, type(self)._scores, on_device)
 
     def _scores(self, X: Any) -> Array:
@@ -83,7 +83,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         """
         self._ready()
         check, V = self._check_n_scores, _decoder_of(self)
-        on_device = partial(DeviceRows.reconstruction, components=V, mean=self.mean_)
+        on_device = np.zeros(self.n_components_), V, self.mean_
         return self._map_rows(X, self.n_features_in_, check, type(self)._reconstruct, on_device)
 
     def _reconstruct(self, X: Any) -> Array:
@@ -105,7 +105,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         width: int,
         check_width: Callable[[int], None],
         in_memory: Callable[[Self, Any], Array],
-        on_device: Callable[[DeviceRows], Any],
+        on_device: tuple[Array, Array, Array],
     ) -> Any:
         """Map rows to rows of ``width`` columns, in memory, in dask or on a device."""
         if is_dask(X):
@@ -118,7 +118,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         if is_device_array(X):
             rows = DeviceRows(X)
             check_width(rows.n_features)
-            values = on_device(rows)
+            values = rows.mapped(*on_device)
             if not np.isfinite(on_host(values)).all():
                 refuse_unusable_numbers(rows)
             return values
@@ -298,20 +298,19 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
 def encoder_of(projection: Projection) -> Array:
     """The matrix W of the scores ``(X - mean_) @ W.T``."""
-    U: Array = projection.components_ / projection.scale_
-    return U / _units(projection)[:, None] if projection.whiten else U
+    return np.asarray(projection.components_ / projection.scale_ / _units(projection)[:, None])
 
 
 def _decoder_of(projection: Projection) -> Array:
     """The matrix V of the reconstructions ``mean_ + scores @ V``."""
-    U: Array = projection.components_ * projection.scale_
-    return U * _units(projection)[:, None] if projection.whiten else U
+    return np.asarray(projection.components_ * projection.scale_ * _units(projection)[:, None])
 
 
 def _units(projection: Projection) -> Array:
-    """Divisors for whitening: standard deviations, or 1 where all scores are zero."""
+    """Divisors for whitening: standard deviations, or 1 without it and where scores are zero."""
     variances = projection.explained_variance_
-    return np.sqrt(np.where(variances > _no_variance(projection), variances, 1.0))
+    divided = projection.whiten & (variances > _no_variance(projection))
+    return np.sqrt(np.where(divided, variances, 1.0))
 
 
 def _no_variance(projection: Projection) -> float:

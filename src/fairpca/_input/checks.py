@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from math import inf
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +50,6 @@ def _step_of(estimator: object) -> str | None:
             inner = pipeline
         frame = frame.f_back
     return "__".join(names) or None
-
-
-def refuse_keywords(estimator: object, method: str, names: Sequence[str]) -> NoReturn:
-    """Refuse keyword arguments that a method does not have."""
-    problem = f"{type(estimator).__name__}.{method} has no argument {names[0]!r}"
-    raise TypeError(f"{problem}; pass groups as {method}(X, sensitive_features=groups).")
 
 
 def check_same_order(X: Any, **columns: Any) -> None:
@@ -107,22 +101,6 @@ def check_integer(name: str, value: Any, least: int) -> None:
     """Refuse what is not an integer, or less than the least allowed; booleans are not integers."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name}={value!r}: pass an integer of at least {least}.")
-
-
-def check_confidence(confidence: float) -> None:
-    """Refuse what is not the level of an interval, such as a percentage."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence}: pass a number between 0 and 1, such as 0.95.")
-
-
-def check_classifier(role: str, classifier: Any) -> None:
-    """Refuse a classifier that predicts no probabilities."""
-    if not hasattr(classifier, "predict_proba"):
-        name = type(classifier).__name__
-        example = f"sklearn.calibration.CalibratedClassifierCV({name}())"
-        raise TypeError(
-            f"{role}={name} has no predict_proba; pass one that has, such as {example}."
-        )
 
 
 def check_sample_weight(sample_weight: Any, n_rows: int, may_be_zero: bool = False) -> Array | None:

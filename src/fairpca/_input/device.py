@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairpca._typing import Array, Codes
 
-_ENTRIES_ON_DEVICE = 1 << 24  # numbers in a block: 128 MiB of float64
+ENTRIES_AT_A_TIME = 1 << 21  # numbers in a block of rows: 16 MiB of float64, on devices 8 times
 
 
 def library_of(X: Any) -> str:
@@ -73,7 +73,7 @@ class DeviceRows:
     ) -> tuple[Array, Array]:
         """Per group, the weighted sum and Gram matrix of ``x - shift``, computed on the device."""
         k, d = shifts.shape
-        size, origins = max(64, _ENTRIES_ON_DEVICE // d), self._here(shifts)
+        size, origins = max(64, 8 * ENTRIES_AT_A_TIME // d), self._here(shifts)
         sums = [self._here(np.zeros(d)) for _ in range(k)]
         grams = [self._here(np.zeros((d, d))) for _ in range(k)]
         for low in range(0, self.n_rows, size):
@@ -88,16 +88,10 @@ class DeviceRows:
                 grams[g] = grams[g] + Z_g.T @ Z_g
         return np.array([on_host(s) for s in sums]), np.array([on_host(G) for G in grams])
 
-    def scores(self, components: Array, mean: Array) -> Any:
-        """Rows centred and projected, on the device; float32 for float32 rows, else float64."""
-        centred = self._double(self._X) - self._here(mean)
-        return self._as_given(centred @ self._here(components.T.copy()))
-
-    def reconstruction(self, components: Array, mean: Array) -> Any:
-        """The rows that these scores stand for, on the device, in the precision of the scores."""
-        return self._as_given(self._double(self._X) @ self._here(components) + self._here(mean))
-
-    def _as_given(self, values: Any) -> Any:
+    def mapped(self, before: Array, matrix: Array, after: Array) -> Any:
+        """``(X - before) @ matrix + after`` on the device; float32 for float32, else float64."""
+        centred = self._double(self._X) - self._here(before)
+        values = centred @ self._here(matrix.copy()) + self._here(after)
         single = str(self._X.dtype).endswith("float32")
         return self._xp.asarray(values, dtype=self._xp.float32) if single else values
 

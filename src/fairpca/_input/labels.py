@@ -23,7 +23,6 @@ from fairpca.exceptions import warn
 
 Coded = tuple[NDArray[np.integer[Any]], Sequence[Any] | NDArray[Any]]
 
-_FIRST_ROWS = 10_000  # rows of y that are searched for too many classes
 _MOST_NUMBERED = 20  # more different whole numbers count as classes only on request
 _GROUPS = "sensitive_features"  # the name of the labels in messages, unless they are outcomes
 
@@ -262,13 +261,13 @@ def holds_fractions(y: Any) -> bool:
     return len(columns) > 1 or len(_fractions(columns[0])) > 0
 
 
-def first_outcomes(y: Any) -> set[Any]:
-    """The different labels in the first rows of y."""
+def classes_in(y: Any) -> set[Any]:
+    """The different labels in y, where they are in memory."""
     if is_dask(y) or isinstance(y, CodedLabels):
         return set()
     (column, *more), _ = _label_columns(y, "y")
-    first = [] if more else column[:_FIRST_ROWS].tolist()
-    return {label for label in first if not _is_missing(label)}
+    labels = set(() if more else column.tolist())
+    return {label for label in labels if not _is_missing(label)}
 
 
 def refuse_counts(outcomes: Collection[Any], cure: str) -> None:

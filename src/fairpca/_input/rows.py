@@ -15,10 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fairpca._input.device import DeviceRows, is_device_array, on_host
+from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows, is_device_array, on_host
 from fairpca._typing import Array
 
-ENTRIES_AT_A_TIME = 1 << 21  # numbers in a block of rows: 16 MiB of float64
 _ENCODE = "encode them, for example with sklearn.preprocessing.OneHotEncoder"
 
 

@@ -26,6 +26,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 import fairpca
 from fairpca._estimators.base import GroupEstimator
 from fairpca._input.labels import label_vector
+from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._tables.atomic import replacing
 from fairpca._typing import Array
 
@@ -36,7 +37,6 @@ FORMAT_VERSION = 2
 _HEADER = {"fairpca_version": str, "class": str, "params": dict, "attributes": dict, "extra": dict}
 _LABELS = ("groups_", "feature_names_in_")
 _FITTED = re.compile(r"[a-z][a-z0-9_]*_")  # names of fitted attributes
-_LARGEST = 1e150  # squares of larger numbers may overflow
 _ORTHONORMAL = 1e-6  # how far products of components may be from 0 and 1
 
 
@@ -143,8 +143,8 @@ def _parts(model: Any) -> tuple[Estimator, Array | None]:
 def _all_finite(value: Any) -> bool:
     """Whether a number, or every entry of an array, is finite, and its square too."""
     if isinstance(value, np.ndarray):
-        return value.dtype.kind in "fi" and bool((np.abs(value) < _LARGEST).all())
-    return type(value) in (int, float) and abs(value) < _LARGEST
+        return value.dtype.kind in "fi" and bool((np.abs(value) < SAFE_TO_SQUARE).all())
+    return type(value) in (int, float) and abs(value) < SAFE_TO_SQUARE
 
 
 def _described(estimator: Estimator) -> Json:
@@ -243,7 +243,7 @@ def _fault(model: Estimator, attributes: Json) -> str | None:
             return f"{name!r:.60} is not an attribute of a {type(model).__name__}"
         numbers = isinstance(value, np.ndarray) or model._saved_shapes.get(name) == ""
         if numbers and not _all_finite(value):
-            return f"{name!r:.60} must hold finite numbers below {_LARGEST:g}"
+            return f"{name!r:.60} must hold finite numbers below {SAFE_TO_SQUARE:g}"
     d, r = attributes.get("n_features_in_"), attributes.get("n_components_")
     groups, names = (attributes.get(name) for name in _LABELS)
     if type(d) is not int or type(r or 0) is not int or not isinstance(groups, list):
@@ -260,7 +260,7 @@ def _fault(model: Estimator, attributes: Json) -> str | None:
         shape = tuple(sizes.setdefault(axis, n) for axis, n in zip(axes, lengths, strict=False))
         if axes and not (isinstance(value, np.ndarray) and value.shape == shape):
             return f"{name} must be an array of shape {shape!r:.60}, but is {value!r:.60}"
-    if not (attributes["scale_"] > 1 / _LARGEST).all():
+    if not (attributes["scale_"] > 1 / SAFE_TO_SQUARE).all():
         return "scale_ must be positive"
     U = attributes.get("components_", np.zeros((0, 0)))
     if np.abs(U @ U.T - np.eye(len(U))).max(initial=0.0) > _ORTHONORMAL:

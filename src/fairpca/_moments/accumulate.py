@@ -14,23 +14,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fairpca._blas import WORK_WORTH_A_THREAD, blas_threads, parallel_map
-from fairpca._input.device import DeviceRows
-from fairpca._input.rows import (
-    ENTRIES_AT_A_TIME,
-    DenseRows,
-    MadeRows,
-    Rows,
-    SparseRows,
-    refuse_unusable_numbers,
-)
+from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows
+from fairpca._input.rows import DenseRows, MadeRows, Rows, SparseRows, refuse_unusable_numbers
 from fairpca._moments.operand import refuse_large_matrices
 from fairpca._moments.sums import Sums
 from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._typing import Array, Codes
 
 _ROWS_A_GROUP = 2048  # rows of a block for each group: products of fewer rows are slower
-_MANY_COLUMNS = 2000  # matrices of more columns may not fit into memory
-_ROWS_FOR_SHIFT = 256  # shifts are means of this many rows
 _PARTS_A_THREAD = 4  # with several small parts, no thread waits long for one that is late
 
 
@@ -38,7 +29,7 @@ _PARTS_A_THREAD = 4  # with several small parts, no thread waits long for one th
 def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -> Sums:
     """Sums of k groups of rows, from parts added in a fixed order, so that results repeat."""
     n, d = rows.n_rows, rows.n_features
-    if d > _MANY_COLUMNS:
+    if d * d > ENTRIES_AT_A_TIME:  # the matrices may not fit into memory
         refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
     if isinstance(rows, SparseRows):
         shifts = np.zeros((k, d))  # zeros stay zeros
@@ -50,7 +41,7 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
     else:
         n_threads = max(min(blas_threads(), n, int(n * d * d // WORK_WORTH_A_THREAD)), 1)
         n_parts = n_threads
-        if n_threads > 1 and d <= _MANY_COLUMNS:  # each part has matrices of its own
+        if n_threads > 1:
             n_parts *= min(max(n // (n_threads * k * _ROWS_A_GROUP), 1), _PARTS_A_THREAD)
         edges = pairwise([n * i // n_parts for i in range(n_parts + 1)])
         if isinstance(rows, SparseRows):
@@ -92,7 +83,7 @@ def _provisional_shifts(
 ) -> Array:
     """The mean of the first rows of each group, or zero where it is within a deviation of zero."""
     codes = codes if weights is None else np.where(weights > 0, codes, -1)
-    first = min(rows.n_rows, _ROWS_FOR_SHIFT)
+    first = min(rows.n_rows, _ROWS_A_GROUP // 8)
     head, counted = np.asarray(rows.block(0, first), np.float64), codes[:first] >= 0
     if not counted.all():
         head = np.where(counted[:, None], head, 0.0)  # rows of weight zero may hold anything

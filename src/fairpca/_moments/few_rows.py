@@ -27,6 +27,7 @@ from scipy.linalg import qr
 from fairpca._blas import single_threaded_blas
 from fairpca._input.rows import Rows, SparseRows, refuse_unusable_numbers
 from fairpca._moments.operand import (
+    FEW_FEATURES,
     Operand,
     RowSpaceOperand,
     refuse_beyond_memory,
@@ -36,12 +37,10 @@ from fairpca._moments.sums import GroupSums, Sums, all_at_center, means_from
 from fairpca._moments.tolerances import SAFE_TO_SQUARE, TINY
 from fairpca._typing import Array, Center, Codes, Mask
 
-_MANY_COLUMNS = 160  # with fewer columns, matrices cost next to nothing
-
 
 def are_few(n_rows: int, n_columns: int) -> bool:
     """Whether keeping the rows is cheaper than multiplying them."""
-    return n_columns >= _MANY_COLUMNS and 2 * n_rows <= n_columns
+    return n_columns > FEW_FEATURES and 2 * n_rows <= n_columns
 
 
 @dataclass(frozen=True)

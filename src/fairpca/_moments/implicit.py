@@ -23,10 +23,9 @@ from scipy.sparse import csr_array, diags_array
 
 from fairpca._blas import blas_threads, parallel_map
 from fairpca._input.checks import check_group_weights, check_sample_weight
-from fairpca._input.device import DeviceRows
+from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows
 from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
 from fairpca._input.rows import (
-    ENTRIES_AT_A_TIME,
     DenseRows,
     FrameRows,
     Rows,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairpca._input.device import is_dask
+from fairpca._input.device import ENTRIES_AT_A_TIME, is_dask
 from fairpca._input.rows import NumericTarget, Rows, as_rows
 from fairpca._moments.few_rows import are_few
 from fairpca._moments.group_moments import GroupMoments, moments_of_rows
 from fairpca._moments.implicit import ImplicitMoments
 
 _GRAMS_UP_TO = 5000  # features
-# With more features, a copy of up to this many rows and entries is cheap to keep and decompose.
-_FEW_ROWS, _FEW_ENTRIES = 1000, 1 << 24
+_FEW_ROWS = 1000  # With more features, a copy of up to this many rows is cheap to decompose.
 
 
 def learn(
@@ -33,7 +32,7 @@ def learn(
 def forms_grams(rows: Rows) -> bool:
     """Whether Gram matrices are formed: for not too many columns, or for few rows."""
     n, d = rows.n_rows, rows.n_features
-    few = are_few(n, d) and n <= _FEW_ROWS and n * d <= _FEW_ENTRIES
+    few = are_few(n, d) and n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
     return d <= _GRAMS_UP_TO or few
 
 

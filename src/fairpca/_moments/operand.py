@@ -24,6 +24,9 @@ from scipy.linalg import polar
 from fairpca._moments.tolerances import TINY, varying_groups
 from fairpca._typing import Array, Mask
 
+KEPT_BYTES = 1 << 28  # matrices that take more are not kept if they can be computed again
+FEW_FEATURES = 96  # matrices of up to this size are decomposed as a whole in a millisecond or two
+
 
 class Operand:
     """Second moments of k groups, as matrices; a subclass may offer products with them only."""

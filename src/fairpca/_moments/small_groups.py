@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeVar, get_args
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from fairpca._input.checks import check_group_weights, check_integer
+from fairpca._input.checks import check_group_weights
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
@@ -68,9 +68,6 @@ def settle_small_groups(
     moments: GroupMoments | ImplicitMoments, min_group_size: int, small_groups: SmallGroups
 ) -> SettledGroups:
     """Refuse, merge or ignore the groups of fewer than ``min_group_size`` rows."""
-    if small_groups not in get_args(SmallGroups):
-        raise ValueError(f"small_groups={small_groups!r}: pass 'error', 'merge' or 'ignore'.")
-    check_integer("min_group_size", min_group_size, 1)
     check_group_weights(moments.groups, moments.weights)
     is_small = moments.counts < min_group_size
     small, compared = moments.groups[is_small].tolist(), ~is_small
@@ -78,9 +75,8 @@ def settle_small_groups(
         sizes = moments.counts[is_small].tolist()
         listed = [f"{label!r} ({size} rows)" for label, size in zip(small, sizes, strict=True)]
         listed[10:] = [f"{len(listed) - 10} more"] if len(listed) > 10 else []
-        problem = (
-            f"groups with fewer than min_group_size={min_group_size} rows: {', '.join(listed)}"
-        )
+        fewer = f"fewer than min_group_size={min_group_size} rows"
+        problem = f"groups with {fewer}: {', '.join(listed)}"
         remedy = "small_groups='ignore' to count them in the overall error only"
         if small_groups == "error":
             remedy = f"small_groups='merge' to make them one group called {REST!r}, {remedy}"

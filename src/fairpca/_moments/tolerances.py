@@ -23,9 +23,9 @@ SAFE_TO_SQUARE = 1e150  # squares of larger numbers, summed up, may overflow
 
 ROUNDED = 64 * EPS  # numbers that differ by less than this share of their size are equal
 NEGLIGIBLE = 1e-9  # smaller shares count as nothing: of PCA's largest error, of a line of weights
-_MOMENT_NOISE = 4096 * EPS  # sums over many rows lose three digits of the largest trace
+KEPT = 8.0  # limits are kept to this many times the rounding; bases differ by twice as much
+MEAN_NOISE = 4096 * EPS  # sums over many rows lose three digits, of a mean or the largest trace
 NO_VARIATION = 1e-20  # smaller shares of a variance are rounding, squared
-MEAN_NOISE = 1e-12  # rounding of a mean of many rows, as a share of it
 
 
 def arithmetic_noise(d: int) -> float:
@@ -35,7 +35,7 @@ def arithmetic_noise(d: int) -> float:
 
 def moment_noise(traces: Array) -> float:
     """Errors below this count as zero: the second moments are not known more exactly."""
-    return _MOMENT_NOISE * float(traces.max())
+    return MEAN_NOISE * float(traces.max())
 
 
 def parity_tolerance(pca_errors: Array, traces: Array) -> float:

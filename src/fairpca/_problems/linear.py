@@ -25,7 +25,6 @@ symbol            here
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -53,16 +52,11 @@ class LinearProblem:
         """Weight of each group's error, ``w = c + A'y``."""
         return np.asarray(self.cost + self.rows.T @ prices)
 
-    @cached_property
-    def _envelopes(self) -> list[tuple[Mask, float]]:
-        """For each level the rows in which it appears alone, and its coefficient there."""
-        alone = np.count_nonzero(self.levels, axis=1) == 1
-        return [(alone & (b != 0.0), float(b[alone & (b != 0.0)][0])) for b in self.levels.T]
-
     def best_levels(self, errors: Array) -> Array:
-        """The levels that suit given errors best: their envelopes."""
-        excess = self.rows @ errors - self.limits
-        return np.array([-b * excess[rows].max() for rows, b in self._envelopes])
+        """The levels that suit given errors best: envelopes over the rows of one level alone."""
+        excess, alone = self.rows @ errors - self.limits, (self.levels != 0.0).sum(axis=1) == 1
+        own = [(b[alone & (b != 0.0)][0], excess[alone & (b != 0.0)]) for b in self.levels.T]
+        return np.array([-b * values.max() for b, values in own])
 
     def measure(self, errors: Array) -> tuple[float, float]:
         """Objective and largest violation at given errors, with the best levels for them.

@@ -13,7 +13,7 @@ from functools import partial
 from math import inf
 
 from fairpca._blas import single_threaded_blas
-from fairpca._moments.operand import Operand
+from fairpca._moments.operand import KEPT_BYTES, Operand
 from fairpca._problems.problems import (
     FairProblem,
     MeanGapProblem,
@@ -38,11 +38,9 @@ from fairpca._solvers.two_groups.robust import solve_robust
 from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
 from fairpca._solvers.worst_off import solve_minmax, solve_multiplicative_weights, solve_worst
 
-# A growing basis is faster with at least this many features, in all and for each component.
-_GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK = 600, 40
-# Columns per component without matrices: about ten suffice, unless eigenvalues are close together.
-_BASIS_PER_RANK = 80
-_BASIS_BYTES = 1 << 29  # largest size of a growing basis without matrices
+# A growing basis is faster with at least this many features, in all and for each component. Without
+# matrices it gets twice as many columns; a quarter suffices unless eigenvalues are close together.
+_GROWING_BASIS_FROM, _PER_RANK = 600, 40
 
 
 def solve(
@@ -135,7 +133,7 @@ def spaces_of(operand: Operand, rank: int) -> Spaces:
 
 def _is_thin(operand: Operand, rank: int) -> bool:
     """Whether there are far more features than a basis would have columns."""
-    enough = max(_GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK * rank)
+    enough = max(_GROWING_BASIS_FROM, _PER_RANK * rank)
     return operand.matrices is None or operand.n_features >= enough
 
 
@@ -144,5 +142,5 @@ def _growing_basis(operand: Operand, rank: int) -> GrowingBasis:
     d, k = operand.n_features, len(operand.shares)
     if operand.matrices is not None:
         return GrowingBasis(operand, rank, d // 2)
-    capacity = max(_BASIS_BYTES // (8 * d * (k + 1)), 8 * rank + 16)
-    return GrowingBasis(operand, rank, _BASIS_PER_RANK * max(rank, 8), capacity)
+    capacity = max(KEPT_BYTES // (4 * d * (k + 1)), 8 * rank + 16)
+    return GrowingBasis(operand, rank, 2 * _PER_RANK * max(rank, 8), capacity)

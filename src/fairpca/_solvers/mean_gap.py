@@ -56,4 +56,5 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
     found, crossing = line.cross(below=pca, above=hidden)
     x, phi = crossing.at.x, crossing.at.point.bound + (1 - crossing.at.x) * scale * total
     bound = (phi - (1 - x) * scale * max_mean_gap) / x if x else hidden.point.tied_bound
-    return solution(found, x, Status.MEAN_GAP_BUDGET, bound, *crossing.ends)
+    ends = crossing.below.point, crossing.above.point
+    return solution(found, x, Status.MEAN_GAP_BUDGET, bound, *ends)

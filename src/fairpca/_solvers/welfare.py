@@ -139,7 +139,7 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
         found = (below if below.value >= 0.0 else above).point
         return welfare.certified(found, found)
     found, crossing = line.cross(below, above)
-    return welfare.certified(found, *crossing.ends)
+    return welfare.certified(found, crossing.below.point, crossing.above.point)
 
 
 @dataclass

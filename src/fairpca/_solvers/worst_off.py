@@ -99,7 +99,8 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
             return balance.solution(point, status, point.weights, balance.phi(point))
     found, crossing = line.cross(below, above)
     best, bound = crossing.at.point.weights, balance.phi(crossing.at.point)
-    return balance.solution(found, Status.GROUPS_EQUAL, best, bound, *crossing.ends)
+    ends = crossing.below.point, crossing.above.point
+    return balance.solution(found, Status.GROUPS_EQUAL, best, bound, *ends)
 
 
 def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:

@@ -103,7 +103,7 @@ def probe_groups(
     logistic: AUC 0.8, above 0.8
     boosted: AUC 0.8, above 0.8
     """
-    checks.check_confidence(confidence)
+    _check_confidence(confidence)
     rng = check_random_state(random_state)
     if np.ndim(scores) == 1:
         raise ValueError(
@@ -124,7 +124,7 @@ def probe_groups(
             "RandomForestClassifier()}, or None for the usual ones."
         )
     for name, probe in probes.items():
-        checks.check_classifier(f"probe {name!r}", probe)
+        _check_classifier(f"probe {name!r}", probe)
     guessed = {"cv": PredefinedSplit(fold), "method": "predict_proba"}
     with threadpool_limits(1):  # threads would wait for each other longer than they work
         chances = {n: cross_val_predict(p, Z, codes, **guessed) for n, p in probes.items()}
@@ -206,7 +206,7 @@ def classifier_outcomes(
     pca 0.1
     features 0.3
     """
-    checks.check_confidence(confidence)
+    _check_confidence(confidence)
     if not hasattr(estimator, "transform"):
         name, cure = type(estimator).__name__, "pass a transformer such as FairPCA(2)"
         if isinstance(estimator, Pipeline):
@@ -214,7 +214,7 @@ def classifier_outcomes(
             cure = "pass estimator=pipeline[:-1], classifier=pipeline[-1]"
         raise TypeError(f"estimator is a {name}, which has no transform; {cure}.")
     classifier = _LOGISTIC if classifier is None else classifier
-    checks.check_classifier("classifier", classifier)
+    _check_classifier("classifier", classifier)
     if issparse(X):
         raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
     checks.check_same_order(X, sensitive_features=sensitive_features, y=y)
@@ -381,3 +381,15 @@ def _placements(values: Array, positive: Mask, fold: Codes) -> Array:
         placements[up] = (overall[: len(up)] - rankdata(values[up])) / len(down)
         placements[down] = 1 - (overall[len(up) :] - rankdata(values[down])) / len(up)
     return placements
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence={confidence}: pass a number between 0 and 1, such as 0.95.")
+
+
+def _check_classifier(role: str, classifier: Any) -> None:
+    if not hasattr(classifier, "predict_proba"):
+        name = type(classifier).__name__
+        example = f"sklearn.calibration.CalibratedClassifierCV({name}())"
+        raise TypeError(f"{role}={name} has no predict_proba; pass for example {example}.")

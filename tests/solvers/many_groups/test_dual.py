@@ -243,7 +243,7 @@ def test_equal_spreads_are_decided_by_the_overall_error():
 def test_growing_span_agrees_with_the_whole_space(name, monkeypatch):
     fam = sampled(7, 5, 40, 3)
     whole = CALLS[name](fam, fam.top(fam.shares))
-    monkeypatch.setattr(_workspace, "_WHOLE_SPACE", 0)
+    monkeypatch.setattr(_workspace, "FEW_FEATURES", 0)
     before = fam.n_eigensolves
     grown = CALLS[name](fam, fam.top(fam.shares))
     check(fam, grown)

@@ -17,14 +17,11 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
-from fairpca._moments.operand import Operand
-from fairpca._moments.tolerances import EPS, ROUNDED, arithmetic_noise
+from fairpca._moments.operand import FEW_FEATURES, Operand
+from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED, arithmetic_noise
 from fairpca._problems.solution import Objective, Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._typing import Array
-
-_FULL_DRIVER_UP_TO = 128  # up to this many features, all eigenvectors take no longer than some
-_PROVEN = 4e-9  # a subspace is proven to be the best up to this share of the error
 
 
 class Spaces(ABC):
@@ -159,7 +156,7 @@ def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float
     return values[:r], basis, float(np.einsum("ij,ij->", basis, M2 @ basis))
 
 
-def is_top(M: Array, basis: Array, values: Array, within: float = _PROVEN) -> bool:
+def is_top(M: Array, basis: Array, values: Array, within: float = 4 * NEGLIGIBLE) -> bool:
     """Whether an invariant subspace of M is the top one, up to a share of the error.
 
     ``values`` are the eigenvalues of M within it. Its residual must be small beside the norm of M.
@@ -186,7 +183,7 @@ def values_within(M: Array, basis: Array) -> Array:
 def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
     """The r largest eigenvalues, descending, and their eigenvectors as columns."""
     d = len(M)
-    if d > _FULL_DRIVER_UP_TO and r <= d // 2:
+    if d > FEW_FEATURES and r <= d // 2:
         values, vectors = eigh(M, subset_by_index=[d - r, d - 1], check_finite=False)
         if vectors.shape[1] == r:  # LAPACK may find fewer inside a cluster of equal eigenvalues
             return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import nnls
 
-from fairpca._moments.tolerances import ROOT_EPS
+from fairpca._moments.tolerances import KEPT, ROOT_EPS
 from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.dense import eigen
-from fairpca._solvers.many_groups.workspace import KEPT, MAX_STEPS, Workspace
+from fairpca._solvers.many_groups.workspace import MAX_STEPS, Workspace
 from fairpca._typing import Array
 
 _PROXIMITY = 1e-6  # weight of the old prices, which makes the program for new ones strictly convex

@@ -27,15 +27,16 @@ from math import inf, nan
 
 import numpy as np
 
+from fairpca._moments.tolerances import KEPT
 from fairpca._problems.linear import LinearProblem
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import Spaces, solve_pca
+from fairpca._solvers.eigenspaces.dense import Spaces, eigen, solve_pca
 from fairpca._solvers.many_groups.barrier import balanced, follow
 from fairpca._solvers.many_groups.descent import Candidate, descend
 from fairpca._solvers.many_groups.recovery import recover, search_elsewhere
-from fairpca._solvers.many_groups.workspace import KEPT, MAX_STEPS, Proof, Workspace
+from fairpca._solvers.many_groups.workspace import MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
 
 
@@ -89,8 +90,11 @@ def minimise(
     start is good enough, proven or not.
     """
     problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
-    basis = work.principal() if basis is None else work.basis.T @ basis
-    found, proof = _nearby(work, problem, tol, basis, problem.start if prices is None else prices)
+    if basis is None:
+        inside = eigen(work.weighted(work.spaces.shares))[1][:, -work.rank :]
+    else:
+        inside = work.basis.T @ basis
+    found, proof = _nearby(work, problem, tol, inside, problem.start if prices is None else prices)
     if not (nearby_only or proof.bound > ceiling or _proven(work, problem, found, proof, tol)):
         found, proof = _improved(work, problem, tol, ceiling, found, proof)
     return Minimum(

@@ -16,16 +16,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._moments.tolerances import ROOT_EPS, arithmetic_noise, moment_noise, parity_tolerance
+from fairpca._moments.operand import FEW_FEATURES
+from fairpca._moments.tolerances import (
+    KEPT,
+    NEGLIGIBLE,
+    ROOT_EPS,
+    arithmetic_noise,
+    moment_noise,
+    parity_tolerance,
+)
 from fairpca._problems.linear import LinearProblem
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, eigen
 from fairpca._solvers.eigenspaces.many_features import ThinSpaces, bordered
 from fairpca._typing import Array
 
 MAX_STEPS = 60  # every loop has its own end; this only stops one that rounding keeps going
-KEPT = 8.0  # limits are kept to within this many times the noise
-_WHOLE_SPACE = 64  # with up to this many features the span is the whole space from the start
-_TIE = 1e-7  # relative distance below which eigenvalues count as equal
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Workspace:
         self.parity = parity_tolerance(pca.errors[spaces.compared], spaces.traces)
         self.traces = spaces.traces / self.unit
         d = spaces.n_features
-        self.closed = d <= _WHOLE_SPACE
+        self.closed = d <= FEW_FEATURES
         if self.closed:
             self.basis = np.eye(d)
             self.matrices = spaces.products(self.basis) / self.unit
@@ -123,10 +128,6 @@ class Workspace:
         bound = least - float(problem.limits @ prices) - rounding
         return Proof(prices, bound, reach, certain)
 
-    def principal(self) -> Array:
-        """PCA, in the span."""
-        return np.asarray(eigen(self.weighted(self.spaces.shares))[1][:, -self.rank :])
-
     def padded(self, basis: Array) -> Array:
         """A subspace found before the span grew, in the coordinates of the present span."""
         return np.pad(basis, ((0, self.basis.shape[1] - len(basis)), (0, 0)))
@@ -151,5 +152,6 @@ class Workspace:
         """Eigenvectors of ``W``: of eigenvalues above the r-th one, and of those equal to it."""
         values, vectors = eigen(W)
         height = values - values[-self.rank]
-        width = max(_TIE * max(abs(float(values[-self.rank])), 1.0), 8 * KEPT * self.noise)
+        size = max(abs(float(values[-self.rank])), 1.0)
+        width = max(100 * NEGLIGIBLE * size, 8 * KEPT * self.noise)  # eigenvalues nearer are equal
         return vectors[:, height > width], vectors[:, np.abs(height) <= width]

@@ -28,18 +28,17 @@ The gap is how far the projection found lies above that bound: zero up to roundi
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 
-from fairpca._moments.tolerances import moment_noise, parity_tolerance
+from fairpca._moments.tolerances import KEPT, moment_noise, parity_tolerance
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.frontier import Frontier
-from fairpca._solvers.two_groups.root import Crossing, Sample, between
+from fairpca._solvers.two_groups.root import Crossing, Line, Sample, between
 from fairpca._typing import Array
-
-_USED_UP = 16  # errors measured on different bases differ by this many times the rounding
 
 
 def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
@@ -54,9 +53,10 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     without: tuple[Status, ...] = (Status.CAPPED,)  # the cap cannot bind above alpha_B
     capped = problem.constraint == "no_worse" or problem.max_group_increase < inf
     end = 0.0 if problem.constraint is None and not capped else alpha_B
-    line = frontier.line(lambda _, errors: limits.tightest(errors, *without)[0], end)
+    on_frontier = partial(Line, spaces, frontier.at, direction=frontier.direction)
+    line = on_frontier(lambda _, errors: limits.tightest(errors, *without)[0], ends=(end, 1.0))
     start = line.sample(1.0)
-    if start.value <= _USED_UP * spaces.rounding:
+    if start.value <= 2 * KEPT * spaces.rounding:
         if limits.tightest(pca.errors, *without)[1] is Status.GROUP_LIMIT:
             return limits.certify(pca, start, Status.GROUP_LIMIT)
         return limits.among_ties(start, Status.ERROR_BUDGET)
@@ -65,17 +65,17 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         status, bound = Status.WORST_OFF_BEST, below.point.bound / alpha_B
         return frontier.solution(below.point, alpha_B, status, "harmed", bound)
     if below.value > spaces.rounding and capped:
-        if limits.cap - below.point.errors[frontier.harmed] <= _USED_UP * spaces.rounding:
+        if limits.cap - below.point.errors[frontier.harmed] <= 2 * KEPT * spaces.rounding:
             return limits.among_ties(below, Status.CAPPED)
         # Below alpha_B the cap is one more shrinking slack.
         without = ()
-        line = frontier.line(lambda _, errors: limits.tightest(errors)[0], 0.0)
+        line = on_frontier(lambda _, errors: limits.tightest(errors)[0])
         above, below = line.approach(line.sample(alpha_B, below.point))
     if below.value > spaces.rounding:
         bound = below.point.bound
         return frontier.solution(below.point, 0.0, Status.INFEASIBLE, "disparity", bound)
     point, crossing = line.cross(below, above)
-    ends = crossing.ends if crossing.below.x else ()
+    ends = (crossing.below.point, crossing.above.point) if crossing.below.x else ()
     binding = limits.tightest(point.errors, *without)[1]
     return limits.certify(point, crossing.at, binding, *ends)
 

@@ -8,7 +8,6 @@ alpha falls from 1 to 0, ``D`` never rises and ``R`` and ``R_A`` never fall. ``R
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import nan, sqrt
 
 import numpy as np
@@ -17,7 +16,6 @@ from fairpca._problems.problems import Constraint
 from fairpca._problems.solution import Objective, Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
 
 _GOLDEN_TOLERANCE = 1e-6  # length of the last interval, and how far errors may exceed the cap
@@ -34,6 +32,7 @@ class Frontier:
         self.alpha_B = 1.0 / (1.0 + float(spaces.shares[self.privileged]))
         self._towards_parity = np.zeros(2)
         self._towards_parity[[self.privileged, self.harmed]] = -1.0, 1.0
+        self.direction = spaces.shares - self._towards_parity  # the weights' change with alpha
 
     def at(self, alpha: float, *, fairest: bool = False) -> Point:
         """``U(alpha)``; where ``D`` or ``R_B`` is least, ties go to the least R.
@@ -46,11 +45,6 @@ class Frontier:
         tiebreak = shares if alpha in (0.0, self.alpha_B) else None
         weights = alpha * shares + (1 - alpha) * towards_parity
         return self.spaces.top(weights, towards_parity if fairest else tiebreak)
-
-    def line(self, slack: Callable[[float, Array], float], end: float) -> Line:
-        """A slack along the frontier, as a function of alpha from 1 down to the end."""
-        direction = self.spaces.shares - self._towards_parity
-        return Line(self.spaces, self.at, slack, direction, (end, 1.0))
 
     def error_and_disparity(self, errors: Array) -> tuple[float, float]:
         """``R`` and ``D``."""

@@ -22,13 +22,12 @@ from math import isnan, nan
 import numpy as np
 from scipy.optimize import brentq
 
+from fairpca._moments.operand import FEW_FEATURES
 from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._typing import Array
-
-_MANY_FEATURES = 80  # with fewer, a decomposition is faster than predictions and corrections
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,6 @@ class Crossing:
     below: Sample
     above: Sample
     at: Sample
-
-    @property
-    def ends(self) -> tuple[Point, Point]:
-        """The projections on both sides."""
-        return self.below.point, self.above.point
 
 
 def find_crossing(
@@ -93,6 +87,7 @@ def find_crossing(
     latest, opposite = (above, below) if above.value < -below.value else (below, above)
     before: Sample | None = None  # the sample that the latest one replaced
     slow = asked = False  # the last step made no headway; the last step asked for a jump
+    width = abs(above.x - below.x)  # roots at zero are found to rounding of this
     while True:
         low, high = (latest, opposite) if latest.value < 0 else (opposite, latest)
         left, right = min(low.x, high.x), max(low.x, high.x)
@@ -109,7 +104,8 @@ def find_crossing(
                 return Crossing(low, high, sample)
         else:
             x = 0.5 * (low.x + high.x) if bisect else x
-            if x in (left, right) or right - left <= 2 * EPS * max(abs(left), abs(right)):
+            size = max(width, 2 * abs(left), 2 * abs(right))
+            if x in (left, right) or right - left <= EPS * size:
                 return Crossing(low, high, high)
             sample = evaluate(x)
         if abs(sample.value) <= ftol:
@@ -156,7 +152,7 @@ class Line:
     ) -> None:
         self.spaces, self.at, self.slack, self.direction = spaces, at, slack, direction
         self.ends = ends
-        self._predicts = _MANY_FEATURES <= spaces.n_features > spaces.rank
+        self._predicts = FEW_FEATURES < spaces.n_features > spaces.rank
 
     def sample(self, x: float, point: Point | None = None) -> Sample:
         """The slack of ``U(x)``, or of a given point, and what its decomposition predicts."""
