@@ -26,9 +26,7 @@ def solve_fewest_components(
     PCA needs, goes up or down in doubling steps until it has a number that is too small and one
     that is enough, and bisects. ``solve_rank`` solves with a given number.
     """
-    matrices = operand.compact.matrices
-    if matrices is None:
-        raise ValueError("too many features to find a share of the variance; pass an integer")
+    matrices = operand.compact.dense_matrices
     may_lose = (1.0 - share) * operand.traces + ROUNDED * float(operand.traces.max())
     may_lose[~operand.compared] = inf
     with single_threaded_blas():

@@ -35,7 +35,8 @@ def near(operand, rank, error=0.0, reach=0.1):
     """The line of weights, on which the first group is to have this error."""
     spaces = Eigenspaces(operand, rank)
     slack = Slack(lambda _, errors: errors[0] - error, spaces.rounding, (-reach, reach))
-    decomposition = spaces.decomposition_of(spaces.top(WEIGHTS))
+    spaces.top(WEIGHTS)
+    decomposition = spaces.kept[-1]
     return spaces, RootPrediction(spaces, decomposition, DIRECTION, slack)
 
 

@@ -135,10 +135,6 @@ class Eigenspaces(Spaces):
         """``U(w)`` for the weights t and 1 - t of two groups."""
         return self.top(np.array([t, 1.0 - t]))
 
-    def decomposition_of(self, point: Point) -> Decomposition | None:
-        """The decomposition that a point comes from, if it is kept."""
-        return next((one for one in self.kept if one.point is point), None)
-
     def matrix(self, weights: Array) -> Array:
         """``M(w)``."""
         return np.asarray(np.tensordot(weights, self.matrices, axes=1))

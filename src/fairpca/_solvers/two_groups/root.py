@@ -158,7 +158,8 @@ class Line:
         """The slack of ``U(x)``, or of a given point, and what its decomposition predicts."""
         point = self.at(x) if point is None else point
         value = self.slack(x, point.errors)
-        decomposition = self.spaces.decomposition_of(point) if self._predicts else None
+        kept = self.spaces.kept if self._predicts else []
+        decomposition = next((one for one in kept if one.point is point), None)
         if decomposition is None:
             return Sample(x, value, point)
         reach = self.ends[0] - x, self.ends[1] - x
