@@ -269,6 +269,8 @@ def test_saved_columns_and_erasers_are_shown_and_applied(people, tmp_path, model
     shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
     assert "women" in shown
     told = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
+    assert not told["standardized"]
+    assert "standardised" not in shown
     if "kept" in told:
         assert told["kept"] == model.get_feature_names_out().tolist()
         assert all(name in shown for name in told["kept"])

@@ -137,13 +137,14 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     from fairpca.cli import work
 
     _, projection, fitted = work.load(model)
+    standardized = projection.get_params().get("standardize", False)  # erasing needs none
     if not as_json:
         terminal.print_model(projection, fitted.groups)
         size = f"{projection.n_features_in_} columns"
         if hasattr(projection, "n_components_"):
             size = f"{projection.n_components_} components of {size}"
         how = ", missing values filled in" if fitted.fill else ""
-        how += ", standardised" if projection.standardize else ""
+        how += ", standardised" if standardized else ""
         put(f"{projection!r}: {size}{how}")
         return
     errors, erased = ["pca_group_errors", "group_errors"], ["change", "mean_gap", "raw_mean_gap"]
@@ -154,7 +155,7 @@ def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
     found = {name: value for name, value in figures.items() if value is not None}
     own = {
         "model": repr(projection),
-        "standardized": projection.standardize,
+        "standardized": standardized,
         "imputed": bool(fitted.fill),
         "feature_names": getattr(projection, "feature_names_in_", None),
     }
