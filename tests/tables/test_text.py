@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from helpers.command import run
 from helpers.data import assert_same_moments, make_groups
 from helpers.tables import as_table
 
@@ -163,3 +164,18 @@ def test_a_thousand_columns_of_text(tmp_path):
         "\n".join([",".join([*(f"x{j}" for j in range(1200)), "g"]), *rows])
     )
     assert len(read_table(tmp_path / "wide.csv", "g").feature_names) == 1200
+
+
+def test_a_model_is_judged_by_groups_that_are_among_its_features(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{x:.3f},{y:.3f},{z:.3f},{i % 2},{'uvw'[i % 3]}"
+        for i, (x, y, z) in enumerate(rng.normal(size=(300, 3)))
+    ]
+    (tmp_path / "d.csv").write_text("\n".join(["x,y,z,sex,race", *rows]))
+    FairPCA(2).fit_files(
+        tmp_path / "d.csv", sensitive_features="race", features=["x", "y", "z", "sex"]
+    ).save(tmp_path / "m.safetensors")
+    with pytest.warns(UserWarning, match="column 'sex' of X tells the group"):
+        found = run("audit", "d.csv", "--model", "m.safetensors", "--group", "sex", cwd=tmp_path)
+    assert "sex" in found.stdout

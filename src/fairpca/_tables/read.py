@@ -225,11 +225,11 @@ class Table:
             "correct the value (or leave out the line, if it holds names), say that it stands for "
             f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
         )
-        problem = "odd_value"
-        for point, mark in (".", "commas"), (",", "points"):
-            if re.fullmatch(_numeral(point), value):
-                advice += f"; if its {mark} separate thousands, pass decimal={point!r}"
-                problem = "decimal"
+        point = "," if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value) else ""
+        if self.columns[name].declared and re.fullmatch(_numeral("."), value):
+            point = "."  # passed by the user, it makes us look for thousands everywhere
+        advice += f"; with decimal={point!r} it is read as a number" if point else ""
+        problem = "decimal" if point else "odd_value"
         return TableError(problem, fact, advice, column=name, value=value)
 
     def close(self) -> None:
