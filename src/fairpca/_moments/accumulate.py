@@ -41,7 +41,7 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
     else:
         n_threads = max(min(blas_threads(), n, int(n * d * d // WORK_WORTH_A_THREAD)), 1)
         n_parts = n_threads
-        if n_threads > 1:
+        if n_threads > 1 and d * d <= ENTRIES_AT_A_TIME:  # each part has matrices of its own
             n_parts *= min(max(n // (n_threads * k * _ROWS_A_GROUP), 1), _PARTS_A_THREAD)
         edges = pairwise([n * i // n_parts for i in range(n_parts + 1)])
         if isinstance(rows, SparseRows):
