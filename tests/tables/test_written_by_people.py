@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.data import assert_same_moments
 
-from fairpca import GroupMoments, read_table
+from fairpca import FairPCA, FairPLS, GroupMoments, read_table
 from fairpca._tables import read
 from fairpca.exceptions import TableError
 
@@ -337,3 +337,25 @@ def test_messy_files_are_read_rightly(name, encoding, tmp_path):
 def test_other_files_are_refused_in_words(text, problem, tmp_path):
     (tmp_path / "d.csv").write_text(text)
     assert "d.csv" in str(refused(tmp_path / "d.csv", problem)) or problem == "many_groups"
+
+
+def test_files_are_fitted_to_as_tables_are_read(tmp_path):
+    rng = np.random.default_rng(0)
+    texts = [f"{number:.3f}".replace(".", ",") for number in rng.uniform(1, 9, 400).tolist()]
+    rows = [[*texts[i : i + 4], "fm"[i % 8 == 0]] for i in range(0, 400, 4)]
+    rows[7][0] = "-9"
+    lines = [";".join(row) for row in (["a", "b", "c", "d", "sex"], *rows)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines), "utf-8")
+    how = {"decimal": ",", "missing_values": "-9"}  # 1,234 could be a thousand
+    columns = {"sensitive_features": "sex", "drop": "d", "drop_missing": True}
+    people = read_table(path, **columns, **how)
+    assert people.data.num_rows == 99
+    made = GroupMoments.from_files(path, **columns, **how)
+    assert_same_moments(made, GroupMoments.from_data(people.data, people.sensitive_features))
+    fair = FairPCA(2).fit_files(path, **columns, **how)
+    scores = fair.transform_files(path, tmp_path / "s.csv", drop_missing=True, **how)
+    written = np.loadtxt(scores, delimiter=",", skiprows=1)
+    np.testing.assert_allclose(written, fair.transform(people.data), rtol=1e-9)
+    pls = FairPLS(1).fit_files(path, **columns, target="c", **how)
+    np.testing.assert_array_equal(pls.feature_names_in_, ["a", "b"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from math import inf
 from numbers import Real
@@ -146,13 +146,15 @@ class FairPLS(TargetedProjection):
                 "fit_files(path, sensitive_features='sex', target='income')."
             )
         from fairpca._tables.prepare import roles_by_head
-        from fairpca._tables.read import open_table
+        from fairpca._tables.read import Reading, open_table
 
-        reading = {key: options.pop(key, None) for key in ("query", "encoding")}
-        table = open_table(data, **reading)
+        own = {f.name for f in fields(Reading)} & options.keys()
+        table = open_table(data, **{name: options.pop(name) for name in own})
         if self._are_numbers(partial(table.holds_fractions, target)):
-            names = ("sensitive_features", "features", "sample_weight")
-            roles = roles_by_head(table, target=target, **{n: options.get(n) for n in names})
+            names = {"sensitive_features", "features", "sample_weight"} & options.keys()
+            columns = {name: options[name] for name in names}
+            drop = options.pop("drop", ())
+            roles = roles_by_head(table, target=target, drop=drop, **columns)
             options["features"] = [*roles.features, target]
             self.fit_moments(GroupMoments.from_files(table, **options), target)
         else:

@@ -132,16 +132,16 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         features: Sequence[str] | None = None,
         keep: str | Sequence[str] = (),
         drop_missing: bool = False,
-        query: str | None = None,
-        encoding: str | None = None,
         progress: Callable[[float], object] | None = None,
+        **reading: Any,
     ) -> Path:
         """Write the scores of the rows of files or of a query to a file, in row order.
 
         Parameters
         ----------
-        data, drop_missing, query, encoding, progress
-            As for :meth:`fit_files`.
+        data, drop_missing, progress, **reading
+            As for :meth:`fit_files`; ``reading`` are ``query``, ``encoding``, ``decimal``,
+            ``header``, ``sheet`` and ``missing_values``.
         output : str or path
             Must end in ``.parquet``, ``.csv`` or ``.tsv``; is returned. The file appears, or
             replaces an older one, only when it is complete. In text files, cells that a
@@ -157,7 +157,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         names = self.get_feature_names_out().tolist()
         features = getattr(self, "feature_names_in_", None) if features is None else features
-        table = open_table(data, query=query, encoding=encoding)
+        table = open_table(data, **reading)
         roles, _ = choose_roles(table, features=features, keep=keep, drop_missing=drop_missing)
         check_n_features(self.n_features_in_, len(roles.features), "transform_files")
         write_scores(table, roles, output, names, encoder_of(self), self.mean_, progress=progress)

@@ -148,9 +148,14 @@ class GroupMoments:
         features: Sequence[str] | None = None,
         sample_weight: str | None = None,
         target: str | None = None,
+        drop: str | Sequence[str] = (),
         drop_missing: bool = False,
         query: str | None = None,
         encoding: str | None = None,
+        decimal: str | None = None,
+        header: bool = True,
+        sheet: str | None = None,
+        missing_values: str | Sequence[str] = (),
         progress: Callable[[float], object] | None = None,
         folds: int | None = None,
         fold_seed: int = 0,
@@ -175,10 +180,8 @@ class GroupMoments:
             Columns of non-negative weights, and of outcomes, which are classes.
         drop_missing : bool, default=False
             Leave out rows with missing values; by default an error says where they are.
-        query : str, optional
-            A query to the database that ``data`` names.
-        encoding : str, optional
-            The encoding of text files; by default UTF-8.
+        drop, query, encoding, decimal, header, sheet, missing_values
+            As for :func:`~fairpca.read_table`.
         progress : callable, optional
             Called with the fraction done, rising to 1.
         folds, fold_seed : int, optional
@@ -188,9 +191,10 @@ class GroupMoments:
 
         columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
         columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
-        source: dict[str, Any] = {"query": query, "encoding": encoding}
+        reading: dict[str, Any] = {"query": query, "encoding": encoding, "decimal": decimal}
+        reading |= {"header": header, "sheet": sheet, "missing_values": missing_values}
         rule = None if folds is None else FoldRule(folds, fold_seed)
-        return moments_of_table(data, progress=progress, folds=rule, **columns, **source)
+        return moments_of_table(data, reading, progress, rule, drop=drop, **columns)
 
     @classmethod
     def from_spark(

@@ -283,12 +283,15 @@ def _counts(codes: NDArray[Any], labels: Sequence[Any]) -> dict[Any, int]:
 
 
 def moments_of_table(
-    data: Any, *, progress: Callable[[float], object] | None, folds: FoldRule | None, **names: Any
+    data: Any,
+    reading: dict[str, Any],
+    progress: Callable[[float], object] | None,
+    folds: FoldRule | None,
+    **columns: Any,
 ) -> GroupMoments:
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""
-    reading = {key: names.pop(key) for key in ("query", "encoding")}
     table = open_table(data, **reading)
-    roles = roles_by_head(table, **names)
+    roles = roles_by_head(table, **columns)
     if folds is not None and table.unordered:
         warn(
             "the query joins or groups rows without ORDER BY, so their order, and with it the "
