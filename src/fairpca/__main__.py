@@ -1,7 +1,5 @@
 """Entry point of the ``fairpca`` command and of ``python -m fairpca``."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

@@ -5,8 +5,6 @@ machine they take a hundred times as long. So block loops and small eigenproblem
 thread, and blocks are spread over Python threads instead.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Progress of long work, and text that is safe to print."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

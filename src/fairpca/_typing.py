@@ -1,7 +1,5 @@
 """Types that many signatures use, and option values that several layers share."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any, Literal, TypeAlias
 

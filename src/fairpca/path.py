@@ -1,7 +1,5 @@
 """The whole frontier between PCA and parity."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import Any

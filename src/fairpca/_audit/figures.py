@@ -1,7 +1,5 @@
 """The figures of an audit, from the errors of rows left out and from the fit to all rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import nan

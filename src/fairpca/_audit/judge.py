@@ -1,7 +1,5 @@
 """``fairpca.audit`` and ``fairpca.audit_model``: what PCA, or a model, does to the groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any

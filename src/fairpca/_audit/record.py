@@ -13,8 +13,6 @@ In an :class:`Audit` plain PCA is judged (``baseline``) and the ``alternative`` 
 In a :class:`ModelAudit` a model is judged and the alternative is plain PCA of the same rank.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ are judged from their own Gram matrices, about the mean of the rows fitted to an
 standardised, in units of the deviations of the rows fitted to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral

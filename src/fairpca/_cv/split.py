@@ -3,8 +3,6 @@
 A number of folds needs no splitter: :class:`fairpca._input.folds.FoldRule` assigns the rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from numbers import Number
 from textwrap import shorten

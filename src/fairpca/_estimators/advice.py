@@ -1,7 +1,5 @@
 """Warnings about a fit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any

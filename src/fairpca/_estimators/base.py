@@ -5,8 +5,6 @@ fitted attributes follow, is up to its subclasses: :class:`FairProjection` looks
 ``tradeoff_path`` and the plots call ``_settle``, which gives the groups to compare.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

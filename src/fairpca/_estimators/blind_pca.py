@@ -1,7 +1,5 @@
 """BlindPCA: scores that do not tell the groups apart."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar

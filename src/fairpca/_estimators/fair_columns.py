@@ -1,7 +1,5 @@
 """FairColumns: which columns to keep, so that every group can be rebuilt from them."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from math import comb
 from numbers import Integral

@@ -1,7 +1,5 @@
 """FairPCA: efficient fairness, c-FPCA, u-FPCA, budgets for any number of groups; alpha for two."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from math import inf
 from numbers import Real

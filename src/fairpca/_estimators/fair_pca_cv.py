@@ -1,7 +1,5 @@
 """FairPCACV: FairPCA whose stop is chosen by the errors of held-out rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral

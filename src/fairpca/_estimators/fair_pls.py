@@ -1,7 +1,5 @@
 """FairPLS: components made for a target, without what tells the groups apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial

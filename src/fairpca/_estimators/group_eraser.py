@@ -1,7 +1,5 @@
 """GroupEraser: the least change after which no linear model can tell the groups apart."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar

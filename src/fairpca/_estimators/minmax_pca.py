@@ -1,7 +1,5 @@
 """MinMaxPCA: the worst-off group made as well off as possible."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal

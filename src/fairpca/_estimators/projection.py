@@ -1,7 +1,5 @@
 """Scores, reconstructions and likelihood of rows under a fitted linear projection."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """RobustFairPCA: fair to two groups even if their samples are only nearly right."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar

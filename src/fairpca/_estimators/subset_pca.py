@@ -1,7 +1,5 @@
 """SubsetFairPCA: which of PCA's own components to keep (MOFPCA)."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, get_args
 

@@ -1,7 +1,5 @@
 """WelfarePCA: one dial from the average group to the worst-off one."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from math import inf
 from numbers import Real

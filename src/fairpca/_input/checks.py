@@ -3,8 +3,6 @@
 Every message says what was passed, what is allowed, and the call that fixes it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Sequence

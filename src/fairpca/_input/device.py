@@ -4,8 +4,6 @@ Moments are accumulated where the rows are, in float64. No such library is impor
 brings its namespace along.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -4,8 +4,6 @@
 say which of them each row has.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Sequence
 from sys import maxsize

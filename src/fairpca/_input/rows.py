@@ -4,8 +4,6 @@ The whole of X is never copied or converted: a block is cut out first and cast a
 integers, float32, memory maps and data frames cost one block of extra memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any, NamedTuple, NoReturn

@@ -6,8 +6,6 @@ make a valid model, so :func:`load_model` checks the content too. The array ``fi
 one, stands in for missing values.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

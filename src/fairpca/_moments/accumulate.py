@@ -4,8 +4,6 @@ It costs about n d^2 multiplications (Gram matrices are symmetric), in blocks th
 each thread with a single-threaded BLAS.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import pairwise
 

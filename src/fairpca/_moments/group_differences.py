@@ -16,8 +16,6 @@ A target is what scores are made for. Numbers are columns of the moments. For cl
 of x with the indicator of class c is ``p_c (m_c - m)``, which follows from the means of cells.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import nan
 from typing import Any, Literal

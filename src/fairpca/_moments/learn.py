@@ -1,7 +1,5 @@
 """The first step of every fit: from rows and groups to moments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fairpca._input.device import ENTRIES_AT_A_TIME, is_dask

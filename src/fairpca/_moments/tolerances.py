@@ -10,8 +10,6 @@ the problem's noise    ``arithmetic_noise(d)`` and ``moment_noise(traces)``, bel
 =====================  =====================================================================
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fairpca._typing import Array, Mask

@@ -4,8 +4,6 @@ Throughout, ``R_g`` is the error of group g under a projection U of rank r, ``p_
 share of the rows, and ``R = sum_g p_g R_g`` the overall error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp, inf
 from typing import Literal

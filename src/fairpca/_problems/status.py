@@ -1,7 +1,5 @@
 """How a fit ended: the texts of ``status_``, all in one place."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -5,8 +5,6 @@ components, otherwise in a growing basis. Where the basis gives up, the dense wa
 operand without matrices gets the best that the growing basis finds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

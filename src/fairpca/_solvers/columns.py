@@ -20,8 +20,6 @@ backward from twice as many, and exchanges columns until that no longer helps. I
 largest and for the overall error, and judges what either ends at by both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

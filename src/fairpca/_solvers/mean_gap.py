@@ -12,8 +12,6 @@ projection V within the budget has ``R(V) >= (phi - (1 - x) s max_mean_gap) / x`
 least R among the projections that hide most is a sum of eigenvalues as well.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fairpca._moments.tolerances import TINY, varying_groups

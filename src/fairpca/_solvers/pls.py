@@ -17,8 +17,6 @@ Only the span of the directions counts here. Greedy steps prove nothing, so ther
 no covariance with the target is left, the directions of largest variance follow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The fewest components with which every group keeps a given share of its variance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf

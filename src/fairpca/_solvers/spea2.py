@@ -10,8 +10,6 @@ code: duplicates are dropped, and an offspring may be both crossed and mutated, 
 probability one half, where theirs was one or the other.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -16,8 +16,6 @@ rounding error of a sum of d terms therefore count as ties, and ties go to the s
 which is PCA's own wherever that is one of them.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -44,8 +44,6 @@ so X takes a diagonal and a system of k equations: ``z = JX`` solves ``(I + G H)
 average; random starts follow while the welfare is below its target.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

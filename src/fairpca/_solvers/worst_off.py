@@ -15,8 +15,6 @@ gives a bound. For two groups the slope of ``phi`` in t is the difference of the
 off even under its own best projection. There phi equals the value, so the gap is rounding.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import nan
 

@@ -1,7 +1,5 @@
 """Tables in files, databases and queries, and on clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

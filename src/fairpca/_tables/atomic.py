@@ -1,7 +1,5 @@
 """Write files so that nobody sees half of one, and never over a file that is being read."""
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

@@ -1,7 +1,5 @@
 """Which columns of a table are features, groups, weights or a target, and what is left out."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

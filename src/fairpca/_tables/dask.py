@@ -4,8 +4,6 @@ Only moments travel between the workers. Blocks are merged in their order, so a 
 computed again on another worker changes nothing. This is the only file that imports dask.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial, reduce
 from itertools import pairwise

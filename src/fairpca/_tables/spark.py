@@ -7,8 +7,6 @@ rows are merged at a time, level by level, so that no task ever holds more, and 
 row per group. This is the only file that imports pyspark.
 """
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Scores of the rows of a table, written to a Parquet, CSV or TSV file as they are read."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack

@@ -5,8 +5,6 @@ Exit codes: 0 done, 1 a gap above ``--fail-above``, 2 wrong use or unusable data
 judged, 130 interrupted, 141 if the reader of our output closed the pipe.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """The commands, each a function of the records of options it takes."""
 
-from __future__ import annotations
-
 import json
 
 import typer

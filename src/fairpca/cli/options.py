@@ -5,8 +5,6 @@ record, named after its fields. The heading of an option is its group in the hel
 """
 # ruff: noqa: RUF009 - the calls make fields
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass

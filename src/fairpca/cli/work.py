@@ -3,8 +3,6 @@
 First the estimator and the audit, then tables and model files, which are read and written here.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

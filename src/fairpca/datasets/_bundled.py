@@ -3,8 +3,6 @@
 ``reproduction/pack_checkup.py`` and ``reproduction/pack_rand_health.py`` make the files.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The tables of the paper: TCRED, LSAC and LFW."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import zipfile

@@ -5,8 +5,6 @@ classifiers predict a target. Unlike those of fairlearn's ``MetricFrame``, their
 resampled: resampled gaps are never 0, so intervals would exclude 0 even for equal groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations

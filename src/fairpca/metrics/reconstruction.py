@@ -4,8 +4,6 @@ Errors are in the units of the rows as they arrive at the projection. The last f
 projection in a fitted object, which may be a pipeline.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

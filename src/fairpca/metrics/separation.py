@@ -6,8 +6,6 @@ means and ``d`` the difference of two groups' means, the centroid share is
 for Gaussians of equal covariance, with the Mahalanobis distance ``Delta^2 = d'U (U'S_wU)^-1 U'd``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

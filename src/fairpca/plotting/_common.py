@@ -1,7 +1,5 @@
 """Helpers of all displays: the estimator they draw, axes, colours, markers and names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fairpca._estimators.base import FairProjection

@@ -1,7 +1,5 @@
 """Scores of the rows by group, and weights of the features in the components."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 

@@ -4,8 +4,6 @@
 in ``templates/``, one for each section. ``README.md`` says where to change what.
 """
 
-from __future__ import annotations
-
 from fairpca.report.context import Origin
 from fairpca.report.rendering import as_html, as_text, model_card, path_as_text, render
 

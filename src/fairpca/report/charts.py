@@ -3,8 +3,6 @@
 Groups that are too small to be judged are not drawn, and single people only if asked for.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from importlib.metadata import version

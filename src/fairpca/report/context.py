@@ -1,7 +1,5 @@
 """The context of the templates: rounded figures from an audit and its origin."""
 
-from __future__ import annotations
-
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -5,8 +5,6 @@ sentences. Only the command line names its options: what to type comes from
 :class:`~fairpca.report.Origin`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any

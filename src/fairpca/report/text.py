@@ -1,7 +1,5 @@
 """Numbers and names as people read them: on the page, in the terminal, a notebook and a card."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isfinite
 

@@ -5,8 +5,6 @@ For weights w of any sign let ``M(w) = sum_g w_g C_g``. Its top-r eigenspace ``U
 asking for ``U(w)``.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ are matrices, Cholesky proves that at the end. Without matrices, the start is ra
 in every eigenvector, so that missing one is unlikely but not excluded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf

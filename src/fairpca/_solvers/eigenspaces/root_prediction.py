@@ -29,8 +29,6 @@ steps towards zero slack; what the subspace keeps of A changes by ``2 <T_A, dX>`
 few products of d x d with d x r, much less than a decomposition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -34,8 +34,6 @@ the whole space, it grows by the top eigenvectors at each point of the path, whi
 within the span exceeds the true one by more than the present gap of the path.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

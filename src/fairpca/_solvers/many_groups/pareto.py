@@ -18,8 +18,6 @@ largest error; elsewhere that no projection with as small a largest error has a 
 error. At the end, ``error_gap_`` says how far the overall error can be from the least one.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cached_property
 from math import inf

@@ -19,8 +19,6 @@ The descent may end at a local optimum, or where a row cannot be met. While the 
 anywhere in the span, at most six of each kind. It stops once four of them end at the best value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -9,8 +9,6 @@ spread follow. Should the second search reach the spread asked for after all, th
 one proves how good its projection is.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cached_property
 from math import inf

@@ -26,8 +26,6 @@ ANY projection V that respects the limit that binds:
 The gap is how far the projection found lies above that bound: zero up to rounding.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from math import inf
 

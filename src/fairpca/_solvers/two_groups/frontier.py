@@ -6,8 +6,6 @@ alpha falls from 1 to 0, ``D`` never rises and ``R`` and ``R_A`` never fall. ``R
 ``alpha_B = 1 / (1 + p_A)``, where M is a multiple of ``C_B``, and rises after it.
 """
 
-from __future__ import annotations
-
 from math import nan, sqrt
 
 import numpy as np

@@ -12,8 +12,6 @@ point of the frontier that lies farthest from the chord AB, one eigenproblem. Ea
 a triangle's height to about a quarter, so a few dozen prove the optimum to rounding.
 """
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple

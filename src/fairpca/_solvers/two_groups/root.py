@@ -12,8 +12,6 @@ predicts where the root lies, and two are enough: corrections to the second one 
 (:mod:`fairpca._solvers.eigenspaces.root_prediction`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
