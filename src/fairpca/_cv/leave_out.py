@@ -7,8 +7,6 @@ standardised, in units of the deviations of the rows fitted to.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 
@@ -105,25 +103,3 @@ def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardi
         scale = scale_of(np.add(*sums.variances()), mean)
         sums, left_out, mean = sums.divided(scale), left_out.divided(scale), mean / scale
     return Fold(sums.operand("overall", compared), mean, left_out)
-
-
-def check_folds_of(settled: SettledGroups, cv: Any) -> None:
-    """Refuse moments without folds or with other folds than ``cv``, and groups too small for it."""
-    n_folds = 0 if settled.cells is None else settled.cells.n_folds
-    if not n_folds:
-        raise ValueError(
-            f"cv={cv} needs the moments of folds, and these have none; make them with folds, for "
-            "example GroupMoments.from_data(X, groups, folds=10)."
-        )
-    if not isinstance(cv, Integral):
-        return
-    groups, counts = settled.moments.groups.tolist(), settled.moments.counts
-    few = settled.compared & (counts < int(cv))
-    if few.any():
-        g = int(few.argmax())
-        raise ValueError(
-            f"cv={cv} is more than the rows of group {groups[g]!r} (n_samples = {counts[g]}); pass "
-            f"fewer folds, or min_group_size={cv} with small_groups='merge' or 'ignore'."
-        )
-    if n_folds != int(cv):
-        raise ValueError(f"cv={cv}, but these moments have {n_folds} folds; pass cv={n_folds}.")

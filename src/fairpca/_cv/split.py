@@ -65,13 +65,7 @@ def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
     """
     n, n_folds = len(codes), 0
     folds = np.full(n, NEVER)
-    for train, test in _train_and_test(cv, codes):
-        if (np.bincount(np.concatenate([train, test]), minlength=n) != 1).any():
-            raise ValueError(
-                f"cv={_brief(cv)} fits to {len(train)} rows and leaves out {len(test)}, but each "
-                f"of the {n} rows must be one or the other, and once; pass a splitter that fits to "
-                "all rows it does not leave out, such as StratifiedKFold."
-            )
+    for test in _left_out(cv, codes):
         if (folds[test] != NEVER).any():
             yield folds
             folds, n_folds = np.full(n, NEVER), 0
@@ -80,9 +74,9 @@ def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
     yield folds
 
 
-def _train_and_test(cv: Any, codes: Codes) -> list[tuple[Codes, Codes]]:
-    """The rows fitted to and left out, as a splitter or an iterable gives them."""
-    n = len(codes)
+def _left_out(cv: Any, codes: Codes) -> list[Codes]:
+    """The rows that each split of a splitter or an iterable leaves out."""
+    n, left_out = len(codes), []
     try:
         pairs = list(check_cv(cv).split(np.zeros((n, 1)), codes))
     except (TypeError, ValueError) as error:
@@ -96,27 +90,22 @@ def _train_and_test(cv: Any, codes: Codes) -> list[tuple[Codes, Codes]]:
             f"cv={_brief(cv)} has no splits (what can be read only once may have been read "
             "before); pass a list: cv=list(splitter.split(X, groups))."
         )
-    return [_positions(cv, pair, n) for pair in pairs]
-
-
-def _positions(cv: Any, pair: Any, n: int) -> tuple[Codes, Codes]:
-    """A pair of arrays of row positions; masks are turned into positions."""
-    try:
-        train, test = (np.asarray(part) for part in pair)
-        if train.dtype == test.dtype == bool:
-            train, test = np.flatnonzero(train), np.flatnonzero(test)
-        kinds = {train.dtype.kind, test.dtype.kind}
-        usable = train.ndim == test.ndim == 1 and kinds <= {"i", "u"} and len(test) > 0
-        usable = usable and min(train.min(), test.min()) >= 0 and max(train.max(), test.max()) < n
-    except (TypeError, ValueError):
-        usable = False
-    if not usable:
-        raise ValueError(
-            f"cv={_brief(cv)} must give pairs of two arrays, the positions of rows to fit to and "
-            f"of rows to leave out, from 0 to {n - 1}; pass for example "
-            "cv=list(StratifiedKFold(10).split(X, groups))."
-        )
-    return train.astype(np.intp), test.astype(np.intp)
+    for pair in pairs:
+        try:
+            parts = [np.asarray(part) for part in pair]
+            train, test = (np.flatnonzero(p) if p.dtype == bool else p for p in parts)
+            times = np.bincount(np.concatenate([train, test]), minlength=n)
+            usable = len(times) == n and (times == 1).all() and 0 < len(test) < n
+        except (TypeError, ValueError):  # not two arrays of positions
+            usable = False
+        if not usable:
+            raise ValueError(
+                f"cv={_brief(cv)} must give pairs of arrays, the positions of rows to fit to and "
+                f"of rows to leave out: each of the {n} rows must be one or the other, and once; "
+                "pass for example cv=list(StratifiedKFold(10).split(X, groups))."
+            )
+        left_out.append(test.astype(np.intp))
+    return left_out
 
 
 def _brief(cv: Any) -> str:
