@@ -171,8 +171,8 @@ class BlindPCA(TargetedProjection):
         """The gap that passes without a warning; set by ``fair``."""
         return np.inf if self.fair is None else self.fair.tol
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         if self.hide_covariances and self.keep_covariances is not None:
             raise ValueError(
                 f"hide_covariances={self.hide_covariances} says how many directions to hide and "
@@ -186,7 +186,7 @@ class BlindPCA(TargetedProjection):
                 )
         if self.fair is None:
             return
-        self.fair._check_params()
+        self.fair._validate_params()
         usual, here = FairPCA().get_params(), self.get_params(deep=False)
         for name, value in self.fair.get_params().items():
             if (name in here or name not in usual) and value != usual.get(name):

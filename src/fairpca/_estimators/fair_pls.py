@@ -158,8 +158,8 @@ class FairPLS(TargetedProjection):
         else:
             super()._fit_files(table, options | {"target": target})
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         if self.max_mean_gap is not None and self.notion is None:
             raise ValueError(
                 f"max_mean_gap={self.max_mean_gap} limits the gap between groups, but notion=None "

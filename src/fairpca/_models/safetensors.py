@@ -230,7 +230,7 @@ def _described_estimator(described: Json) -> Estimator:
         for name, value in described.get("params", {}).items()
     }
     model = known(**params)
-    model._check_params()
+    model._validate_params()
     return model
 
 
