@@ -18,7 +18,6 @@ from fairpca._moments.group_differences import (
     strata_of,
 )
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Complement, Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import TINY
@@ -259,32 +258,22 @@ class BlindPCA(TargetedProjection):
 
     def _with_covariances(self, strata: list[Stratum], hidden: Array, rank: int) -> Array:
         """The directions of the means, and those in which covariances differ most."""
-        S = _covariances(strata[0].moments)  # all strata share the same moments
+        moments = strata[0].moments  # all strata share the same moments
+        alone, less = moments.groups[moments.counts == 1].tolist(), "hide_covariances=0"
+        if alone:
+            raise ValueError(
+                f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
+                f"min_group_size=2 with small_groups='merge' or 'ignore', or {less}."
+            )
+        if not isinstance(moments, GroupMoments):
+            large = f"matrices with {moments.n_features} rows"
+            raise ValueError(f"hiding covariances would need {large}; pass {less}.")
         complement, take = Complement(hidden), self.hide_covariances
         if self.keep_covariances is not None:
             least = rank if self.n_components is not None else 1
             keep = max(least, int(self.keep_covariances * len(hidden)))
             take = max(complement.n_features - keep, 0)
-        S = np.array([complement.square(S_g) for S_g in S])
+        S = np.array([complement.square(S_g) for S_g in moments.second_moments("group")])
         K = np.sum([stratum.covariance_differences(S) for stratum in strata], axis=0)
         directions = np.linalg.eigh(K)[1][:, ::-1]
         return np.hstack([hidden, complement.lift(directions[:, :take])])
-
-
-def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
-    """The covariance matrix of each group, about its own mean."""
-    less = "hide_covariances=0 and keep_covariances=None"
-    alone = moments.groups[moments.counts == 1].tolist()
-    if alone:
-        raise ValueError(
-            f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
-            f"min_group_size=2 with small_groups='merge' or 'ignore', or {less}."
-        )
-    try:
-        if isinstance(moments, GroupMoments):
-            return moments.second_moments("group")
-    except MemoryError:
-        pass
-    raise ValueError(
-        f"hiding covariances would need matrices with {moments.n_features} rows; pass {less}."
-    )

@@ -193,20 +193,16 @@ class Target:
 def target_of(moments: GroupMoments | ImplicitMoments) -> Target:
     """The target of moments that are kept by outcome, or have targets as last columns."""
     if isinstance(moments, GroupMoments) and moments.n_targets:
-        return _target_of_numbers(moments)
+        d, operand = moments.n_features - moments.n_targets, moments.operand()
+        last = np.eye(moments.n_features)[:, d:]
+        C_y = np.tensordot(operand.shares, operand.products(last), axes=1)
+        varying = varying_columns(np.add(*moments.variances()), moments.mean)[d:]
+        if not varying.all():
+            why = f"y does not vary in column {varying.argmin()}, so there is nothing to predict"
+            raise ValueError(f"{why}; pass a y with different values.")
+        return Target(C_y[:d] / np.sqrt(np.diagonal(C_y[d:])), float(moments.n_targets), None)
     classes, (cells, outcomes, _) = classes_of(moments), moments._by_outcome()
     shares = cells.weights / cells.weights.sum()
     members = outcomes == np.arange(len(classes))[:, None]
     p, covariance = members @ shares, (members * shares) @ cells.from_mean
     return Target(covariance.T, float(np.sum(p * (1 - p))), classes)
-
-
-def _target_of_numbers(joint: GroupMoments) -> Target:
-    d, operand = joint.n_features - joint.n_targets, joint.operand()
-    C_y = np.tensordot(operand.shares, operand.products(np.eye(joint.n_features)[:, d:]), axes=1)
-    varying = varying_columns(np.add(*joint.variances()), joint.mean)[d:]
-    if not varying.all():
-        why = f"y does not vary in column {varying.argmin()}, so there is nothing to predict"
-        raise ValueError(f"{why}; pass a y with different values.")
-    scale = np.sqrt(np.diagonal(C_y[d:]))
-    return Target(C_y[:d] / scale, float(joint.n_targets), None)
