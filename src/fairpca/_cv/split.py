@@ -3,10 +3,10 @@
 A number of folds needs no splitter: :class:`fairpca._input.folds.FoldRule` assigns the rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from numbers import Number
 from textwrap import shorten
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.model_selection import check_cv
@@ -16,8 +16,8 @@ from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows
-from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
-from fairpca._moments.learn import check_grams
+from fairpca._moments.group_moments import NEVER, GroupMoments
+from fairpca._moments.learn import learn
 from fairpca._typing import Codes
 
 Seed = int | np.random.RandomState | None
@@ -27,17 +27,15 @@ def learn_repeats(
     X: Any, groups: Any, sample_weight: Any, cv: Any, random_state: Seed
 ) -> list[GroupMoments]:
     """The moments by fold, once for each repeat of a splitter; a number of folds has one repeat."""
-    rule = fold_rule(cv, random_state) if isinstance(cv, Number | str) else None
-    if is_dask(X):
-        if rule is None:
-            raise needs_all_rows(cv)
-        return [GroupMoments().update(X, groups, sample_weight, folds=rule)]
-    rows = as_rows(X)
-    check_grams(rows)
-    if rule is not None:
-        return [moments_of_rows(rows, groups, sample_weight, folds=rule)]
-    repeats = fold_numbers(cv, encode_groups(groups, rows.n_rows)[0])
-    return [moments_of_rows(rows, groups, sample_weight, folds=folds) for folds in repeats]
+    repeats: Iterable[FoldRule | Codes]
+    if isinstance(cv, Number | str):
+        repeats = [fold_rule(cv, random_state)]
+    elif is_dask(X):
+        raise needs_all_rows(cv)
+    else:
+        repeats = fold_numbers(cv, encode_groups(groups, as_rows(X).n_rows)[0])
+    moments = [learn(X, groups, sample_weight, folds=folds) for folds in repeats]
+    return cast(list[GroupMoments], moments)  # folds are refused where there are no moments
 
 
 def fold_rule(cv: Any, random_state: Seed) -> FoldRule:
