@@ -31,7 +31,7 @@ __all__ = ["HeldOutPath", "MarkedPoint", "TradeoffPath", "tradeoff_path"]
 
 @dataclass(frozen=True)
 class MarkedPoint:
-    """Where a named method ends, with the fields of :class:`TradeoffPath`."""
+    """The end of a named method, with the fields of :class:`TradeoffPath`."""
 
     alpha: float
     reconstruction_error: float

@@ -20,7 +20,6 @@ from fairpca._moments.group_differences import (
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Complement, Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.tolerances import TINY
 from fairpca._problems.problems import PLAIN_PCA, MeanGapProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
@@ -32,9 +31,7 @@ from fairpca._typing import Array
 class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
     """Base of BlindPCA and FairPLS: moments are kept by group and outcome."""
 
-    def _rank_left(
-        self, settled: SettledGroups, operand: Operand, complement: Complement, rank: int
-    ) -> int:
+    def _rank_left(self, operand: Operand, complement: Complement, rank: int) -> int:
         """The rank, or an error if hiding leaves fewer directions."""
         d, left = operand.n_features, complement.n_features
         if self.n_components is None and left:
@@ -42,18 +39,9 @@ class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
         if rank <= left:
             return rank
         taken = f"of n_features = {d} directions, hiding takes {d - left} and leaves {left}"
-        if isinstance(self.n_components, float):
-            lost = operand.errors(complement.lift(np.eye(left)))
-            kept = 1 - lost / np.maximum(operand.traces, TINY)
-            worst = settled.moments.groups.tolist()[kept.argmin()]
-            raise ValueError(
-                f"n_components={self.n_components} cannot be reached: {taken}, and with all of "
-                f"them group {worst!r} keeps {kept.min():.3g} of its variance; pass a smaller "
-                "fraction, or the number of components."
-            )
         fewer = f"pass n_components={left} or less" if left else "pass more features"
         raise ValueError(
-            f"n_components={self.n_components} is too many: {taken}; {fewer}, or hide less: "
+            f"n_components={self.n_components} cannot be reached: {taken}; {fewer}, or hide less: "
             f"{self._hide_less()}."
         )
 
@@ -217,7 +205,7 @@ class BlindPCA(TargetedProjection):
             hidden = spanned(differences, variance)
             if self.hide_covariances or self.keep_covariances is not None:
                 hidden = self._with_covariances(strata, hidden, rank)
-            solution = self._hide(settled, operand, hidden, rank)
+            solution = self._hide(operand, hidden, rank)
         pca = solve(PLAIN_PCA, operand, solution.basis.shape[1])
         extras = {
             "hidden_directions_": hidden.T,
@@ -245,10 +233,10 @@ class BlindPCA(TargetedProjection):
             )
         return solution
 
-    def _hide(self, settled: SettledGroups, operand: Operand, hidden: Array, rank: int) -> Solution:
+    def _hide(self, operand: Operand, hidden: Array, rank: int) -> Solution:
         """The best projection that is blind to some directions."""
         complement = Complement(hidden)
-        rank = self._rank_left(settled, operand, complement, rank)
+        rank = self._rank_left(operand, complement, rank)
         problem = PLAIN_PCA if self.fair is None else self.fair._problem()
         inside = solve(problem, complement.inside(operand), rank, self.tol)
         lifted = replace(inside, basis=complement.lift(inside.basis))

@@ -219,7 +219,7 @@ class FairPLS(TargetedProjection):
         if self.notion is not None:
             limit = float(self.max_mean_gap or 0.0)
             if limit == 0.0 or (self.n_components is None and complement.n_features):
-                rank = self._rank_left(settled, operand, complement, rank)
+                rank = self._rank_left(operand, complement, rank)
         hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
         plain = PLSProblem(target, differences, complement)
         solution = solve(replace(plain, max_mean_gap=limit), raw, rank)

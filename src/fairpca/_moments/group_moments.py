@@ -539,6 +539,6 @@ def moments_of_rows(
 
 
 def _places(labels: Labels, among: Labels) -> Codes:
-    """Where these labels stand among others."""
+    """The position of each label among others."""
     position = {label: g for g, label in enumerate(among.tolist())}
     return np.array([position[label] for label in labels.tolist()], np.intp)
