@@ -108,39 +108,22 @@ def group_reconstruction_errors(
 
 
 def reconstruction_disparity(
-    estimator: Any,
-    X: Any,
-    sensitive_features: Any,
-    *,
-    sample_weight: Any = None,
-    normalize: bool = False,
+    estimator: Any, X: Any, sensitive_features: Any, **options: Any
 ) -> float:
     """Largest minus smallest group error; the paper's ``|D|`` when there are two groups.
 
-    Parameters are those of :func:`group_reconstruction_errors`. Zero means that all groups are
-    reconstructed equally well.
+    Parameters and options are those of :func:`group_reconstruction_errors`. Zero means that all
+    groups are reconstructed equally well.
     """
-    errors = group_reconstruction_errors(
-        estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
-    )
+    errors = group_reconstruction_errors(estimator, X, sensitive_features, **options)
     if len(errors) == 1:
         raise ValueError("sensitive_features holds one group only; a disparity needs at least two.")
     return max(errors.values()) - min(errors.values())
 
 
-def fairness_measure(
-    estimator: Any,
-    X: Any,
-    sensitive_features: Any,
-    *,
-    sample_weight: Any = None,
-    normalize: bool = False,
-) -> float:
+def fairness_measure(estimator: Any, X: Any, sensitive_features: Any, **options: Any) -> float:
     """The paper's fairness measure ``F``: the square of :func:`reconstruction_disparity`."""
-    disparity = reconstruction_disparity(
-        estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
-    )
-    return disparity**2
+    return reconstruction_disparity(estimator, X, sensitive_features, **options) ** 2
 
 
 class DisparityScorer:
