@@ -169,10 +169,10 @@ def tradeoff_path(
         max_groups=max_groups,
         tol=tol,
     )
-    fair._validate_params()
     if cv is not None:
         options = {k: v for k, v in fair.get_params().items() if k not in ("alpha", "solver")}
         fair = FairPCACV(cv=cv, random_state=random_state, **options)
+    fair._validate_params()
     if isinstance(X_or_moments, GroupMoments):
         settled = fair._settle(X_or_moments)
     elif sensitive_features is None:

@@ -143,7 +143,8 @@ class FairPCACV(FairPCA):
         solution, stop = solve_by_folds(
             self._problem(), LeaveOut(settled), operand, rank, self.normalize, self.tol
         )
-        held_out, totals = stop.honest, stop.honest.totals
+        held_out = stop.honest
+        totals = held_out.totals
         disparity = disparity_interval(held_out, 1, stop.curve.sides)
         changes = held_out.interval(lambda totals: totals.changes[1])
         extras = {
