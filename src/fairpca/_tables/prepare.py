@@ -260,7 +260,7 @@ class Summing:
     def finished(self) -> GroupMoments:
         """The moments, to which further rows can be added."""
         if self._folds is not None and self.moments.n_features:
-            self.moments._rule, self.moments._seen = self._folds, dict(self.seen)
+            self.moments._rule, self.moments._seen = self._folds, Counter(self.seen)
         return self.moments
 
     def name(self, label: Any) -> Any:
