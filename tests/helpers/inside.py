@@ -61,3 +61,10 @@ def products_only(monkeypatch, above=0):
 def growing_bases(monkeypatch, start):
     """From this many features on, eigenspaces are searched in a basis that grows."""
     monkeypatch.setattr(_solvers, "_GROWING_BASIS_FROM", start)
+
+
+def generations(monkeypatch, number):
+    """SPEA2 goes through this many; it needs pymoo."""
+    from fairpca._solvers import spea2
+
+    monkeypatch.setattr(spea2, "_GENERATIONS", number)
