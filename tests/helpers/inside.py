@@ -32,7 +32,7 @@ from fairpca._problems.problems import (
 )
 from fairpca._problems.solution import Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._solvers import _is_thin, columns, solve, subset
+from fairpca._solvers import solve, subset
 from fairpca._solvers.eigenspaces import root_prediction
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, is_top, values_within
 from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces

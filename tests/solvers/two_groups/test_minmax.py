@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from helpers.inside import (
     Eigenspaces,
+    GrowingBasis,
     Operand,
     WorstOffProblem,
-    _is_thin,
     growing_bases,
     solve,
     solve_minmax,
@@ -58,8 +58,8 @@ def test_growing_basis_finds_what_the_dense_solver_does(criterion, monkeypatch):
     X[:180] = X[:180][:, rng.permutation(d)] + 0.3
     moments = GroupMoments.from_data(X, groups)
     operand = moments.operand()
-    assert _is_thin(operand, r)
     grown = solve(WorstOffProblem(criterion), operand, r)
+    assert isinstance(grown.found_in, GrowingBasis)
     dense = solve_minmax(Eigenspaces(operand, r), criterion)
     np.testing.assert_allclose(
         grown.extras["group_losses_"],
