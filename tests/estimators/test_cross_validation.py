@@ -488,7 +488,7 @@ def test_refused_sources(helped, monkeypatch):
         FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g))
     with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
         FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g, folds=7))
-    with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
+    with pytest.raises(ValueError, match="cv=7"):
         FairPCACV(2, cv=10).fit_moments(GroupMoments.from_data(X, g, folds=7))
     with pytest.raises(ValueError, match="needs all rows at once"):
         FairPCACV(2, cv=StratifiedKFold(3)).fit_files("people.csv", sensitive_features="sex")

@@ -8,6 +8,7 @@ The records, the decision and the words have no public door; tests take them fro
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -167,6 +168,7 @@ def made_model_audit(groups=(OLD, YOUNG), on_rows_fitted_to=False, outside=None)
     )
 
 
+@cache
 def made_cases():
     """An audit for each case of the verdict."""
     none = 0.0, -0.01, 0.01
