@@ -77,15 +77,6 @@ class Roles:
         """The columns that are read, in this order: numbers, labels, text to encode."""
         return [*self.numbers, *self.labels, *self.categories]
 
-    def sql(self, table: Table) -> list[str]:
-        """The SQL that reads ``read`` and the columns carried along."""
-        columns = table.columns
-        numbers = [columns[name].number for name in self.numbers]
-        labels = [columns[name].label for name in self.labels]
-        texts = [f"CAST({columns[name].label} AS VARCHAR)" for name in self.categories]
-        kept = [columns[n].number if n in self.numbers else columns[n].raw for n in self.keep]
-        return [*numbers, *labels, *texts, *kept]
-
 
 def indicated(values: Sequence[Any]) -> Sequence[Any]:
     """The values of a text column that become features: one of two, or all."""
@@ -120,8 +111,7 @@ def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[
         return {}
     sample, step, n_rows = [np.empty((len(names), 0))], 1, 0
     least, largest = np.full((2, len(names)), nan)
-    sql = [table.columns[name].number for name in names]
-    for batch in table.batches(sql, limit=None if whole else HEAD_ROWS):
+    for batch in table.batches(names, limit=None if whole else HEAD_ROWS):
         block = np.array([floats_of(column) for column in batch.columns], np.float64)
         least = np.fmin(least, np.fmin.reduce(block, axis=1))
         largest = np.fmax(largest, np.fmax.reduce(block, axis=1))
@@ -214,7 +204,7 @@ def choose_roles(
     if weight is not None and weight.kind != "number":
         fact = f"the weights of {table.name} are not numbers: {sample_weight!r} ({weight.kind})"
         raise TableError("weight", fact, "name another column")
-    if not chosen and not table.figures(["count(*)"], [], 1)[0]:
+    if not chosen and all(column.kind == "empty" for column in table.columns.values()):
         raise no_rows(table.name)
     if not chosen:
         why = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:10])
@@ -238,7 +228,8 @@ def refuse_text(table: Table, names: Iterable[str]) -> None:
     """Refuse columns that do not hold numbers."""
     for column in (table.columns[name] for name in names):
         if column.odd:
-            raise table.odd_value(column.name, column.odd)
+            row, value = column.odd
+            raise table.odd_value(column.name, value, table.place_of(row))
         if column.kind not in ("number", "empty"):
             fact = f"{table.name} has features that are not numbers: {column.name!r}"
             raise TableError("no_features", f"{fact} ({column.kind})", "drop or encode them")
@@ -252,9 +243,8 @@ def no_rows(name: str) -> TableError:
 def no_group(table: Table) -> TableError:
     """The error if no column of groups was named; it suggests columns of few values."""
     texts = [c for c in table.columns.values() if c.kind == "text" or c.name in ("sex", "race")]
-    counts = [f"count(DISTINCT v{j})" for j in range(len(texts))]
-    found = table.figures(counts, [c.label for c in texts], HEAD_ROWS) if texts else []
-    few = [c.name for c, n in zip(texts, found, strict=True) if 2 <= n <= _FEW]
+    labels = _labels_in(table, [column.name for column in texts], HEAD_ROWS)
+    few = [name for name, values in labels.items() if 2 <= len(values) <= _FEW]
     fact = f"no column of {table.name} is named as the one that holds the groups"
     hint = f"; columns of few values: {first_names(few)}" if few else ""
     return TableError("no_group", fact, f"pass its name as sensitive_features{hint}")
@@ -262,14 +252,21 @@ def no_group(table: Table) -> TableError:
 
 def _categories(table: Table, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
     """The values of text columns."""
-    listed = [f"list(DISTINCT v{j}) FILTER (v{j} IS NOT NULL)" for j in range(len(names))]
-    found = table.figures(listed, [table.columns[name].label for name in names]) if names else []
-    values = {name: sorted(own or ()) for name, own in zip(names, found, strict=True)}
+    values = _labels_in(table, names)
     for name, known in values.items():
         if len(known) > _MOST_CATEGORIES:
             fact = f"column {name!r} of {table.name} has {len(known)} values, too many to encode"
             raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
-    return values
+    return {name: sorted(known) for name, known in values.items()}
+
+
+def _labels_in(table: Table, names: Sequence[str], limit: int | None = None) -> dict[str, set[str]]:
+    """The labels of each column, in all rows or in the first ones."""
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for batch in table.batches(labels=names, limit=limit) if names else ():
+        for labels, column in zip(found.values(), batch.columns, strict=True):
+            labels.update(column.drop_null().unique().to_pylist())
+    return found
 
 
 def twin_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:

@@ -17,7 +17,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from math import isfinite
@@ -74,12 +74,12 @@ class TableFile:
         except _DAMAGE as error:
             raise damaged(self.name, error) from error
 
-    def new_copy(self, folder: str) -> TableFile:
-        """A CSV file that does not exist yet, below folders of the same ``key=value`` names."""
+    def new_copy(self, folder: str, kind: str = "csv") -> TableFile:
+        """A file that does not exist yet, below folders of the same ``key=value`` names."""
         keys = [part for part in self.path.parts[:-1] if "=" in part]
-        path = Path(folder, str(len(os.listdir(folder))), *keys, "copy.csv")
+        path = Path(folder, str(len(os.listdir(folder))), *keys, f"copy.{kind}")
         path.parent.mkdir(parents=True)
-        return replace(self, path=path, format="tsv" if self.format == "tsv" else "csv")
+        return replace(self, path=path, format="tsv" if self.format == "tsv" else kind)
 
 
 def find_files(paths: Any) -> list[TableFile]:
@@ -250,45 +250,36 @@ def _cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date | time) else value
 
 
-def schemas_of(files: Sequence[TableFile]) -> list[Any]:
-    """The Arrow schemas of files; refuses those that lack a column of the first, or have it twice.
-
-    A dictionary gets the type of its values, which other files and DuckDB can use.
-    """
-    schemas: list[Any] = []
-    for file in files:
-        try:
-            with pa.OSFile(str(file.path)) as source:
-                is_parquet = file.format == "parquet"
-                schema = pq.read_schema(source) if is_parquet else pa.ipc.open_file(source).schema
-            plain = [
-                (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
-                for f in schema
-            ]
-            has_index = schema.pandas_metadata is not None
-        except (*_DAMAGE, UnicodeDecodeError, ValueError) as error:
-            raise damaged(file.name, error) from error
-        schemas.append(pa.schema(plain, metadata=schema.metadata if has_index else None))
-        wanted = schemas[0].names
-        refuse_twin_names(file.name, [name for name in schema.names if name in wanted])
-        refuse_unknown(wanted, schema.names, file.name)
-    return schemas
-
-
-def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
-    """Record batches of Arrow files; the last column is the path of the file."""
-    for file in files:
-        try:
-            # Not a memory map: a file cut short while it is mapped kills the process that reads it.
-            with pa.OSFile(str(file.path)) as source:
-                reader = pa.ipc.open_file(source)
+def as_parquet(file: TableFile, folder: str) -> TableFile:
+    """A temporary Parquet file with the rows of an Arrow file."""
+    copy = file.new_copy(folder, "parquet")
+    try:
+        # Not a memory map: a file cut short while it is mapped kills the process that reads it.
+        with pa.OSFile(str(file.path)) as source:
+            reader = pa.ipc.open_file(source)
+            how = {"compression": "none", "use_dictionary": False}
+            with pq.ParquetWriter(copy.path, reader.schema, **how) as writer:
                 for batch in map(reader.get_batch, range(reader.num_record_batches)):
                     batch.validate(full=True)  # offsets outside the batch would crash
-                    columns = [batch.column(f.name).cast(f.type) for f in [*schema][:-1]]
-                    columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
-                    yield pa.RecordBatch.from_arrays(columns, schema=schema)
-        except _DAMAGE as error:
+                    writer.write_batch(batch)
+    except (*_DAMAGE, ValueError) as error:
+        raise damaged(file.name, error) from error
+    return copy
+
+
+def first_schema(files: Sequence[TableFile]) -> Any:
+    """The schema of the first Parquet file; refuses others that lack a column, or have it twice."""
+    first = None
+    for file in files:
+        try:
+            with pa.OSFile(str(file.path)) as source:
+                schema = pq.read_schema(source)
+        except (*_DAMAGE, ValueError) as error:
             raise damaged(file.name, error) from error
+        first = schema if first is None else first
+        refuse_twin_names(file.name, [name for name in schema.names if name in first.names])
+        refuse_unknown(first.names, schema.names, file.name)
+    return first
 
 
 def damaged(name: str, error: object) -> TableError:

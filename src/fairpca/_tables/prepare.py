@@ -26,7 +26,7 @@ from fairpca._progress import Progress, silent
 from fairpca._tables import column_roles
 from fairpca._tables.column_roles import Profile, Roles, Sentinel, choose_roles, list_names
 from fairpca._tables.files import first_names, pa
-from fairpca._tables.read import ROW, Table, open_table
+from fairpca._tables.read import Table, open_table
 from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import TableError, warn
 
@@ -85,7 +85,7 @@ class Block(NamedTuple):
 
 
 def decode(batch: Any, roles: Roles) -> Block:
-    """Numbers, labels and weights of a record batch with the columns of ``roles.sql``."""
+    """Numbers, labels and weights of a record batch of the columns ``read`` and ``keep``."""
     missing, complete = dict[str, Mask](), np.ones(batch.num_rows, bool)
     columns = iter(batch.columns)
     numbers = {name: column_roles.floats_of(next(columns)) for name in roles.numbers}
@@ -172,12 +172,13 @@ def blocks_of(
 
     Missing values that may not be dropped end the stream; they are counted before the error.
     """
-    for batch in table.batches(roles.sql(table), progress=progress):
+    labels = [*roles.labels, *roles.categories]
+    for batch in table.batches(roles.numbers, labels, roles.keep, progress=progress):
         try:
             with single_threaded_blas():
                 block = decode(batch, roles)
         except TableError as error:
-            place = table.place_of(f"{ROW} = {record.n_rows + error.facts['row'] + 1}")
+            place = table.place_of(record.n_rows + error.facts["row"] + 1)
             raise error.at(place) from error
         record.count(block, roles)
         if roles.drop_missing or not record.n_dropped:
@@ -192,7 +193,7 @@ def missing_values(table: Table, roles: Roles, record: Record) -> TableError:
     empty = [name for name, n in missing.items() if n > n_rows / 2]
     features = [name for name in missing if name in roles.features]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
-    place = table.place_of(f"{ROW} = {record.first_gap}")
+    place = table.place_of(record.first_gap)
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
     no_group = any(name in roles.groups for name in missing)
     ways = {

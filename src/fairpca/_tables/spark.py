@@ -97,8 +97,8 @@ def _frame_roles(frame: Any, **names: Any) -> Roles:
     for name, kind in frame.dtypes:
         number = kind in _NUMBERS or kind.startswith("decimal")
         columns[name] = Column(name, "number" if number else "text", name, name, name)
-    ones = {"figures": lambda asked, *_: [1] * len(asked)}
-    table = cast(Table, SimpleNamespace(columns=columns, name=_SOURCE, **ones))
+    rows = {"batches": lambda **_: ()}  # none are looked at
+    table = cast(Table, SimpleNamespace(columns=columns, name=_SOURCE, **rows))
     if not names.get("sensitive_features", True):
         raise no_group(table)
     return choose_roles(table, **names)[0]

@@ -34,8 +34,9 @@ def write_scores(
     when it is complete, or ``-`` for CSV on standard output; files of the table and ``reads`` are
     refused.
     """
-    kept = table.schema_of(roles.sql(table)[len(roles.read) :])
-    fields = [*zip(roles.keep, kept.types, strict=True), *((name, pa.float64()) for name in names)]
+    types = dict(zip(roles.keep, table.types_of(roles.keep), strict=True))
+    types |= {name: pa.float64() for name in roles.keep if name in roles.numbers}
+    fields = [*((name, types[name]) for name in roles.keep), *((n, pa.float64()) for n in names)]
     refuse_twin_names(str(output), [name for name, _ in fields], "leave one out of keep")
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
     if suffix not in (".csv", ".tsv", ".parquet", ".pq"):
