@@ -1,4 +1,4 @@
-"""Files are replaced whole, links and rights stay, devices are written to, inputs never are."""
+"""Files are replaced whole, links and rights stay, and inputs are never written to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import resource
 import stat
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -59,38 +58,32 @@ def test_a_file_keeps_its_mode_and_new_ones_get_the_usual(model, tmp_path):
     assert mode(new) == mode(usual)
 
 
-def test_devices_and_pipes_are_written_to(model, content, tmp_path):
-    model.save("/dev/null")
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    heard = []
-    reader = threading.Thread(target=lambda: heard.append(pipe.read_bytes()))
-    reader.start()
-    model.save(pipe)
-    reader.join()
-    assert heard == [content]
-    assert stat.S_ISFIFO(pipe.stat().st_mode)
+def test_only_plain_files_are_written(model, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("/dev/null", tmp_path / "pipe", tmp_path, tmp_path / "loop"):
+        with pytest.raises(OSError, match=r"device or a broken link; pass the name of a file"):
+            model.save(name)
+    assert (tmp_path / "loop").is_symlink()
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-def test_standard_output_is_appended_to_wherever_it_leads(model, content, tmp_path):
+def test_the_file_behind_standard_output_is_not_replaced(model, tmp_path):
     log = tmp_path / "log"
     log.write_text("before\n")
     model.save(tmp_path / "model")
     code = "import fairpca, sys; fairpca.load_model(sys.argv[1]).save('/dev/stdout')"
     with log.open("a") as stdout:
         command = [sys.executable, "-c", code, str(tmp_path / "model")]
-        subprocess.run(command, stdout=stdout, check=True)
-    assert log.read_bytes() == b"before\n" + content
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    assert "/dev/stdout is a folder, a device" in done.stderr
+    assert log.read_text() == "before\n"
 
 
 def test_errors_name_the_file_that_was_given(model, tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         model.save(tmp_path / "nowhere" / "file")
     assert caught.value.filename == str(tmp_path / "nowhere" / "file")
-    with pytest.raises(OSError, match="No space left") as full:
-        model.save("/dev/full")
-    assert full.value.filename == "/dev/full"
 
 
 def test_a_full_disk_is_named_by_the_file_that_was_given(model, content, tmp_path):
@@ -103,16 +96,6 @@ def test_a_full_disk_is_named_by_the_file_that_was_given(model, content, tmp_pat
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert full.value.filename == str(tmp_path / "file")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_link_to_itself_is_refused_and_stays(model, tmp_path):
-    loop, other = tmp_path / "loop", tmp_path / "other"
-    loop.symlink_to(other)
-    other.symlink_to(loop)
-    with pytest.raises(OSError, match="leads back to itself") as caught:
-        model.save(loop)
-    assert caught.value.filename == str(loop)
-    assert loop.is_symlink()
 
 
 @pytest.fixture
@@ -137,7 +120,7 @@ def test_an_input_is_not_written_to_under_any_name(data, tmp_path):
                 fair.transform_files(read, tmp_path / name)
     with pytest.raises(ValueError, match=r"new\.csv lies in the folder .*alias, which is read"):
         fair.save(folder / "new.csv")
-    for name in ("new.csv", "folder.csv", "/dev/null"):
+    for name in ("new.csv", "folder.csv"):
         fair.save(tmp_path / name)
     assert data.read_text() == before
 

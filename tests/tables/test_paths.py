@@ -92,12 +92,10 @@ def test_wrong_paths(data, tmp_path):
 
 
 @posix
-def test_a_link_to_itself_is_called_one(tmp_path):
+def test_a_link_to_itself_is_no_file(tmp_path):
     (tmp_path / "d.csv").symlink_to("d.csv")
-    with pytest.raises(FileNotFoundError, match="a link that leads nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"no file or folder .*d\.csv'; pass another path"):
         read_table(tmp_path / "d.csv", "sex")
-    with pytest.raises(FileNotFoundError, match="pass another path"):
-        read_table(tmp_path / "e.csv", "sex")
 
 
 def test_a_compression_that_cannot_be_read_is_refused_also_in_a_folder(tmp_path):

@@ -299,7 +299,7 @@ def test_whole_numbers_in_one_file_and_fractions_or_text_in_another(data, tmp_pa
     [
         ({"sensitive_features": "gender"}, "no column 'gender' in .*d.parquet; its columns are"),
         ({"sensitive_features": ["sex", "idd"]}, "no column 'idd' in .*; did you mean 'id'"),
-        ({"sensitive_features": ["sex", "x0"], "features": ["x0"]}, "'x0' is among the features"),
+        ({"sensitive_features": ["sex", "x0"], "features": ["x0"]}, "'x0' is named twice"),
         (
             {"sensitive_features": "sex", "features": ["x0", "x9"]},
             "no column 'x9' in .*; its columns are 'id'",

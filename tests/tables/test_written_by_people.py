@@ -85,8 +85,8 @@ def test_a_title_above_the_names_is_guessed(data, tmp_path):
     write(tmp_path / "d.csv", *data, ",", ".", names="Wages of 1985\nx;y;z;g")
     error = refused(tmp_path / "d.csv", "ragged")
     assert "line 2 of" in error.fact
-    assert "has more than 1 values where the line of column names has 1" in error.fact
-    assert "leave out the line above if it is a title" in error.advice
+    assert "has more than 1 values where the first line has 1" in error.fact
+    assert "the first if it is a title" in error.advice
 
 
 def test_values_are_not_taken_for_names(data, tmp_path):
@@ -274,7 +274,7 @@ def test_which_sheet_is_asked_and_said(workbook, tmp_path):
     assert "several sheets, 'Sheet', 'nothing'" in refused(tmp_path / "two.xlsx", "sheet").fact
     assert read_table(tmp_path / "two.xlsx", "g", sheet="nothing").data.num_rows == 12
     assert "no sheet 'x'" in refused(tmp_path / "two.xlsx", "sheet", sheet="x").fact
-    assert "for spreadsheets" in refused(tmp_path / "d.csv", "sheet", sheet="x").fact
+    assert "for a spreadsheet" in refused(tmp_path / "d.csv", "sheet", sheet="x").fact
 
 
 def test_a_damaged_spreadsheet_is_refused(tmp_path):

@@ -1,7 +1,7 @@
 """Which columns of a table are features, groups, weights or a target, and what is left out."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -21,7 +21,8 @@ _ENOUGH_ROWS = 20  # With fewer rows, measurements are often all different.
 _MOST_CATEGORIES, _FEW = 100, 5  # values of a text column to encode; values of a coarse column
 _PROFILED = 1 << 21  # most numbers in the sample behind profiles
 _FAR = 3.0  # A value is far from others if it is this many times their range away.
-#: The words before "id" are listed, because other words end in id too: paid, humid.
+#: Names of columns that number or name the rows. The words before "id" are listed, because other
+#: words end in id too: paid, humid.
 _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|id[\W_]?(no|num|number)|obs|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?))"
     r"|(?i:(row[\W_])?(index|idx)|Unnamed: \d+|seqn|ssn)|.*[a-z](ID|Id)"
@@ -30,11 +31,6 @@ _IDENTIFIER = re.compile(
     r"|product|record|resp|respondent|sample|school|session|staff|student|subj|subject|teacher"
     r"|transaction|user|visit|worker)ids?)"
 )
-
-
-def is_identifier(name: str) -> bool:
-    """Whether a column of this name numbers or names the rows."""
-    return _IDENTIFIER.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ class Sentinel(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """What a column of numbers holds."""
+    """A summary of a column of numbers."""
 
     median: float = nan
     same: float = 0.0  # the share of values that equal the median; all if the column is constant
@@ -188,21 +184,19 @@ def choose_roles(
     groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
     others = [*groups, *kept, *filter(None, (target, sample_weight))]
     refuse_unknown([*others, *dropped, *named], [*table.columns], table.name)
-    given: dict[str, Any] = {"groups": groups, "target": target, "keep": kept, **missing}
-    given["weight"] = sample_weight
+    given: dict[str, Any] = {"groups": groups, "weight": sample_weight, "target": target}
+    given |= {"keep": kept, **missing}
     if fitted is not None and fitted.features:
         refuse_unknown(fitted.features, [*table.columns], f"{table.name}, but the model needs it")
         roles = replace(fitted, **given)
         refuse_text(table, roles.numbers)
         return roles, {}
-    if len(set(groups)) < len(groups) or len(set(named)) < len(named):
-        raise TableError("unknown_column", "a column is named twice", "name each column once")
+    uses = Counter([*named, *groups, *({target, sample_weight} - {*groups})])
+    if twice := [name for name, times in uses.items() if times > 1]:
+        fact = f"the column {twice[0]!r} is named twice"
+        raise TableError("no_features", fact, "give it one role, or leave it out of features")
     if features is not None and not named:
         raise TableError("no_features", "features=[] leaves none", "name some, or leave it out")
-    for name in named:
-        if name in (*groups, target, sample_weight):
-            fact = f"the column {name!r} is among the features and has another role"
-            raise TableError("no_features", fact, "leave it out of features")
     free = [c for c in table.columns.values() if not named and c.name not in (*others, *dropped)]
     reasons = {column.name: _reason(column, encode) for column in free}
     chosen = [*named, *(name for name, reason in reasons.items() if not reason)]
@@ -214,11 +208,8 @@ def choose_roles(
                 fact = f"{name!r} is blank in the first rows of {table.name}, but not later"
                 raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
     texts = [name for name in chosen if encode and table.columns[name].kind == "text"]
-    refuse_text(table, [name for name in chosen if name not in texts])
-    weight = table.columns[sample_weight] if sample_weight else None
-    if weight is not None and weight.kind != "number":
-        fact = f"the weights of {table.name} are not numbers: {sample_weight!r} ({weight.kind})"
-        raise TableError("weight", fact, "name another column")
+    numbers = [name for name in chosen if name not in texts]
+    refuse_text(table, [*numbers, *filter(None, [sample_weight])])
     if not chosen and all(column.kind == "empty" for column in table.columns.values()):
         raise no_rows(table.name)
     if not chosen:
@@ -235,7 +226,7 @@ def _reason(column: Column, encode: bool) -> str:
     if not column.usual:
         return "index"
     if column.kind == "number" or (column.kind == "text" and (encode or column.mixed)):
-        return "identifier" if is_identifier(column.name) else ""
+        return "identifier" if _IDENTIFIER.fullmatch(column.name) else ""
     return column.kind
 
 
@@ -246,13 +237,15 @@ def refuse_text(table: Table, names: Iterable[str]) -> None:
             row, value = column.odd
             raise table.odd_value(column.name, value, table.place_of(row))
         if column.kind not in ("number", "empty"):
-            fact = f"{table.name} has features that are not numbers: {column.name!r}"
-            raise TableError("no_features", f"{fact} ({column.kind})", "drop or encode them")
+            fact = f"{table.name} has columns that are not numbers: {column.name!r} ({column.kind})"
+            raise TableError("no_features", fact, "drop or encode them, or name others")
 
 
-def no_rows(name: str) -> TableError:
+def no_rows(where: str, n_dropped: int = 0) -> TableError:
     """The error for a table without rows."""
-    return TableError("no_rows", f"{name} has column names but no rows", "add rows")
+    fact = f"there are no rows of positive weight to learn from in {where}"
+    advice = f"pass complete rows ({n_dropped} were dropped because of missing values)"
+    return TableError("no_rows", fact, advice)
 
 
 def no_group(table: Table) -> TableError:

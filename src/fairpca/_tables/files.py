@@ -19,7 +19,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, time
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -127,13 +126,9 @@ def _files_at(given: Any) -> list[TableFile]:
     if glob.has_magic(text) and (matches := glob.glob(text, recursive=True)):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
         return _files_in(folder, map(Path, matches))
-    names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
-    advice = f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
+    advice = "pass another path"
     if "://" in text:
         advice = "it is an address, so download the file first"
-    if path.is_symlink():
-        advice = f"it is a link that leads nowhere ({os.readlink(path)!r}), so mend it"
     raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
 
 
@@ -242,17 +237,11 @@ def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
         raise TableError("sheet", f"{file.name} {fact}", advice)
     copy = file.new_copy(folder)
     with copy.path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows(map(_cell, row) for row in full.popitem()[1])
+        csv.writer(stream).writerows(  # whole numbers without a fraction
+            [int(v) if isinstance(v, float) and v.is_integer() else v for v in row]
+            for row in full.popitem()[1]
+        )
     return copy
-
-
-def _cell(value: Any) -> Any:
-    """A cell as text: whole numbers without a fraction, dates as ISO writes them."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return value.isoformat() if isinstance(value, date | time) else value
 
 
 def as_parquet(file: TableFile, folder: str) -> TableFile:

@@ -36,7 +36,7 @@ _NEARLY_ALL = 0.99  # A column with this share of one value hardly varies.
 
 @dataclass
 class Record:
-    """What became of the rows and columns of a table; rows are counted while they are read."""
+    """Which rows and columns of a table were left out or look odd; filled while it is read."""
 
     n_rows: int = 0
     n_dropped: int = 0  # rows left out for missing values
@@ -262,8 +262,10 @@ class Summing:
             advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
             raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
 
-    def finished(self) -> GroupMoments:
-        """The moments, to which further rows can be added."""
+    def finished(self, where: str = "") -> GroupMoments:
+        """The moments, to which further rows can be added; refuses none ``where`` it is given."""
+        if where and not self.moments.n_features:
+            raise column_roles.no_rows(where, self.moments.n_dropped)
         if self._folds is not None and self.moments.n_features:
             self.moments._rule, self.moments._seen = self._folds, dict(self.seen)
         return self.moments
@@ -296,7 +298,7 @@ def moments_of_table(
 ) -> GroupMoments:
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""
     table = open_table(data, **reading)
-    roles = roles_by_head(table, **columns)
+    roles, _, _ = judge_columns(table, warns=True, **columns)
     if folds is not None and table.unordered:
         warn(
             "the query joins or groups rows without ORDER BY, so their order, and with it the "
@@ -307,32 +309,16 @@ def moments_of_table(
     for block in blocks_of(table, roles, record, progress):
         summing.add(block)
     _refuse_lost(table, summing, record)
-    return not_empty(summing.finished(), table.name)
+    return summing.finished(table.name)
 
 
-def not_empty(moments: GroupMoments, where: str) -> GroupMoments:
-    """Return the moments; refuse them if no rows were summed up."""
-    if not moments.n_features:
-        fact = f"there are no rows of positive weight to learn from in {where}"
-        advice = f"pass complete rows ({moments.n_dropped} were dropped because of missing values)"
-        raise TableError("no_rows", fact, advice)
-    return moments
-
-
-def roles_by_head(table: Table, **columns: Any) -> Roles:
-    """The roles of the columns, by the first rows; warns of columns that look like ids."""
-    roles, left_out, _ = _roles_and_profiles(table, whole=False, **columns)
-    warn_of_identifiers(table, left_out)
-    return roles
-
-
-def _roles_and_profiles(
-    table: Table, whole: bool, **columns: Any
+def judge_columns(
+    table: Table, whole: bool = False, warns: bool = False, **columns: Any
 ) -> tuple[Roles, dict[str, str], dict[str, Profile]]:
-    """Roles, columns that are left out and why, and what columns of numbers hold.
+    """Roles, columns that are left out and why, and profiles of the columns of numbers.
 
-    Features that number the rows are left out, unless they are named, there are no others, or the
-    table is for a fitted model.
+    Columns are judged by all rows or by the first ones. Features that number the rows are left out,
+    unless they are named, there are no others, or the table is for a fitted model.
     """
     if not list_names(columns.get("sensitive_features")):
         raise column_roles.no_group(table)
@@ -343,18 +329,14 @@ def _roles_and_profiles(
     if free and len(counting) < len(roles.features):
         left_out |= dict.fromkeys(counting, "row numbers")
         roles = replace(roles, features=tuple(n for n in roles.features if n not in counting))
-    return roles, left_out, profiles
-
-
-def warn_of_identifiers(table: Table, left_out: dict[str, str]) -> None:
-    """Warn that columns of numbers were left out, for callers that print nothing else."""
     ids = [name for name, why in left_out.items() if why in ("identifier", "row numbers")]
-    if ids:
+    if warns and ids:
         warn(
             f"{table.name}: columns {ids} are left out, because they look like row numbers or ids; "
             "name the columns to use, features=[...], to have them.",
             UserWarning,
         )
+    return roles, left_out, profiles
 
 
 @dataclass(frozen=True)
@@ -383,6 +365,7 @@ def prepare(
     keep_missing: bool = False,
     fitted: Roles | None = None,
     whole: bool = True,
+    warns: bool = False,
     rows_up_to: float = _MOST_BYTES_IN_MEMORY,
     folds: FoldRule | None = None,
     progress: Progress = silent,
@@ -391,14 +374,14 @@ def prepare(
     """Choose, encode and check the columns of a table, and sum up its groups.
 
     Arguments are those of :func:`fairpca.read_table`. ``fitted`` holds the columns of a model.
-    ``whole`` tells whether columns are judged by all rows or by the first ones. Rows are kept if
-    they take no more than ``rows_up_to`` bytes.
+    ``whole`` and ``warns`` are those of :func:`judge_columns`. Rows are kept if they take no more
+    than ``rows_up_to`` bytes.
     """
     table = open_table(data)
     if impute not in (None, "median"):
         raise ValueError(f"impute={impute!r} is not known; pass 'median'.")
     progress("looking at the columns")
-    roles, left_out, profiles = _roles_and_profiles(table, whole, fitted=fitted, **columns)
+    roles, left_out, profiles = judge_columns(table, whole, warns, fitted=fitted, **columns)
     if fitted is None and (impute or keep_missing):
         medians = {n: profiles[n].median for n in roles.features if n in profiles}
         empty = [name for name, median in medians.items() if isnan(median)]

@@ -132,12 +132,10 @@ def _file_table(data: Any, reading: Reading) -> Table:
         table = Table(first, reading, [found[0].path], str(found[0].path))
         _define_query(table, reading.query)
         return table
-    if reading.query is not None:
-        fact = f"query= is for a DuckDB database, and {first} is none"
-        raise TableError("query", fact, "name the file in the query: SELECT * FROM 'people.csv'")
-    if reading.sheet is not None and kind != "excel":
-        fact = f"the sheet {reading.sheet!r} is for spreadsheets, and {first} is not one"
-        raise TableError("sheet", fact, "leave it out")
+    for option, fits in {"query": "a DuckDB database", "sheet": "a spreadsheet"}.items():
+        if getattr(reading, option) is not None and (option, kind) != ("sheet", "excel"):
+            fact = f"{option}= is for {fits}, and {first} is none"
+            raise TableError(option, fact, "leave it out; a query names its file itself")
     more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
     for file in found:
         if file.partition.keys() != found[0].partition.keys():
@@ -321,28 +319,26 @@ class Table:
         types = {row[0]: row[1] for row in described}
         self._allow_memory(len(types))
         for name, (column, kind) in zip(names or types, types.items(), strict=False):
-            sql, plain = _identifier(column), _kind(kind) == "number"
-            label = sql if kind == "VARCHAR" or (plain and "DECIMAL" not in kind) else None
-            number = f"CAST({sql} AS DOUBLE)" if plain else sql
+            sql, is_number = _identifier(column), _kind(kind) == "number"
+            number = f"CAST({sql} AS DOUBLE)" if is_number else sql
+            keeps = kind == "VARCHAR" or (is_number and "DECIMAL" not in kind)
+            label = sql if keeps else f"CAST({sql} AS VARCHAR)"
             usual = name not in index and not name.startswith("__index_level_")
-            label = label or f"CAST({sql} AS VARCHAR)"
             self.columns[name] = Column(name, _kind(kind), sql, number, label, usual)
 
     def _explained(self, error: Exception) -> TableError:
-        """What an error of the engine means for the user."""
+        """Translate an error of DuckDB or Arrow into one that names the file and the way out."""
         said = str(error)
         mine = next((file.name for file in self.files if str(file.path) in said), self.name)
         line = re.search(r"CSV Error on Line: (\d+)", said)
         place = f"line {line[1]} of {mine}" if line else mine
-        if found := re.search(_NO_NUMBER, said, re.S):
+        if self._text_columns and (found := re.search(_NO_NUMBER, said, re.S)):
             name = next(c.name for c in self.columns.values() if c.raw == found[1])
             return self.odd_value(name, found[2].strip(), place)
         if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
-            where = "the line of column names has" if self._reading.header else "others have"
             n = f"more than {found[1]}" if int(found[2]) > int(found[1]) else found[2]
-            fact = f"{place} has {n} values where {where} {found[1]}"
-            title = "leave out the line above if it is a title, " if found[1] == "1" else ""
-            advice = f"{title}correct that line, or restore the file if it was cut off there"
+            fact = f"{place} has {n} values where the first line has {found[1]}"
+            advice = "correct that line, or the first if it is a title, or restore a file cut off"
             return TableError("ragged", fact, advice)
         if "unterminated quote" in said:
             fact = f"the quotes opened in {place} are never closed"
@@ -563,7 +559,7 @@ def _texts(texts: Iterable[str]) -> str:
 
 
 def _kind(kind: str) -> Kind:
-    """What a column of a DuckDB type holds."""
+    """The kind of a column of a DuckDB type."""
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB", "BIT")):
         return "other"
     if kind == '"NULL"':
