@@ -66,9 +66,9 @@ def test_fit_writes_the_model_that_was_judged(people, tmp_path, usual):
 def test_a_fit_reads_all_rows_once(people, tmp_path, monkeypatch):
     whole, batches = [], Table.batches
 
-    def counted(self, columns, limit=None, progress=None):
+    def counted(self, *columns, limit=None, **options):
         whole.append(limit is None)
-        return batches(self, columns, limit, progress)
+        return batches(self, *columns, limit=limit, **options)
 
     monkeypatch.setattr(Table, "batches", counted)
     run("fit", people / "gap.csv", *USUAL, "-o", "m.safetensors", cwd=tmp_path)

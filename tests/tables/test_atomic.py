@@ -1,4 +1,4 @@
-"""Files are replaced whole, links and rights stay, devices are written to, inputs never are."""
+"""Files are replaced whole, links and rights stay, and inputs are never written to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import resource
 import stat
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -59,41 +58,36 @@ def test_a_file_keeps_its_mode_and_new_ones_get_the_usual(model, tmp_path):
     assert mode(new) == mode(usual)
 
 
-def test_devices_and_pipes_are_written_to(model, content, tmp_path):
-    model.save("/dev/null")
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    heard = []
-    reader = threading.Thread(target=lambda: heard.append(pipe.read_bytes()))
-    reader.start()
-    model.save(pipe)
-    reader.join()
-    assert heard == [content]
-    assert stat.S_ISFIFO(pipe.stat().st_mode)
+def test_only_plain_files_are_written(model, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("/dev/null", tmp_path / "pipe", tmp_path, tmp_path / "loop"):
+        with pytest.raises(OSError, match=r"device or a broken link; pass the name of a file"):
+            model.save(name)
+    assert (tmp_path / "loop").is_symlink()
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-def test_standard_output_is_appended_to_wherever_it_leads(model, content, tmp_path):
+def test_the_file_behind_standard_output_is_not_replaced(model, tmp_path):
     log = tmp_path / "log"
     log.write_text("before\n")
     usual = os.dup(1)
     try:
         with log.open("a") as stdout:
             os.dup2(stdout.fileno(), 1)
-        model.save("/dev/stdout")
+        with pytest.raises(OSError, match="/dev/stdout is a folder, a device"):
+            model.save("/dev/stdout")
     finally:
         os.dup2(usual, 1)
         os.close(usual)
-    assert log.read_bytes() == b"before\n" + content
+    assert log.read_text() == "before
+"
 
 
 def test_errors_name_the_file_that_was_given(model, tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         model.save(tmp_path / "nowhere" / "file")
     assert caught.value.filename == str(tmp_path / "nowhere" / "file")
-    with pytest.raises(OSError, match="No space left") as full:
-        model.save("/dev/full")
-    assert full.value.filename == "/dev/full"
 
 
 def test_a_full_disk_is_named_by_the_file_that_was_given(model, content, tmp_path):
@@ -106,16 +100,6 @@ def test_a_full_disk_is_named_by_the_file_that_was_given(model, content, tmp_pat
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert full.value.filename == str(tmp_path / "file")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_link_to_itself_is_refused_and_stays(model, tmp_path):
-    loop, other = tmp_path / "loop", tmp_path / "other"
-    loop.symlink_to(other)
-    other.symlink_to(loop)
-    with pytest.raises(OSError, match="leads back to itself") as caught:
-        model.save(loop)
-    assert caught.value.filename == str(loop)
-    assert loop.is_symlink()
 
 
 @pytest.fixture
@@ -140,7 +124,7 @@ def test_an_input_is_not_written_to_under_any_name(data, tmp_path):
                 fair.transform_files(read, tmp_path / name)
     with pytest.raises(ValueError, match=r"new\.csv lies in the folder .*alias, which is read"):
         fair.save(folder / "new.csv")
-    for name in ("new.csv", "folder.csv", "/dev/null"):
+    for name in ("new.csv", "folder.csv"):
         fair.save(tmp_path / name)
     assert data.read_text() == before
 

@@ -82,13 +82,13 @@ def test_the_stream_format_is_refused(data, tmp_path):
 def test_file_changed_while_it_is_read(data, tmp_path, monkeypatch):
     monkeypatch.setattr(read, "_BATCH_ROWS", 100)
     X, sex = data
-    path = tmp_path / "d.arrow"
-    write_ipc(as_table(X, sex), path, pa.ipc.new_file)
+    path = tmp_path / "d.parquet"
+    WRITERS["parquet"](as_table(X, sex), path)
 
     def touch(fraction):
         os.utime(path, ns=(1, 1))
 
-    with pytest.raises(ValueError, match=r"d\.arrow was changed while it was being read"):
+    with pytest.raises(ValueError, match=r"d\.parquet was changed while it was being read"):
         GroupMoments.from_files(path, sensitive_features="sex", progress=touch)
 
 

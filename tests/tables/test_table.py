@@ -239,7 +239,7 @@ def test_nan_and_infinity(data, tmp_path):
     with pytest.raises(ValueError, match=r"row 6 of .*: column 'x2' holds inf"):
         GroupMoments.from_files(tmp_path / "d.parquet", sensitive_features="sex", drop_missing=True)
     pq.write_table(as_table(np.full((3, 2), np.nan), sex[:3]), tmp_path / "d.parquet")
-    with pytest.raises(ValueError, match=r"no rows .* to learn from .*3 were dropped"):
+    with pytest.raises(ValueError, match=r"every row of .* would be left out: 3 of 3 rows"):
         GroupMoments.from_files(tmp_path / "d.parquet", sensitive_features="sex", drop_missing=True)
 
 
@@ -299,7 +299,7 @@ def test_whole_numbers_in_one_file_and_fractions_or_text_in_another(data, tmp_pa
     [
         ({"sensitive_features": "gender"}, "no column 'gender' in .*d.parquet; its columns are"),
         ({"sensitive_features": ["sex", "idd"]}, "no column 'idd' in .*; did you mean 'id'"),
-        ({"sensitive_features": ["sex", "x0"], "features": ["x0"]}, "'x0' is among the features"),
+        ({"sensitive_features": ["sex", "x0"], "features": ["x0"]}, "'x0' is named twice"),
         (
             {"sensitive_features": "sex", "features": ["x0", "x9"]},
             "no column 'x9' in .*; its columns are 'id'",
@@ -366,11 +366,7 @@ def test_types_of_labels(kind, tmp_path):
         "1",
         "2",
     ]
-    if kind == "parquet":
-        both = GroupMoments.from_files([whole, text], sensitive_features="g")
-        assert both.groups.tolist() == ["1", "2"]
-    else:  # "01" must not become 1
-        with pytest.raises(ValueError, match=r"text\.arrow has other types .*int64 vs string"):
-            GroupMoments.from_files([whole, text], sensitive_features="g")
+    both = GroupMoments.from_files([whole, text], sensitive_features="g")
+    assert both.groups.tolist() == ["1", "2"]
     both = GroupMoments.from_files([whole, write("half", [1.0, 1.5])], sensitive_features="g")
     assert both.groups.tolist() == [1.0, 1.5, 2.0]

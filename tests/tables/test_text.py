@@ -143,16 +143,26 @@ def test_a_late_value_in_another_notation_is_refused_with_the_way_out(
     np.testing.assert_array_equal(table.data["x"][300].as_py(), value)
 
 
-def test_files_may_order_their_columns_differently(tmp_path, monkeypatch):
+def test_files_with_other_columns_are_refused_with_the_way_out(tmp_path):
     (tmp_path / "a.csv").write_text("x,y,g\n1,2,a\n3,5,b\n")
     (tmp_path / "b.csv").write_text("g,more,y,x\na,,7,8\nb,,9,4\n")
-    table = read_table(tmp_path, "g")
-    assert table.data.to_pydict() == {"x": [1, 3, 8, 4], "y": [2, 5, 7, 9]}
-    assert table.sensitive_features.tolist() == ["a", "b", "a", "b"]
-    monkeypatch.setattr(read, "HEAD_ROWS", 2)
-    (tmp_path / "b.csv").write_text("g,more,y,x\na,,7,8\nb,,odd,4\n")
-    with pytest.raises(ValueError, match=r"line 3 of .*b\.csv has 'odd' in column 'y'"):
+    with pytest.raises(ValueError, match=r"b\.csv does not begin with the same line as .*a\.csv"):
         read_table(tmp_path, "g")
+    query = f"FROM read_csv(['{tmp_path}/a.csv', '{tmp_path}/b.csv'], union_by_name=true)"
+    table = read_table(query, "g", features=["x", "y"])
+    assert table.data.to_pydict() == {"x": [1, 3, 8, 4], "y": [2, 5, 7, 9]}
+    (tmp_path / "b.csv").write_text("x,g\n1,a\n")
+    with pytest.raises(ValueError, match=r"no column 'y' in .*b\.csv"):
+        read_table(tmp_path, "g")
+
+
+def test_a_later_file_is_named_with_its_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(read, "HEAD_ROWS", 2)
+    (tmp_path / "a.csv").write_text("x,y,g\n1,2,a\n3,5,b\n")
+    (tmp_path / "b.csv").write_text("x,y,g\n8,7,a\n4,odd,b\n")
+    for options in ({}, {"decimal": "."}):
+        with pytest.raises(ValueError, match=r"line 3 of .*b\.csv has 'odd' in column 'y'"):
+            read_table(tmp_path, "g", **options)
 
 
 def test_a_thousand_columns_of_text(tmp_path):

@@ -85,8 +85,8 @@ def test_a_title_above_the_names_is_guessed(data, tmp_path):
     write(tmp_path / "d.csv", *data, ",", ".", names="Wages of 1985\nx;y;z;g")
     error = refused(tmp_path / "d.csv", "ragged")
     assert "line 2 of" in error.fact
-    assert "has more than 1 values where the line of column names has 1" in error.fact
-    assert "leave out the line above if it is a title" in error.advice
+    assert "has more than 1 values where the first line has 1" in error.fact
+    assert "the first if it is a title" in error.advice
 
 
 def test_values_are_not_taken_for_names(data, tmp_path):
@@ -212,11 +212,21 @@ def test_points_of_fractions_raise_no_question(values, tmp_path):
     assert found.to_pylist() == [float(x) for x in values]
 
 
-@pytest.mark.parametrize(("other", "value"), [("0.5", 1.243), ("0,5", 1243)])
+@pytest.mark.parametrize(("other", "value"), [("0.5", 1.243), ("1.000,5", 1243)])
 def test_another_column_tells_what_a_point_is(other, value, tmp_path):
     rows = [f"{x};{other};{'ab'[i % 2]}" for i, x in enumerate(["1.243", "641"])]
     (tmp_path / "d.csv").write_text("\n".join(["x;y;g", *rows]))
     assert read_table(str(tmp_path / "d.csv"), ["g"]).data["x"].to_pylist() == [value, 641]
+
+
+def test_two_decimal_marks_are_not_guessed(tmp_path):
+    rows = [f"{x};0,5;{'ab'[i % 2]}" for i, x in enumerate(["1.243", "641"])]
+    (tmp_path / "d.csv").write_text("\n".join(["x;y;g", *rows]))
+    with pytest.raises(TableError, match=r"'y'.*'x'.*decimal=") as caught:
+        read_table(tmp_path / "d.csv", "g")
+    assert caught.value.problem == "decimal"
+    found = read_table(tmp_path / "d.csv", "g", decimal=",").data
+    assert found["x"].to_pylist() == [1243, 641]
 
 
 @pytest.fixture
@@ -264,7 +274,7 @@ def test_which_sheet_is_asked_and_said(workbook, tmp_path):
     assert "several sheets, 'Sheet', 'nothing'" in refused(tmp_path / "two.xlsx", "sheet").fact
     assert read_table(tmp_path / "two.xlsx", "g", sheet="nothing").data.num_rows == 12
     assert "no sheet 'x'" in refused(tmp_path / "two.xlsx", "sheet", sheet="x").fact
-    assert "for spreadsheets" in refused(tmp_path / "d.csv", "sheet", sheet="x").fact
+    assert "for a spreadsheet" in refused(tmp_path / "d.csv", "sheet", sheet="x").fact
 
 
 def test_a_damaged_spreadsheet_is_refused(tmp_path):

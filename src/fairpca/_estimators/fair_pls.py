@@ -143,7 +143,7 @@ class FairPLS(TargetedProjection):
                 f"{self!r} needs a target; pass the name of the column of y, for example "
                 "fit_files(path, sensitive_features='sex', target='income')."
             )
-        from fairpca._tables.prepare import roles_by_head
+        from fairpca._tables.prepare import judge_columns
         from fairpca._tables.read import Reading, open_table
 
         own = {f.name for f in fields(Reading)} & options.keys()
@@ -152,7 +152,7 @@ class FairPLS(TargetedProjection):
             names = {"sensitive_features", "features", "sample_weight"} & options.keys()
             columns = {name: options[name] for name in names}
             drop = options.pop("drop", ())
-            roles = roles_by_head(table, target=target, drop=drop, **columns)
+            roles, _, _ = judge_columns(table, warns=True, target=target, drop=drop, **columns)
             options["features"] = [*roles.features, target]
             self.fit_moments(GroupMoments.from_files(table, **options), target)
         else:

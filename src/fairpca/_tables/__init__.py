@@ -79,7 +79,7 @@ def read_table(
     >>> people.feature_names, people.sensitive_features.tolist(), people.record.left_out
     (['height', 'weight'], ['f', 'm'], {'name': 'text'})
     """
-    from fairpca._tables.prepare import prepare, warn_of_identifiers
+    from fairpca._tables.prepare import prepare
     from fairpca._tables.read import open_table
 
     written = {"encoding": encoding, "decimal": decimal, "header": header, "sheet": sheet}
@@ -88,8 +88,7 @@ def read_table(
     columns |= {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     missing: dict[str, Any] = {"drop_missing": drop_missing, "keep_missing": keep_missing}
     missing |= {"missing_group": missing_group, "impute": impute, "rows_up_to": float("inf")}
-    prepared = prepare(table, encode=encode, **columns, **missing)
-    warn_of_identifiers(table, prepared.record.left_out)
+    prepared = prepare(table, encode=encode, warns=True, **columns, **missing)
     names = ("data", "sensitive_features", "target", "sample_weight", "record")
     rows = {name: getattr(prepared, name) for name in names}
     return Bunch(**rows, feature_names=prepared.roles.feature_names)

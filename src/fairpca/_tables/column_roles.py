@@ -1,9 +1,10 @@
 """Which columns of a table are features, groups, weights or a target, and what is left out."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import nan
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ _ENOUGH_ROWS = 20  # With fewer rows, measurements are often all different.
 _MOST_CATEGORIES, _FEW = 100, 5  # values of a text column to encode; values of a coarse column
 _PROFILED = 1 << 21  # most numbers in the sample behind profiles
 _FAR = 3.0  # A value is far from others if it is this many times their range away.
-#: The words before "id" are listed, because other words end in id too: paid, humid.
+#: Names of columns that number or name the rows. The words before "id" are listed, because other
+#: words end in id too: paid, humid.
 _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|id[\W_]?(no|num|number)|obs|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?))"
     r"|(?i:(row[\W_])?(index|idx)|Unnamed: \d+|seqn|ssn)|.*[a-z](ID|Id)"
@@ -29,11 +31,6 @@ _IDENTIFIER = re.compile(
     r"|product|record|resp|respondent|sample|school|session|staff|student|subj|subject|teacher"
     r"|transaction|user|visit|worker)ids?)"
 )
-
-
-def is_identifier(name: str) -> bool:
-    """Whether a column of this name numbers or names the rows."""
-    return _IDENTIFIER.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -77,15 +74,6 @@ class Roles:
         """The columns that are read, in this order: numbers, labels, text to encode."""
         return [*self.numbers, *self.labels, *self.categories]
 
-    def sql(self, table: Table) -> list[str]:
-        """The SQL that reads ``read`` and the columns carried along."""
-        columns = table.columns
-        numbers = [columns[name].number for name in self.numbers]
-        labels = [columns[name].label for name in self.labels]
-        texts = [f"CAST({columns[name].label} AS VARCHAR)" for name in self.categories]
-        kept = [columns[n].number if n in self.numbers else columns[n].raw for n in self.keep]
-        return [*numbers, *labels, *texts, *kept]
-
 
 def indicated(values: Sequence[Any]) -> Sequence[Any]:
     """The values of a text column that become features: one of two, or all."""
@@ -102,7 +90,7 @@ class Sentinel(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """What a column of numbers holds."""
+    """A summary of a column of numbers."""
 
     median: float = nan
     same: float = 0.0  # the share of values that equal the median; all if the column is constant
@@ -118,19 +106,19 @@ def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[
     """
     if not names:
         return {}
-    sample, step, n_rows = [np.empty((len(names), 0))], 1, 0
+    sample, step, n_rows, counts = [np.empty((len(names), 0))], 1, 0, np.zeros(len(names))
     least, largest = np.full((2, len(names)), nan)
-    sql = [table.columns[name].number for name in names]
-    for batch in table.batches(sql, limit=None if whole else HEAD_ROWS):
+    for batch in table.batches(names, limit=None if whole else HEAD_ROWS):
         block = np.array([floats_of(column) for column in batch.columns], np.float64)
         least = np.fmin(least, np.fmin.reduce(block, axis=1))
         largest = np.fmax(largest, np.fmax.reduce(block, axis=1))
+        counts += np.count_nonzero(~np.isnan(block), axis=1)
         sample.append(block[:, -n_rows % step :: step].copy())
         n_rows += batch.num_rows
         while n_rows // step * len(names) > _PROFILED:
             sample, step = [np.hstack(sample)[:, ::2].copy()], 2 * step
-    columns = zip(names, np.hstack(sample), least.tolist(), largest.tolist(), strict=True)
-    return {name: _profile(name, column, step, *ends) for name, column, *ends in columns}
+    columns = zip(names, np.hstack(sample), counts, least.tolist(), largest.tolist(), strict=True)
+    return {name: _profile(name, column, step, *exact) for name, column, *exact in columns}
 
 
 def floats_of(column: Any) -> Any:
@@ -140,7 +128,9 @@ def floats_of(column: Any) -> Any:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _profile(name: str, column: Array, step: int, least: float, largest: float) -> Profile:
+def _profile(
+    name: str, column: Array, step: int, count: int, least: float, largest: float
+) -> Profile:
     known = np.sort(column[~np.isnan(column)])
     median = float(np.median(known)) if len(known) else nan
     if len(known) == 0 or not np.isfinite(largest - least):
@@ -148,16 +138,21 @@ def _profile(name: str, column: Array, step: int, least: float, largest: float) 
     spread = np.subtract(*np.quantile(known, [0.75, 0.25]))
     distinct = np.unique(np.append(known, [least, largest]))
     found = []
-    for end, beside, other in ((0, 1, -1), (-1, -2, 0)):
-        value = float(distinct[end])
-        if len(distinct) > _FEW and abs(value - median) > _FAR * spread:
-            count, following = int((known == value).sum()), float(distinct[beside])
+    for values in (distinct, distinct[::-1]):  # codes may stand at either end, up to three of them
+        n_codes = 0
+        for n, (value, following) in enumerate(pairwise(values[:4].tolist()), start=1):
+            far = abs(value - following) > _FAR * abs(following - values[-1])
+            if len(values) > _FEW and far and abs(value - median) > _FAR * spread:
+                n_codes = n
+        for value in values[:n_codes].tolist():
+            n_alike = int((known == value).sum())
             is_code = re.fullmatch(r"-?([6-9])\1+(\.\d+)?", f"{value:.12g}") is not None
-            far = abs(value - following) > _FAR * abs(following - distinct[other])
-            if far and (is_code or count > 1):
-                found.append(Sentinel(name, value, max(1, step * count), following))
-    in_steps = len(known) >= _ENOUGH_ROWS and (np.diff(known) == step).all()
-    whole = bool(in_steps and known[0] == np.floor(known[0]))
+            if is_code or n_alike > 1:
+                following = float(values[n_codes])
+                found.append(Sentinel(name, value, max(1, step * n_alike), following))
+    # Whole numbers without a gap or a repetition, in any order.
+    in_steps = len(known) >= _ENOUGH_ROWS and largest - least == count - 1
+    whole = bool(in_steps and (np.diff(known) >= 1).all() and (known % 1 == 0).all())
     same = float(least == largest or min((known == median).mean(), 1 - 1 / len(known)))
     return Profile(median, same, row_numbers=whole, sentinels=found)
 
@@ -189,32 +184,33 @@ def choose_roles(
     groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
     others = [*groups, *kept, *filter(None, (target, sample_weight))]
     refuse_unknown([*others, *dropped, *named], [*table.columns], table.name)
-    given: dict[str, Any] = {"groups": groups, "target": target, "keep": kept, **missing}
-    given["weight"] = sample_weight
+    given: dict[str, Any] = {"groups": groups, "weight": sample_weight, "target": target}
+    given |= {"keep": kept, **missing}
     if fitted is not None and fitted.features:
         refuse_unknown(fitted.features, [*table.columns], f"{table.name}, but the model needs it")
         roles = replace(fitted, **given)
         refuse_text(table, roles.numbers)
         return roles, {}
-    if len(set(groups)) < len(groups) or len(set(named)) < len(named):
-        raise TableError("unknown_column", "a column is named twice", "name each column once")
+    uses = Counter([*named, *groups, *({target, sample_weight} - {*groups})])
+    if twice := [name for name, times in uses.items() if times > 1]:
+        fact = f"the column {twice[0]!r} is named twice"
+        raise TableError("no_features", fact, "give it one role, or leave it out of features")
     if features is not None and not named:
         raise TableError("no_features", "features=[] leaves none", "name some, or leave it out")
-    for name in named:
-        if name in (*groups, target, sample_weight):
-            fact = f"the column {name!r} is among the features and has another role"
-            raise TableError("no_features", fact, "leave it out of features")
     free = [c for c in table.columns.values() if not named and c.name not in (*others, *dropped)]
     reasons = {column.name: _reason(column, encode) for column in free}
     chosen = [*named, *(name for name, reason in reasons.items() if not reason)]
     left_out = dict.fromkeys(dropped, "asked") | {n: why for n, why in reasons.items() if why}
+    blank = [name for name, why in left_out.items() if why == "empty"]
+    for batch in table.batches(labels=blank) if blank else ():  # the first rows tell not enough
+        for name, column in zip(blank, batch.columns, strict=True):
+            if column.null_count < len(column):
+                fact = f"{name!r} is blank in the first rows of {table.name}, but not later"
+                raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
     texts = [name for name in chosen if encode and table.columns[name].kind == "text"]
-    refuse_text(table, [name for name in chosen if name not in texts])
-    weight = table.columns[sample_weight] if sample_weight else None
-    if weight is not None and weight.kind != "number":
-        fact = f"the weights of {table.name} are not numbers: {sample_weight!r} ({weight.kind})"
-        raise TableError("weight", fact, "name another column")
-    if not chosen and not table.figures(["count(*)"], [], 1)[0]:
+    numbers = [name for name in chosen if name not in texts]
+    refuse_text(table, [*numbers, *filter(None, [sample_weight])])
+    if not chosen and all(column.kind == "empty" for column in table.columns.values()):
         raise no_rows(table.name)
     if not chosen:
         why = ", ".join(f"{name!r} ({why})" for name, why in [*left_out.items()][:10])
@@ -230,7 +226,7 @@ def _reason(column: Column, encode: bool) -> str:
     if not column.usual:
         return "index"
     if column.kind == "number" or (column.kind == "text" and (encode or column.mixed)):
-        return "identifier" if is_identifier(column.name) else ""
+        return "identifier" if _IDENTIFIER.fullmatch(column.name) else ""
     return column.kind
 
 
@@ -238,23 +234,25 @@ def refuse_text(table: Table, names: Iterable[str]) -> None:
     """Refuse columns that do not hold numbers."""
     for column in (table.columns[name] for name in names):
         if column.odd:
-            raise table.odd_value(column.name, column.odd)
+            row, value = column.odd
+            raise table.odd_value(column.name, value, table.place_of(row))
         if column.kind not in ("number", "empty"):
-            fact = f"{table.name} has features that are not numbers: {column.name!r}"
-            raise TableError("no_features", f"{fact} ({column.kind})", "drop or encode them")
+            fact = f"{table.name} has columns that are not numbers: {column.name!r} ({column.kind})"
+            raise TableError("no_features", fact, "drop or encode them, or name others")
 
 
-def no_rows(name: str) -> TableError:
+def no_rows(where: str, n_dropped: int = 0) -> TableError:
     """The error for a table without rows."""
-    return TableError("no_rows", f"{name} has column names but no rows", "add rows")
+    fact = f"there are no rows of positive weight to learn from in {where}"
+    advice = f"pass complete rows ({n_dropped} were dropped because of missing values)"
+    return TableError("no_rows", fact, advice)
 
 
 def no_group(table: Table) -> TableError:
     """The error if no column of groups was named; it suggests columns of few values."""
     texts = [c for c in table.columns.values() if c.kind == "text" or c.name in ("sex", "race")]
-    counts = [f"count(DISTINCT v{j})" for j in range(len(texts))]
-    found = table.figures(counts, [c.label for c in texts], HEAD_ROWS) if texts else []
-    few = [c.name for c, n in zip(texts, found, strict=True) if 2 <= n <= _FEW]
+    labels = _labels_in(table, [column.name for column in texts], HEAD_ROWS)
+    few = [name for name, values in labels.items() if 2 <= len(values) <= _FEW]
     fact = f"no column of {table.name} is named as the one that holds the groups"
     hint = f"; columns of few values: {first_names(few)}" if few else ""
     return TableError("no_group", fact, f"pass its name as sensitive_features{hint}")
@@ -262,14 +260,21 @@ def no_group(table: Table) -> TableError:
 
 def _categories(table: Table, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
     """The values of text columns."""
-    listed = [f"list(DISTINCT v{j}) FILTER (v{j} IS NOT NULL)" for j in range(len(names))]
-    found = table.figures(listed, [table.columns[name].label for name in names]) if names else []
-    values = {name: sorted(own or ()) for name, own in zip(names, found, strict=True)}
+    values = _labels_in(table, names)
     for name, known in values.items():
         if len(known) > _MOST_CATEGORIES:
             fact = f"column {name!r} of {table.name} has {len(known)} values, too many to encode"
             raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
-    return values
+    return {name: sorted(known) for name, known in values.items()}
+
+
+def _labels_in(table: Table, names: Sequence[str], limit: int | None = None) -> dict[str, set[str]]:
+    """The labels of each column, in all rows or in the first ones."""
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for batch in table.batches(labels=names, limit=limit) if names else ():
+        for labels, column in zip(found.values(), batch.columns, strict=True):
+            labels.update(column.drop_null().unique().to_pylist())
+    return found
 
 
 def twin_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:

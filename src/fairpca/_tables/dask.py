@@ -10,13 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from fairpca._blas import single_threaded_blas
-from fairpca._input.checks import check_sample_weight
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule
-from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
-from fairpca._input.rows import NumericTarget, as_targets
+from fairpca._input.rows import NumericTarget
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._tables import merge_fan_in
 from fairpca._typing import Codes
@@ -28,8 +28,6 @@ except ImportError as error:
     raise ImportError(
         "dask collections need dask; install it with pip install 'fairpca[dask]'."
     ) from error
-
-_NUMBERS = "y (numbers)"
 
 
 def moments_of_dask(
@@ -43,7 +41,7 @@ def moments_of_dask(
     labels = _cut_like(X, groups, "sensitive_features", len(blocks))
     weights = _cut_like(X, sample_weight, "sample_weight", len(blocks))
     if isinstance(target, NumericTarget):
-        numbers = _cut_like(X, target.values, _NUMBERS, len(blocks))
+        numbers = _cut_like(X, target.values, "y", len(blocks))
         outcomes = [delayed(NumericTarget, pure=False)(block) for block in numbers]
     else:
         outcomes = _cut_like(X, target, "y", len(blocks))
@@ -63,8 +61,7 @@ def _block_moments(
 ) -> GroupMoments:
     """Moments of a block, which unlike whole data may be empty or weigh nothing."""
     moments = GroupMoments()
-    n_labels = len(groups.codes if isinstance(groups, CodedLabels) else groups)
-    if X.shape[0] == n_labels == 0 or (weights is not None and not np.any(weights)):
+    if X.shape[0] == len(groups) == 0 or (weights is not None and not np.any(weights)):
         return moments
     try:
         with single_threaded_blas():
@@ -106,41 +103,25 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
         return [None] * n_blocks
     lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     known = not np.isnan(lengths).any()
-    if not is_dask(values):
-        if known:
-            return _cut(values, name, np.cumsum([0, *lengths]).tolist())
-        raise ValueError(
-            f"{name} is in memory, but the lengths of X's blocks are not known. Pass it as a dask "
-            f"column of the same frame, or {_with_lengths(X, 'X')} in place of X."
-        )
-    if isinstance(values, da.Array):
-        values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-        if known and not np.isnan(values.shape[0]):
-            if values.shape[0] != X.shape[0]:
-                fact = f"{name} has {values.shape[0]} entries but X has {X.shape[0]} rows"
-                raise ValueError(f"{fact}; pass exactly one per row of X.")
-            values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
-    blocks = _delayed(values)
+    in_memory = not is_dask(values)
+    if isinstance(values, da.Array) and values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if known and (in_memory or (isinstance(values, da.Array) and not np.isnan(values.shape[0]))):
+        if _num_samples(values) != X.shape[0]:
+            fact = f"{name} has {_num_samples(values)} entries but X has {X.shape[0]} rows"
+            raise ValueError(f"{fact}; pass exactly one per row of X.")
+        if in_memory:
+            edges = np.cumsum([0, *lengths]).tolist()
+            return [_safe_indexing(values, slice(a, b)) for a, b in pairwise(edges)]
+        values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
+    blocks = [] if in_memory else _delayed(values)
     if len(blocks) != n_blocks:
+        lazy = [(own, called) for own, called in ((X, "X"), (values, name)) if is_dask(own)]
+        arrays = [c if isinstance(own, da.Array) else f"{c}.to_dask_array()" for own, c in lazy]
+        ways = " and ".join(f"{array}.compute_chunk_sizes()" for array in arrays)
         raise ValueError(
-            f"X has {n_blocks} blocks but {name} has {len(blocks)}, and not all their lengths are "
-            "known. Pass columns of one frame, frame[['a', 'b']] and frame['sex'], or "
-            f"{_with_lengths(X, 'X')} and {_with_lengths(values, name)}."
+            f"X has {n_blocks} blocks but {name} has {len(blocks) or 'none'}, and not all their "
+            "lengths are known. Pass columns of one frame, frame[['a', 'b']] and frame['sex'], or "
+            f"{ways}."
         )
     return blocks
-
-
-def _with_lengths(values: Any, name: str) -> str:
-    """The call that turns this into an array of known lengths."""
-    return (
-        f"{name}{'' if isinstance(values, da.Array) else '.to_dask_array()'}.compute_chunk_sizes()"
-    )
-
-
-def _cut(values: Any, name: str, edges: list[int]) -> list[Any]:
-    if name in ("sample_weight", _NUMBERS):
-        is_weight = name == "sample_weight"
-        numbers: Any = check_sample_weight(values, edges[-1]) if is_weight else as_targets(values)
-        return [numbers[a:b] for a, b in pairwise(edges)]
-    codes, labels = (encode_outcomes if name == "y" else encode_groups)(values, edges[-1])
-    return [CodedLabels(codes[a:b], labels.tolist()) for a, b in pairwise(edges)]

@@ -17,9 +17,8 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, time
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -74,12 +73,12 @@ class TableFile:
         except _DAMAGE as error:
             raise damaged(self.name, error) from error
 
-    def new_copy(self, folder: str) -> TableFile:
-        """A CSV file that does not exist yet, below folders of the same ``key=value`` names."""
+    def new_copy(self, folder: str, kind: str = "csv") -> TableFile:
+        """A file that does not exist yet, below folders of the same ``key=value`` names."""
         keys = [part for part in self.path.parts[:-1] if "=" in part]
-        path = Path(folder, str(len(os.listdir(folder))), *keys, "copy.csv")
+        path = Path(folder, str(len(os.listdir(folder))), *keys, f"copy.{kind}")
         path.parent.mkdir(parents=True)
-        return replace(self, path=path, format="tsv" if self.format == "tsv" else "csv")
+        return replace(self, path=path, format="tsv" if self.format == "tsv" else kind)
 
 
 def find_files(paths: Any) -> list[TableFile]:
@@ -104,8 +103,9 @@ def list_of(paths: Any) -> list[Any]:
     """The paths as a list, also if there is only one."""
     if isinstance(paths, str | os.PathLike):
         return [paths]
-    if not isinstance(paths, Iterable):
-        raise TypeError(f"{paths!r} is not a path; pass a path, a list of paths, or a query.")
+    if not isinstance(paths, Iterable) or hasattr(paths, "shape"):
+        what = f"a {type(paths).__name__}" if hasattr(paths, "shape") else repr(paths)
+        raise TypeError(f"{what} is not a path; pass a path, a list of paths, or a query.")
     return list(paths)
 
 
@@ -120,19 +120,15 @@ def _files_at(given: Any) -> list[TableFile]:
         known = _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
         if known is None:
             fact = f"the ending of {path} does not tell its format ({', '.join(_FORMATS)})"
-            advice = f"rename it, or pass a query: SELECT * FROM read_parquet({text!r})"
+            advice = f"rename it, or name its reader in a query: SELECT * FROM read_csv({text!r})"
             raise TableError("format", fact, advice)
         return [TableFile(path, text, known)]
     if glob.has_magic(text) and (matches := glob.glob(text, recursive=True)):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
         return _files_in(folder, map(Path, matches))
-    names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
-    advice = f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
+    advice = "pass another path"
     if "://" in text:
         advice = "it is an address, so download the file first"
-    if path.is_symlink():
-        advice = f"it is a link that leads nowhere ({os.readlink(path)!r}), so mend it"
     raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
 
 
@@ -192,7 +188,11 @@ def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int
 
     The delimiter is the one that cuts most lines into as many values as the first.
     """
-    text = file.head().decode("utf-8-sig", errors="replace")
+    head = file.head()
+    try:
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)  # it may end in a letter
+    except UnicodeDecodeError as error:
+        raise undecodable(file.name, "utf-8", head[: error.start].count(b"\n") + 1) from error
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)[:_HEAD_LINES]
 
     def score(mark: str) -> tuple[int, bool, int]:
@@ -208,7 +208,7 @@ def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int
         fact = f"the first line of {file.name} holds numbers, such as {names[0]!r}"
         advice = "pass header=False to call the columns c0, c1, ..., or add a line of names"
         raise TableError("no_names", fact, advice)
-    refuse_twin_names(file.name, names)
+    refuse_twin_names(file.name, names, "rename one, or pass header=False if these are values")
     return delimiter, names, max(map(len, lines))
 
 
@@ -237,58 +237,63 @@ def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
         raise TableError("sheet", f"{file.name} {fact}", advice)
     copy = file.new_copy(folder)
     with copy.path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows(map(_cell, row) for row in full.popitem()[1])
+        csv.writer(stream).writerows(  # whole numbers without a fraction
+            [int(v) if isinstance(v, float) and v.is_integer() else v for v in row]
+            for row in full.popitem()[1]
+        )
     return copy
 
 
-def _cell(value: Any) -> Any:
-    """A cell as text: whole numbers without a fraction, dates as ISO writes them."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    return value.isoformat() if isinstance(value, date | time) else value
-
-
-def schemas_of(files: Sequence[TableFile]) -> list[Any]:
-    """The Arrow schemas of files; refuses those that lack a column of the first, or have it twice.
-
-    A dictionary gets the type of its values, which other files and DuckDB can use.
-    """
-    schemas: list[Any] = []
-    for file in files:
-        try:
-            with pa.OSFile(str(file.path)) as source:
-                is_parquet = file.format == "parquet"
-                schema = pq.read_schema(source) if is_parquet else pa.ipc.open_file(source).schema
-            plain = [
-                (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
-                for f in schema
-            ]
-            has_index = schema.pandas_metadata is not None
-        except (*_DAMAGE, UnicodeDecodeError, ValueError) as error:
-            raise damaged(file.name, error) from error
-        schemas.append(pa.schema(plain, metadata=schema.metadata if has_index else None))
-        wanted = schemas[0].names
-        refuse_twin_names(file.name, [name for name in schema.names if name in wanted])
-        refuse_unknown(wanted, schema.names, file.name)
-    return schemas
-
-
-def arrow_batches(files: Sequence[TableFile], schema: Any) -> Iterator[Any]:
-    """Record batches of Arrow files; the last column is the path of the file."""
-    for file in files:
-        try:
-            # Not a memory map: a file cut short while it is mapped kills the process that reads it.
-            with pa.OSFile(str(file.path)) as source:
-                reader = pa.ipc.open_file(source)
+def as_parquet(file: TableFile, folder: str) -> TableFile:
+    """A temporary Parquet file with the rows of an Arrow file."""
+    copy = file.new_copy(folder, "parquet")
+    try:
+        # Not a memory map: a file cut short while it is mapped kills the process that reads it.
+        with pa.OSFile(str(file.path)) as source:
+            reader = pa.ipc.open_file(source)
+            how = {"compression": "none", "use_dictionary": False}
+            with pq.ParquetWriter(copy.path, reader.schema, **how) as writer:
                 for batch in map(reader.get_batch, range(reader.num_record_batches)):
                     batch.validate(full=True)  # offsets outside the batch would crash
-                    columns = [batch.column(f.name).cast(f.type) for f in [*schema][:-1]]
-                    columns.append(pa.repeat(pa.scalar(str(file.path)), len(batch)))
-                    yield pa.RecordBatch.from_arrays(columns, schema=schema)
-        except _DAMAGE as error:
+                    writer.write_batch(batch)
+    except (*_DAMAGE, ValueError) as error:
+        raise damaged(file.name, error) from error
+    return copy
+
+
+def first_schema(files: Sequence[TableFile]) -> tuple[Any, set[str]]:
+    """The schema of the first Parquet file, and the columns that hold numbers in any of them.
+
+    Refuses files that lack a column or have it twice.
+    """
+    first, numbers = None, set[str]()
+    for file in files:
+        try:
+            with pa.OSFile(str(file.path)) as source:
+                schema = pq.read_schema(source)
+        except (*_DAMAGE, ValueError) as error:
             raise damaged(file.name, error) from error
+        first = schema if first is None else first
+        refuse_twin_names(file.name, [name for name in schema.names if name in first.names])
+        refuse_unknown(first.names, schema.names, file.name)
+        folded = [name.casefold() for name in first.names]
+        if len(files) > 1 and len(set(folded)) < len(folded):
+            fact = f"columns of {file.name} differ only in case"
+            raise TableError("twin_columns", fact, "rename them, or read the files one by one")
+        types = zip(schema.names, schema.types, strict=True)
+        numbers |= {n for n, t in types if pa.types.is_integer(t) or pa.types.is_floating(t)}
+    return first, numbers
+
+
+def bad_page(file: TableFile) -> str:
+    """What is wrong with the content of a Parquet file; "" if it can be read."""
+    try:
+        with pq.ParquetFile(file.path) as source:
+            for batch in source.iter_batches():
+                batch.validate()
+    except (*_DAMAGE, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def damaged(name: str, error: object) -> TableError:

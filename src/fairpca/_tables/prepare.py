@@ -26,7 +26,7 @@ from fairpca._progress import Progress, silent
 from fairpca._tables import column_roles
 from fairpca._tables.column_roles import Profile, Roles, Sentinel, choose_roles, list_names
 from fairpca._tables.files import first_names, pa
-from fairpca._tables.read import ROW, Table, open_table
+from fairpca._tables.read import Table, open_table
 from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import TableError, warn
 
@@ -36,7 +36,7 @@ _NEARLY_ALL = 0.99  # A column with this share of one value hardly varies.
 
 @dataclass
 class Record:
-    """What became of the rows and columns of a table; rows are counted while they are read."""
+    """Which rows and columns of a table were left out or look odd; filled while it is read."""
 
     n_rows: int = 0
     n_dropped: int = 0  # rows left out for missing values
@@ -85,7 +85,7 @@ class Block(NamedTuple):
 
 
 def decode(batch: Any, roles: Roles) -> Block:
-    """Numbers, labels and weights of a record batch with the columns of ``roles.sql``."""
+    """Numbers, labels and weights of a record batch of the columns ``read`` and ``keep``."""
     missing, complete = dict[str, Mask](), np.ones(batch.num_rows, bool)
     columns = iter(batch.columns)
     numbers = {name: column_roles.floats_of(next(columns)) for name in roles.numbers}
@@ -172,12 +172,13 @@ def blocks_of(
 
     Missing values that may not be dropped end the stream; they are counted before the error.
     """
-    for batch in table.batches(roles.sql(table), progress=progress):
+    labels = [*roles.labels, *roles.categories]
+    for batch in table.batches(roles.numbers, labels, roles.keep, progress=progress):
         try:
             with single_threaded_blas():
                 block = decode(batch, roles)
         except TableError as error:
-            place = table.place_of(f"{ROW} = {record.n_rows + error.facts['row'] + 1}")
+            place = table.place_of(record.n_rows + error.facts["row"] + 1)
             raise error.at(place) from error
         record.count(block, roles)
         if roles.drop_missing or not record.n_dropped:
@@ -192,13 +193,17 @@ def missing_values(table: Table, roles: Roles, record: Record) -> TableError:
     empty = [name for name, n in missing.items() if n > n_rows / 2]
     features = [name for name in missing if name in roles.features]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
-    place = table.place_of(f"{ROW} = {record.first_gap}")
+    place = table.place_of(record.first_gap)
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
     no_group = any(name in roles.groups for name in missing)
     ways = {
         f"leave out columns, drop={(empty or features)[:30]!r}": bool(features),
-        "fill numbers in, impute='median'": any(name in roles.numbers for name in features),
-        f"leave out {n_gone} row{'s' * (n_gone > 1)}, drop_missing=True": 2 * n_gone <= n_rows,
+        "fill numbers in, read_table(..., impute='median')": any(
+            name in roles.numbers for name in features
+        ),
+        f"leave out {n_gone} row{'s' * (n_gone > 1)}, drop_missing=True": (
+            2 * n_gone <= n_rows and not roles.drop_missing
+        ),
         "make a group of rows without one, missing_group='not recorded'": no_group,
     }
     advice = ", or ".join(way for way, helps in ways.items() if helps) or "complete the table"
@@ -257,8 +262,10 @@ class Summing:
             advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
             raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
 
-    def finished(self) -> GroupMoments:
-        """The moments, to which further rows can be added."""
+    def finished(self, where: str = "") -> GroupMoments:
+        """The moments, to which further rows can be added; refuses none ``where`` it is given."""
+        if where and not self.moments.n_features:
+            raise column_roles.no_rows(where, self.moments.n_dropped)
         if self._folds is not None and self.moments.n_features:
             self.moments._rule, self.moments._seen = self._folds, Counter(self.seen)
         return self.moments
@@ -291,42 +298,27 @@ def moments_of_table(
 ) -> GroupMoments:
     """The moments of a table, in one pass; see :meth:`GroupMoments.from_files`."""
     table = open_table(data, **reading)
-    roles = roles_by_head(table, **columns)
+    roles, _, _ = judge_columns(table, warns=True, **columns)
     if folds is not None and table.unordered:
         warn(
             "the query joins or groups rows without ORDER BY, so their order, and with it the "
             "folds, may differ when it is run again; add ORDER BY to the query.",
             UserWarning,
         )
-    summing = Summing(roles, folds)
-    for block in blocks_of(table, roles, Record(), progress):
+    summing, record = Summing(roles, folds), Record()
+    for block in blocks_of(table, roles, record, progress):
         summing.add(block)
-    return not_empty(summing.finished(), table.name)
+    _refuse_lost(table, summing, record)
+    return summing.finished(table.name)
 
 
-def not_empty(moments: GroupMoments, where: str) -> GroupMoments:
-    """Return the moments; refuse them if no rows were summed up."""
-    if not moments.n_features:
-        fact = f"there are no rows of positive weight to learn from in {where}"
-        advice = f"pass complete rows ({moments.n_dropped} were dropped because of missing values)"
-        raise TableError("no_rows", fact, advice)
-    return moments
-
-
-def roles_by_head(table: Table, **columns: Any) -> Roles:
-    """The roles of the columns, by the first rows; warns of columns that look like ids."""
-    roles, left_out, _ = _roles_and_profiles(table, whole=False, **columns)
-    warn_of_identifiers(table, left_out)
-    return roles
-
-
-def _roles_and_profiles(
-    table: Table, whole: bool, **columns: Any
+def judge_columns(
+    table: Table, whole: bool = False, warns: bool = False, **columns: Any
 ) -> tuple[Roles, dict[str, str], dict[str, Profile]]:
-    """Roles, columns that are left out and why, and what columns of numbers hold.
+    """Roles, columns that are left out and why, and profiles of the columns of numbers.
 
-    Features that number the rows are left out, unless they are named, there are no others, or the
-    table is for a fitted model.
+    Columns are judged by all rows or by the first ones. Features that number the rows are left out,
+    unless they are named, there are no others, or the table is for a fitted model.
     """
     if not list_names(columns.get("sensitive_features")):
         raise column_roles.no_group(table)
@@ -337,18 +329,14 @@ def _roles_and_profiles(
     if free and len(counting) < len(roles.features):
         left_out |= dict.fromkeys(counting, "row numbers")
         roles = replace(roles, features=tuple(n for n in roles.features if n not in counting))
-    return roles, left_out, profiles
-
-
-def warn_of_identifiers(table: Table, left_out: dict[str, str]) -> None:
-    """Warn that columns of numbers were left out, for callers that print nothing else."""
     ids = [name for name, why in left_out.items() if why in ("identifier", "row numbers")]
-    if ids:
+    if warns and ids:
         warn(
             f"{table.name}: columns {ids} are left out, because they look like row numbers or ids; "
             "name the columns to use, features=[...], to have them.",
             UserWarning,
         )
+    return roles, left_out, profiles
 
 
 @dataclass(frozen=True)
@@ -377,6 +365,7 @@ def prepare(
     keep_missing: bool = False,
     fitted: Roles | None = None,
     whole: bool = True,
+    warns: bool = False,
     rows_up_to: float = _MOST_BYTES_IN_MEMORY,
     folds: FoldRule | None = None,
     progress: Progress = silent,
@@ -385,14 +374,14 @@ def prepare(
     """Choose, encode and check the columns of a table, and sum up its groups.
 
     Arguments are those of :func:`fairpca.read_table`. ``fitted`` holds the columns of a model.
-    ``whole`` tells whether columns are judged by all rows or by the first ones. Rows are kept if
-    they take no more than ``rows_up_to`` bytes.
+    ``whole`` and ``warns`` are those of :func:`judge_columns`. Rows are kept if they take no more
+    than ``rows_up_to`` bytes.
     """
     table = open_table(data)
     if impute not in (None, "median"):
         raise ValueError(f"impute={impute!r} is not known; pass 'median'.")
     progress("looking at the columns")
-    roles, left_out, profiles = _roles_and_profiles(table, whole, fitted=fitted, **columns)
+    roles, left_out, profiles = judge_columns(table, whole, warns, fitted=fitted, **columns)
     if fitted is None and (impute or keep_missing):
         medians = {n: profiles[n].median for n in roles.features if n in profiles}
         empty = [name for name, median in medians.items() if isnan(median)]
@@ -419,6 +408,9 @@ def prepare(
     if not record.n_rows:
         raise column_roles.no_rows(table.name)
     _refuse_lost(table, summing, record)
+    if len(summing.sizes) < 2:
+        fact = f"all rows of {table.name} are in one group, {next(iter(summing.sizes))!r}"
+        raise TableError("one_group", fact, "choose another column")
     record.dropped_by_group = dict(summing.seen - summing.sizes)
     for group, n in summing.filled_in_group.items():
         record.filled_shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
@@ -427,15 +419,12 @@ def prepare(
 
 
 def _refuse_lost(table: Table, summing: Summing, record: Record) -> None:
-    """Refuse groups and rows that were lost to missing values, and a single group."""
+    """Refuse to lose a whole group, or more than half of the rows, to missing values."""
     lost = [label for label in sort_labels([*summing.seen]) if label not in summing.sizes]
     if lost or 2 * record.n_dropped > record.n_rows:
         error = missing_values(table, summing.roles, record)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
         raise error.at(f"{what} would be left out")
-    if len(summing.sizes) < 2:
-        fact = f"all rows of {table.name} are in one group, {next(iter(summing.sizes))!r}"
-        raise TableError("one_group", fact, "choose another column")
 
 
 def _joined(roles: Roles, blocks: Sequence[Block]) -> tuple[Any, ...]:

@@ -2,21 +2,23 @@
 
 Labels in text files stay as they are written: 01 and 1 are two groups. A column whose first rows
 hold plain numbers is declared as DOUBLE, which is fast; a later value in another notation is an
-error. Other columns of numbers are read as text, by expressions that know more notations.
+error. Other columns of numbers arrive as text, and are converted here, batch by batch.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 from weakref import finalize
+
+import numpy as np
 
 from fairpca._blas import blas_threads
 from fairpca._tables import files
@@ -35,13 +37,9 @@ _MISSING = (
     "1.#QNAN", "<NA>", "NaN", "n/a", "nan",
 )  # fmt: skip
 _DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
-#: How DuckDB, and SQL of ours in its words, say that a value in a file is no number.
-_NO_NUMBER = (
-    r'column "(?P<column>c\d+)"\. Could not convert string "(?P<value>.*?)" to',
-    r"convert string '(?P<value>.*?)' to DOUBLE when casting from source column (?P<column>[^\n]*)",
-)
+_NO_NUMBER = r'column "(c\d+)"\. Could not convert string "(.*?)" to'  # how DuckDB says so
 _FILE = "fairpca_file"  # the column with the path of a row's file
-ROW = "fairpca_row"  # the number of a row, in conditions
+_NULL = pa.scalar(None, pa.string())
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
 
 
@@ -52,13 +50,13 @@ class Column:
     name: str
     kind: Kind
     raw: str  # as it is stored
-    number: str  # as DOUBLE
+    number: str  # as DOUBLE, or as text that is yet to be converted
     label: str
     usual: bool = True  # False for an index or a part of the path: no feature unless it is named
-    odd: str = ""  # the first value of a text column that is no number
+    plain: bool = False  # whether DuckDB can convert its texts to DOUBLE
+    flags: bool = False  # whether its texts are "true" and "false"
+    odd: tuple[int, str] | None = None  # the first text that is no number, and its row
     mixed: bool = False  # whether most of its other values are numbers
-    declared: bool = False  # whether the first rows of a text file hold plain numbers
-    careful: str = ""  # SQL: the number, if the column is read as text
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,12 @@ def is_query(text: Any) -> bool:
 
 
 def input_paths(data: Any) -> list[str]:
-    """The files and folders that are read, as absolute paths; empty for a query."""
-    paths = [] if is_query(data) or isinstance(data, Mapping) else files.list_of(data)
-    return [path if path == "-" else os.path.abspath(path) for path in paths]
+    """The files and folders that are read, as absolute paths; of a query those that it quotes."""
+    if isinstance(data, Mapping):
+        return []
+    given = re.findall(r"'([^']+)'", data) if is_query(data) else files.list_of(data)
+    found = {path for name in map(str, given) for path in (name, *glob.glob(name, recursive=True))}
+    return [path if path == "-" else os.path.abspath(path) for path in sorted(found)]
 
 
 def open_table(data: Any, **options: Any) -> Table:
@@ -100,17 +101,26 @@ def open_table(data: Any, **options: Any) -> Table:
         return data
     reading = Reading(**options)
     if isinstance(data, Mapping):
-        table, rows = Table("the data", reading), pa.table(dict(data))
-        table._arrow = rows.to_reader
-        table._define("arrow_rows", rows.schema.names)
+        table = Table("the data", reading)
+        path = Path(table._folder, "data.parquet")
+        files.pq.write_table(pa.table(dict(data)), path)
+        table.files = [TableFile(path, "the data", "parquet")]
+        _define_parquet(table)
     elif is_query(data):
-        table = Table("the query", reading)
+        usual = Reading(missing_values=reading.missing_values)
+        if reading != usual:
+            given = [
+                f"{name}=" for name in options if getattr(reading, name) != getattr(usual, name)
+            ]
+            fact = f"a query says by itself how files are read, without {', '.join(given)}"
+            raise TableError("query", fact, "use SELECT * FROM read_csv('people.csv', ...)")
+        table = Table("the query", reading, input_paths(data))
+        for path in re.findall(r"(?i)\b(?:from|join)\s+'([^']+\.(?:csv|tsv)(?:\.gz)?)'", data):
+            table._view_of_csv(path)
         _define_query(table, data)
     else:
         table = _file_table(data, reading)
-    # A vector of each column must fit into memory; queries cannot change the settings.
-    memory = max(300, 2 * len(table.columns))
-    table._connection.execute(f"SET memory_limit='{memory}MB'; SET lock_configuration=true")
+    table._connection.execute("SET lock_configuration=true")  # no query can change it
     return table
 
 
@@ -122,18 +132,24 @@ def _file_table(data: Any, reading: Reading) -> Table:
         table = Table(first, reading, [found[0].path], str(found[0].path))
         _define_query(table, reading.query)
         return table
-    if reading.query is not None:
-        fact = f"query= is for a DuckDB database, and {first} is none"
-        raise TableError("query", fact, "name the file in the query: SELECT * FROM 'people.csv'")
-    if reading.sheet is not None and kind != "excel":
-        fact = f"the sheet {reading.sheet!r} is for spreadsheets, and {first} is not one"
-        raise TableError("sheet", fact, "leave it out")
+    for option, fits in {"query": "a DuckDB database", "sheet": "a spreadsheet"}.items():
+        if getattr(reading, option) is not None and (option, kind) != ("sheet", "excel"):
+            fact = f"{option}= is for {fits}, and {first} is none"
+            raise TableError(option, fact, "leave it out; a query names its file itself")
     more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
+    for file in found:
+        if file.partition.keys() != found[0].partition.keys():
+            fact = f"the folders of {file.name} do not name the same columns as those of {first}"
+            raise TableError(
+                "columns", fact, "move it, or pass only the files that belong together"
+            )
     table = Table(first + more, reading, input_paths(data))
     table.files = found
-    (_define_arrow if kind in ("parquet", "arrow") else _define_text)(table)
+    (_define_parquet if kind in ("parquet", "arrow") else _define_text)(table)
     for key in found[0].partition:
-        table._add_path_column(key)
+        numbers = all(files.is_number(file.partition.get(key, "")) for file in found)
+        sql = _identifier(key)
+        table.columns[key] = Column(key, "number" if numbers else "text", sql, sql, sql, False)
     return table
 
 
@@ -144,32 +160,54 @@ class Table:
         self, name: str, reading: Reading, inputs: Sequence[Any] = (), database: str = ":memory:"
     ) -> None:
         self.name, self._reading = name, reading  # the name is for messages
-        self._missing = [str(value) for value in files.list_of(reading.missing_values)]
+        given = reading.missing_values
+        self._missing = [str(v) for v in ([given] if np.isscalar(given) else given)]
+        codes = [float(value) for value in self._missing if files.is_number(value)]
+        self._missing_numbers = pa.array(codes, pa.float64())
+        self._decimal = reading.decimal or "."
         self.inputs = list(inputs)  # files and folders that must not be written to
         self.files: Sequence[TableFile] = ()
         self.unordered = False  # whether rows may come in another order next time
         self.columns: dict[str, Column] = {}
-        self._from = ""  # SQL: what follows FROM
-        self._csv: list[tuple[str, list[str]]] = []  # SQL that reads text files, their columns
+        self._from = ""  # SQL: what follows FROM, or the beginning of a call of read_csv
+        self._text_columns: Sequence[str] = ()  # SQL: all columns of text files
         self._nulls = set(_FREQUENT)  # texts for missing values, with others of the first rows
-        self._arrow: Callable[[], Any] | None = None  # rows that DuckDB cannot read by itself
         self._folder = tempfile.mkdtemp(prefix="fairpca-")
         self._cleanup = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._connection = _connect(database, self._folder)
 
     def batches(
         self,
-        columns: Sequence[str],
+        numbers: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        kept: Sequence[str] = (),
         limit: int | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Iterator[Any]:
-        """Arrow record batches of these SQL columns, in the order of the rows."""
-        rows = min(_BATCH_ROWS, max(1024, _BATCH_ENTRIES // max(1, len(columns))))
-        last, show, cursor = 0.0, progress or (lambda fraction: None), self._cursor()
+        """Record batches of the columns of these names, in the order of the rows.
+
+        Columns that are kept are as they are stored, unless they are among the numbers.
+        """
+        columns = [self.columns[name] for name in (*numbers, *labels, *kept)]
+        uses = ["number"] * len(numbers) + ["label"] * len(labels)
+        uses += ["number" if name in numbers else "raw" for name in kept]
+        sql = [getattr(column, use) for column, use in zip(columns, uses, strict=True)]
+        listed = ", ".join(f"{value} AS v{j}" for j, value in enumerate(sql))
+        fast = {c.raw for c in columns[: len(numbers)] if c.plain and c.name not in labels}
+        source = self._source() if "raw" in uses else self._source(fast, sorted(self._nulls))
+        some = "" if limit is None else f" LIMIT {limit}"
+        n_rows, last, show = 0, 0.0, progress or (lambda fraction: None)
+        most, cursor = max(1024, _BATCH_ENTRIES // len(sql)), self._connection.cursor()
         before = [_identity(file.path) for file in self.files]
         try:
-            for batch in cursor.sql(self._select(columns, limit)).to_arrow_reader(rows):
-                yield batch
+            rows = cursor.sql(f"SELECT {listed} FROM {source}{some}")
+            for batch in rows.to_arrow_reader(min(_BATCH_ROWS, most)):
+                arrays = [
+                    self._converted(column, use, array, n_rows)
+                    for column, use, array in zip(columns, uses, batch.columns, strict=True)
+                ]
+                yield pa.record_batch(arrays, batch.schema.names)
+                n_rows += batch.num_rows
                 last = max(last, min(1.0, cursor.query_progress() / 100))
                 show(last)
         except _ERRORS as error:
@@ -180,54 +218,61 @@ class Table:
                 raise TableError("changed", fact, "read it again when it is complete")
         show(1.0)
 
-    def figures(
-        self, asked: Sequence[str], values: Sequence[str], limit: int | None = None
-    ) -> list[Any]:
-        """Aggregates, over all rows or the first, of values called v0, v1, ..."""
-        (row,) = self._rows(f"SELECT {', '.join(asked)} FROM ({self._select(values, limit)})")
-        return list(row)
+    def _converted(self, column: Column, use: str, values: Any, first_row: int) -> Any:
+        """Texts of a text file as numbers or labels, without those that mean a missing value."""
+        if use == "label" and column.raw in self._text_columns:
+            return pc.if_else(pc.is_valid(_known(values, _MISSING)), values, _NULL)
+        if use != "number":
+            return values
+        if pa.types.is_string(values.type):
+            texts = _known(values, [*_MISSING, *self._missing])
+            values, odd = _numbers_of(texts, self._decimal, column.flags)
+            if odd >= 0:
+                place = self.place_of(first_row + odd + 1)
+                raise self.odd_value(column.name, texts[odd].as_py(), place)
+        if len(self._missing_numbers):
+            coded = pc.is_in(values, value_set=self._missing_numbers)
+            values = pc.if_else(coded, pa.scalar(None, pa.float64()), values)
+        return values
 
-    def schema_of(self, columns: Sequence[str]) -> Any:
-        """The names v0, v1, ... and Arrow types of SQL columns."""
-        cursor = self._cursor()
-        schema = cursor.sql(self._select(columns, limit=0)).to_arrow_table().schema
-        return schema if columns else pa.schema([])
+    def types_of(self, names: Sequence[str]) -> list[Any]:
+        """The Arrow types of columns, as they are stored."""
+        listed = ", ".join(self.columns[name].raw for name in names) or "1"
+        empty = self._connection.cursor().sql(f"SELECT {listed} FROM {self._source()} LIMIT 0")
+        return list(empty.to_arrow_table().schema.types)[: len(names)]
 
     def holds_fractions(self, name: str) -> bool:
         """Whether a column holds numbers that are not whole, by its type or its first rows."""
         refuse_unknown([name], [*self.columns], self.name)
-        column = self.columns[name]
-        if column.kind != "number":
+        if self.columns[name].kind != "number":
             return False
-        broken = "bool_or(v0 <> floor(v0)) OR typeof(any_value(v1)) IN ('DOUBLE', 'FLOAT')"
-        return bool(self.figures([broken], [column.number, column.raw], HEAD_ROWS)[0])
+        first = (batch.column(0) for batch in self.batches([name], limit=HEAD_ROWS))
+        return pa.types.is_floating(self.types_of([name])[0]) or any(
+            pc.any(pc.not_equal(values, pc.floor(values))).as_py() for values in first
+        )
 
-    def place_of(self, condition: str) -> str:
-        """The first row that meets a condition, as "line 7 of people.csv"; "" if it is unknown."""
+    def place_of(self, row: int) -> str:
+        """The place of a row, counted from 1, as "line 7 of people.csv"."""
         file = _FILE if self.files else "NULL"
+        unit, first = ("line", self._reading.header) if self._text_columns else ("row", 0)
         found = self._rows(
-            f"SELECT {file}, min({ROW}) FILTER ({condition}) - min({ROW}) + 1 FROM "
-            f"(SELECT row_number() OVER () AS {ROW}, * FROM {self._source()}) "
-            f"GROUP BY {file} HAVING bool_or({condition}) ORDER BY min({ROW})"
+            f"SELECT file, {row} - min(n) + 1 FROM (SELECT {file} AS file, row_number() OVER () AS "
+            f"n FROM {self._source()}) GROUP BY file HAVING {row} BETWEEN min(n) AND max(n)"
         )
         names = {str(file.path): file.name for file in self.files}
-        unit, first = ("line", self._reading.header) if self._csv else ("row", 0)
-        for path, row in found:
-            return f"{unit} {row + first} of {names.get(path, self.name)}"
-        return ""
+        (path, within) = found[0]
+        return f"{unit} {within + first} of {names.get(path, self.name)}"
 
-    def odd_value(self, name: str, value: str) -> TableError:
+    def odd_value(self, name: str, value: str, place: str) -> TableError:
         """The error for a text among numbers."""
-        value = value.strip()
-        place = self.place_of(f"trim({self.columns[name].raw}) = {quoted(value)}") or self.name
         fact = f"{place} has {value!r} in column {name!r}, which otherwise holds numbers"
         advice = (
             "correct the value (or leave out the line, if it holds names), say that it stands for "
             f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
         )
         point = "," if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value) else ""
-        if self.columns[name].declared and re.fullmatch(_numeral("."), value):
-            point = "."  # passed by the user, it makes us look for thousands everywhere
+        if self.columns[name].plain and re.fullmatch(_numeral(self._decimal), value):
+            point = self._decimal  # passed by the user, it makes us look for thousands everywhere
         advice += f"; with decimal={point!r} it is read as a number" if point else ""
         problem = "decimal" if point else "odd_value"
         return TableError(problem, fact, advice, column=name, value=value)
@@ -237,41 +282,33 @@ class Table:
         self._connection.close()
         self._cleanup()
 
-    def _source(self, values: Sequence[str] = ()) -> str:
-        """SQL: the rows; text files have columns c0, c1, ..., and as numbers n0, n1, ..."""
-        if not self._csv:
+    def _source(self, fast: Container[str] = (), nulls: Sequence[str] = ("",)) -> str:
+        """SQL: the rows; the columns of text files are VARCHAR, the fast ones DOUBLE."""
+        if not self._text_columns:
             return self._from
-        columns = [column for column in self.columns.values() if column.careful]
-        as_written = not values or any(column.raw in values for column in columns)  # NA stays NA
-        types, numbers = {}, []
-        for column in columns:
-            as_text = as_written or column.number not in values or column.label in values
-            fast = column.declared and not as_text
-            types[column.raw] = "DOUBLE" if fast else "VARCHAR"
-            number = self._unless_missing(column.raw if fast else column.careful)
-            numbers.append(f"{number} AS {column.number}")
-        nulls = _texts([""] if as_written else sorted(self._nulls))
-        parts = []
-        for call, names in self._csv:
-            own = ", ".join(f"'{name}': '{types.get(name, 'VARCHAR')}'" for name in names)
-            call = f"{call}, nullstr={nulls}, columns={{{own}}})"
-            parts.append(f"SELECT {', '.join(types)}, {_FILE} FROM {call}")
-        return f"(SELECT *, {', '.join(numbers)} FROM ({' UNION ALL '.join(parts)}))"
+        types = [f"{c}: '{'DOUBLE' if c in fast else 'VARCHAR'}'" for c in self._text_columns]
+        point = f"decimal_separator={quoted(self._decimal)}, nullstr={_texts(nulls)}"
+        return f"{self._from}, {point}, columns={{{', '.join(types)}}})"
 
-    def _select(self, values: Sequence[str], limit: int | None = None) -> str:
-        listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(values)) or "1 AS v0"
-        some = "" if limit is None else f" LIMIT {limit}"
-        return f"SELECT {listed} FROM {self._source(values)}{some}"
+    def _allow_memory(self, n_columns: int) -> None:
+        """Allow 300 MB, or more if there are many columns: a vector of each must fit."""
+        self._connection.execute(f"SET memory_limit='{max(300, 2 * n_columns)}MB'")
 
-    def _cursor(self) -> Any:
-        cursor = self._connection.cursor()
-        if self._arrow is not None:
-            cursor.register("arrow_rows", self._arrow())
-        return cursor
+    def _view_of_csv(self, path: str) -> None:
+        """Make a view of a CSV file under its own name, which queries find before the file.
+
+        DuckDB would guess the dialect, and lose lines or columns; here it guesses only types.
+        """
+        delimiter, _, _ = files.dialect_of(files.find_files(path)[0], header=True)
+        self._rows(
+            f"CREATE OR REPLACE VIEW {_identifier(path)} AS FROM read_csv({quoted(path)}, "
+            f"header=true, delim={quoted(delimiter)}, quote='\"', escape='\"', comment='', skip=0, "
+            f"strict_mode=true, nullstr={_texts(_MISSING)})"
+        )
 
     def _rows(self, sql: str) -> list[Any]:
         try:
-            return list(self._cursor().sql(sql).fetchall())
+            return list(self._connection.cursor().sql(sql).fetchall())
         except _ERRORS as error:
             raise self._explained(error) from error
 
@@ -280,53 +317,28 @@ class Table:
         self._from = source
         described = self._rows(f"DESCRIBE SELECT * FROM {source}")
         types = {row[0]: row[1] for row in described}
+        self._allow_memory(len(types))
         for name, (column, kind) in zip(names or types, types.items(), strict=False):
-            sql = '"' + column.replace('"', '""') + '"'
-            keeps = kind == "VARCHAR" or (_kind(kind) == "number" and "DECIMAL" not in kind)
+            sql, is_number = _identifier(column), _kind(kind) == "number"
+            number = f"CAST({sql} AS DOUBLE)" if is_number else sql
+            keeps = kind == "VARCHAR" or (is_number and "DECIMAL" not in kind)
             label = sql if keeps else f"CAST({sql} AS VARCHAR)"
-            number = self._unless_missing(f"CAST({sql} AS DOUBLE)")
             usual = name not in index and not name.startswith("__index_level_")
             self.columns[name] = Column(name, _kind(kind), sql, number, label, usual)
 
-    def _add_path_column(self, key: str) -> None:
-        """Add a column from the names of folders; it holds integers if all values are integers."""
-        pattern = rf".*[/\\]{re.escape(key)}=([^/\\]*)[/\\]"
-        text = f"url_decode(regexp_extract({_FILE}, {quoted(pattern)}, 1))"
-        sql = f"nullif({text}, '__HIVE_DEFAULT_PARTITION__')"  # as Hive and its kin write null
-        values = {file.partition.get(key, "") for file in self.files}
-        values.discard("__HIVE_DEFAULT_PARTITION__")
-        whole = all(re.fullmatch(r"0|-?[1-9]\d{0,17}", value) for value in values)
-        sql = f"CAST({sql} AS BIGINT)" if whole else sql
-        number = f"CAST({sql} AS DOUBLE)"
-        self.columns[key] = Column(key, "number" if whole else "text", sql, number, sql, False)
-
-    def _unless_missing(self, number: str) -> str:
-        """SQL for a number; null if it equals a value that stands for a missing one."""
-        for value in filter(files.is_number, self._missing):
-            number = f"nullif({number}, {float(value)!r})"
-        return number
-
     def _explained(self, error: Exception) -> TableError:
-        """What an error of the engine means for the user."""
+        """Translate an error of DuckDB or Arrow into one that names the file and the way out."""
         said = str(error)
-        if isinstance(error, TableError):
-            return error
         mine = next((file.name for file in self.files if str(file.path) in said), self.name)
         line = re.search(r"CSV Error on Line: (\d+)", said)
         place = f"line {line[1]} of {mine}" if line else mine
-        for pattern in _NO_NUMBER if self.files else ():
-            if found := re.search(pattern, said, re.S):
-                sql = found["column"], f'"{found["column"]}"'
-                names = [
-                    name for name, c in self.columns.items() if c.raw.replace('""', '"') in sql
-                ]
-                return self.odd_value(names[0], found["value"])
+        if self._text_columns and (found := re.search(_NO_NUMBER, said, re.S)):
+            name = next(c.name for c in self.columns.values() if c.raw == found[1])
+            return self.odd_value(name, found[2].strip(), place)
         if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
-            where = "the line of column names has" if self._reading.header else "others have"
             n = f"more than {found[1]}" if int(found[2]) > int(found[1]) else found[2]
-            fact = f"{place} has {n} values where {where} {found[1]}"
-            title = "leave out the line above if it is a title, " if found[1] == "1" else ""
-            advice = f"{title}correct that line, or restore the file if it was cut off there"
+            fact = f"{place} has {n} values where the first line has {found[1]}"
+            advice = "correct that line, or the first if it is a title, or restore a file cut off"
             return TableError("ragged", fact, advice)
         if "unterminated quote" in said:
             fact = f"the quotes opened in {place} are never closed"
@@ -339,6 +351,9 @@ class Table:
         if "Out of Memory" in said:
             fact = f"reading {mine} needs more memory than is allowed ({said.splitlines()[0]})"
             return TableError("too_large", fact, "name fewer columns, features=[...]")
+        for file in self.files[1:] and self.files:  # DuckDB does not name a file with a bad page
+            if file.format == "parquet" and (problem := files.bad_page(file)):
+                return damaged(file.name, problem)
         if not self.files:
             return TableError("query", said.strip().rstrip("."), "correct the query")
         return damaged(mine, said.split("\n")[0])
@@ -347,7 +362,6 @@ class Table:
 def _connect(database: str, folder: str) -> Any:
     """A connection that neither writes files nor loads extensions."""
     config: dict[str, Any] = {
-        "memory_limit": "300MB",
         "threads": blas_threads(),
         "temp_directory": folder,
         "autoinstall_known_extensions": False,
@@ -356,7 +370,9 @@ def _connect(database: str, folder: str) -> Any:
     try:
         connection = duckdb.connect(database, read_only=database != ":memory:", config=config)
     except duckdb.Error as error:
-        raise damaged(database, str(error).split("\n")[0]) from error
+        fact = f"{database} cannot be opened ({str(error).splitlines()[0]})"
+        advice = "close other programs that use it, or restore it if it is damaged"
+        raise TableError("damaged", fact, advice) from error
     # Names in a query are never Python variables. The statistics of Parquet files ignore NaN, so
     # DuckDB must not rely on them.
     connection.execute(
@@ -371,7 +387,7 @@ def _define_query(table: Table, query: str | None) -> None:
     if query is None:
         known = [row[0] for row in table._rows("SHOW TABLES")]
         fact = f"{table.name} is a database with the tables {files.first_names(known)}"
-        advice = f"pass query='SELECT * FROM {(known or ['people'])[0]}'"
+        advice = f"pass query='SELECT * FROM {_identifier((known or ['people'])[0])}'"
         raise TableError("query", fact, advice)
     try:
         statements = table._connection.extract_statements(query)
@@ -381,39 +397,33 @@ def _define_query(table: Table, query: str | None) -> None:
     if kinds != ["SELECT"]:
         fact = f"a table is one SELECT statement, and this is {' and '.join(kinds) or 'none'}"
         raise TableError("query", fact, "pass one that only reads")
-    joins = re.search(r"\b(join|group\s+by|distinct|union|intersect|except)\b", query, re.I)
-    table.unordered = bool(joins) and re.search(r"\border\s+by\b", query, re.I) is None
+    outside = re.sub(r"(?i)\bover\s*\([^)]*\)", "", query)  # a window orders no rows
+    draws = re.search(r"(?i)\b(using\s+sample|tablesample|random\s*\()", query)
+    joins = re.search(
+        r"(?i)\b(join|group\s+by|distinct|union|intersect|except|from\s+[^\s(]+(\s+\w+)?\s*,)",
+        query,
+    )
+    ordered = re.search(r"(?i)\border\s+by\b", outside)
+    table.unordered = bool(draws or (joins and not ordered))
     table._define(f"({query.strip().rstrip(';')}\n)")
 
 
-def _define_arrow(table: Table) -> None:
+def _define_parquet(table: Table) -> None:
     """Define a table by Parquet or Arrow files, whose types of columns may differ."""
-    schemas = files.schemas_of(table.files)
-    first, names = schemas[0], schemas[0].names
-    index = (first.pandas_metadata or {}).get("index_columns", ())
-    if table.files[0].format == "parquet":
-        # DuckDB would take the types of the first file for all, and round fractions.
-        differ = any(s.field(f.name).type != f.type for s in schemas[1:] for f in first)
-        source = (
-            f"read_parquet({_texts(str(file.path) for file in table.files)}, "
-            f"union_by_name={str(differ).lower()}, hive_partitioning=false, filename='{_FILE}')"
-        )
-        table._define(source, names, index)
-        for f in first:  # a column of numbers may be text in another file
-            if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
-                table.columns[f.name] = replace(table.columns[f.name], kind="number")
-        return
-    common = first
-    for file, schema in zip(table.files, schemas, strict=True):
-        try:
-            own = pa.schema([schema.field(name) for name in names])
-            common = pa.unify_schemas([common, own], promote_options="permissive")
-        except pa.ArrowException as error:  # text is not turned into numbers
-            fact = f"{file.name} has other types than the files before it ({error})"
-            raise TableError("types", fact, "write all files with the same types") from error
-    whole, read = common.append(pa.field(_FILE, pa.string())), files.arrow_batches
-    table._arrow = lambda: pa.RecordBatchReader.from_batches(whole, read(table.files, whole))
-    table._define("arrow_rows", names, index)
+    folder = table._folder
+    table.files = [
+        files.as_parquet(file, folder) if file.format == "arrow" else file for file in table.files
+    ]
+    first, numbers = files.first_schema(table.files)
+    # DuckDB would otherwise take the types of the first file for all, and round fractions.
+    several = len(table.files) > 1
+    table._define(
+        f"read_parquet({_paths_of(table)}, union_by_name={str(several).lower()})",
+        first.names,
+        (first.pandas_metadata or {}).get("index_columns", ()),
+    )
+    for name in numbers & table.columns.keys():  # they may be text in another file
+        table.columns[name] = replace(table.columns[name], kind="number")
 
 
 def _define_text(table: Table) -> None:
@@ -423,42 +433,47 @@ def _define_text(table: Table) -> None:
         reading = table._reading = replace(reading, encoding=None, decimal=".")
     table.files = [files.as_utf8(file, reading.encoding, folder) for file in table.files]
     dialects = [files.dialect_of(file, reading.header) for file in table.files]
-    names = [*dict.fromkeys(dialects[0][1])]  # several columns may have no name
-    for (delimiter, own), pairs in groupby(
-        zip(table.files, dialects, strict=True), key=lambda pair: pair[1][:2]
-    ):
-        alike = [*pairs]
-        refuse_unknown(names, own, alike[0][0].name)
-        longest = max(_LINE_BYTES, 8 * max(dialect[2] for _, dialect in alike))
-        call = (
-            f"read_csv({_texts(str(file.path) for file, _ in alike)}, auto_detect=false, "
-            f"header={str(reading.header).lower()}, delim={quoted(delimiter)}, quote='\"', "
-            f"escape='\"', comment='', skip=0, strict_mode=true, max_line_size={longest}, "
-            f"hive_partitioning=false, filename='{_FILE}'"
-        )
-        sql_names = {name: f"c{j}" for j, name in enumerate(names)}  # each goes to one column
-        table._csv.append((call, [sql_names.pop(n, f"other{i}") for i, n in enumerate(own)]))
-    for j, name in enumerate(names):
-        table.columns[name] = Column(name, "text", f"c{j}", f"n{j}", f"c{j}", careful="NULL")
+    delimiter, names, _ = dialects[0]
+    for file, (mark, own, _) in zip(table.files, dialects, strict=True):
+        refuse_unknown(names, own, file.name)
+        if (mark, own) != (delimiter, names):
+            fact = f"{file.name} does not begin with the same line as {table.files[0].name}"
+            advice = "write all files alike, or read them in a query: SELECT * FROM read_csv(...)"
+            raise TableError("columns", fact, advice)
+    longest = max(_LINE_BYTES, 8 * max(longest for _, _, longest in dialects))
+    table._from = (
+        f"read_csv({_paths_of(table)}, auto_detect=false, header={str(reading.header).lower()}, "
+        f"delim={quoted(delimiter)}, quote='\"', escape='\"', comment='', skip=0, "
+        f"strict_mode=true, max_line_size={longest}"
+    )
+    table._text_columns = [f"c{j}" for j in range(len(names))]
+    table._allow_memory(len(names))
+    for sql, name in zip(table._text_columns, names, strict=True):
+        if name not in table.columns:  # several columns may have no name
+            table.columns[name] = Column(name, "text", sql, sql, sql, usual=bool(name))
     head = _head_of(table)
-    decimal = reading.decimal or _told_decimal(table.name, head)
-    table.columns = {name: _text_column(table, j, name, head[name], decimal)
-                     for j, name in enumerate(names)}  # fmt: skip
+    table._decimal = reading.decimal or _told_decimal(table.name, head)
+    for name, texts in head.items():
+        table.columns[name] = _judged(table, table.columns[name], texts)
+
+
+def _paths_of(table: Table) -> str:
+    """SQL: the files, whose names become a column, and maybe those of their folders."""
+    paths = _texts(glob.escape(str(file.path)) for file in table.files)
+    has_keys = table.files[0].partition
+    hive = f"hive_partitioning={str(bool(has_keys)).lower()}, hive_types_autocast=false"
+    return f"{paths}, filename='{_FILE}', {hive}"
 
 
 def _head_of(table: Table) -> dict[str, Any]:
     """The first rows of each column as text; missing values are null."""
-    rows = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // len(table.columns)))
-    raw, none = [column.raw for column in table.columns.values()], pa.scalar(None, pa.string())
-    schema = pa.schema([(f"v{j}", pa.string()) for j in range(len(raw))])
-    first, head = pa.Table.from_batches(table.batches(raw, limit=rows), schema), {}
-    usual, own = pa.array(_MISSING), pa.array(table._missing, pa.string())
+    rows, head = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // len(table.columns))), {}
+    schema = pa.schema([(f"v{j}", pa.string()) for j in range(len(table.columns))])
+    first = pa.Table.from_batches(table.batches(kept=[*table.columns], limit=rows), schema)
     for name, texts in zip(table.columns, first.columns, strict=True):
-        trimmed = pc.utf8_trim_whitespace(texts)
-        missing = pc.is_in(trimmed, value_set=usual)
-        table._nulls.update(pc.unique(texts.filter(missing).drop_null()).to_pylist())
-        missing = pc.or_(missing, pc.is_in(trimmed, value_set=own))
-        head[name] = pc.if_else(missing, none, trimmed)
+        missing = pc.and_(pc.is_valid(texts), pc.is_null(_known(texts, _MISSING)))
+        table._nulls.update(pc.unique(texts.filter(missing)).to_pylist())
+        head[name] = _known(texts, [*_MISSING, *table._missing])
     return head
 
 
@@ -472,6 +487,11 @@ def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
     if not commas or points - commas:
         return "."
     if commas - points:
+        dotted = {n: c for n, c in head.items() if pc.any(pc.match_substring(c, ".")).as_py()}
+        plain = [name for name in dotted if _share(dotted[name], _numeral(".")) == 1]
+        if plain and not commas & dotted.keys():  # nothing shows that "." marks thousands
+            fact = f"{where} writes fractions with ',' in {min(commas)!r}, with '.' in {plain[0]!r}"
+            raise TableError("decimal", fact, "say which with decimal=',' or decimal='.'")
         return ","
     asked = min(commas)
     value = next(text for text in head[asked].to_pylist() if text and "," in text)
@@ -479,48 +499,37 @@ def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
     raise TableError("decimal", fact, "say which with decimal=',' or decimal='.'")
 
 
-def _text_column(table: Table, j: int, name: str, head: Any, decimal: str) -> Column:
+def _judged(table: Table, column: Column, head: Any) -> Column:
     """Tell from the first rows whether a column of text holds numbers."""
-    raw, pattern, odd, mixed = f"c{j}", _numeral(decimal), "", False
-    kind: Kind = "number"
-    cleaned = f"replace({raw}, ',', '')"
-    if decimal == ",":
-        cleaned = f"replace(replace({raw}, '.', ''), ',', '.')"
-    number = f"WHEN {_matches(raw, pattern)} THEN TRY_CAST({cleaned} AS DOUBLE)"
-    told = table._reading.decimal or not all(map(files.is_number, table._missing))
-    declared = decimal == "." and not told and _is_plain(head)
+    decimal, flags = table._decimal, _share(head, "(?i)true|false") == 1
     if head.null_count == len(head):
-        kind = "empty"
-    elif not declared and _share(head, "(?i)true|false") == 1:
-        flags = (("(?i)true", 1.0), ("(?i)false", 0.0))
-        number = " ".join(f"WHEN {_matches(raw, text)} THEN {flag}" for text, flag in flags)
-    elif _share(head, _DATE) == 1:
-        kind = "date"
-    elif not declared and (share := _share(head, pattern)) < 1:
-        numeral = pc.match_substring_regex(head, f"^({pattern})$")
-        kind, odd, mixed = "text", head[pc.index(numeral, False).as_py()].as_py(), share >= _MOSTLY
-    usual, own = ("|".join(map(re.escape, texts)) for texts in (_MISSING, table._missing))
-    missing = f"{raw} IS NULL OR {_matches(raw, f'{usual}|{own}')}"
-    refused = f"""error('column "{raw}". Could not convert string "' || {raw} || '" to a number')"""
-    careful = f"coalesce(CASE {number} END, CASE WHEN {missing} THEN NULL ELSE {refused} END)"
-    label = f"CASE WHEN {_matches(raw, usual)} THEN NULL ELSE {raw} END"
-    return Column(name, kind, raw, f"n{j}", label, bool(name), odd, mixed, declared, careful)
+        return replace(column, kind="empty")
+    if _share(head, _DATE) == 1:
+        return replace(column, kind="date")
+    _, odd = _numbers_of(head, decimal, flags)
+    if odd >= 0:
+        mixed = _share(head, _numeral(decimal)) >= _MOSTLY
+        return replace(column, odd=(odd + 1, head[odd].as_py()), mixed=mixed)
+    told = table._reading.decimal or len(table._missing) > len(table._missing_numbers)
+    marked = pc.any(pc.match_substring(head, "," if decimal == "." else ".")).as_py()
+    return replace(column, kind="number", flags=flags, plain=not (told or flags or marked))
 
 
-def _matches(raw: str, pattern: str) -> str:
-    """SQL: whether a text, without blanks around it, matches a pattern."""
-    # DuckDB would turn a list of texts into a join, with megabytes for every column.
-    padded = rf"\s*({pattern})\s*"
-    return f"regexp_full_match({raw}, {quoted(padded)})"
+def _known(texts: Any, missing: Sequence[str]) -> Any:
+    """Texts without blanks around them; null if they stand for a missing value."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.is_in(trimmed, value_set=pa.array(missing)), _NULL, trimmed)
 
 
-def _is_plain(column: Any) -> bool:
-    """Whether all texts are numbers as programs write them; true if there are none."""
-    try:
-        column.cast("float64")
-    except pa.ArrowInvalid:
-        return False
-    return True
+def _numbers_of(texts: Any, decimal: str, flags: bool) -> tuple[Any, int]:
+    """Texts as numbers, and the position of the first that is none; -1 if all are numbers."""
+    for flag, digit in (("true", "1"), ("false", "0")) if flags else ():
+        texts = pc.replace_substring_regex(texts, f"(?i)^{flag}$", digit)
+    odd = pc.index(pc.match_substring_regex(texts, f"^({_numeral(decimal)})$"), False).as_py()
+    if odd >= 0:
+        return None, odd
+    plain = pc.replace_substring(texts, "," if decimal == "." else ".", "")
+    return pc.replace_substring(plain, ",", ".").cast("float64"), odd
 
 
 def _numeral(decimal: str) -> str:
@@ -540,19 +549,25 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _identifier(name: str) -> str:
+    """A name of a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def _texts(texts: Iterable[str]) -> str:
     return f"[{', '.join(map(quoted, texts))}]"
 
 
 def _kind(kind: str) -> Kind:
-    """What a column of a DuckDB type holds."""
+    """The kind of a column of a DuckDB type."""
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "BLOB", "BIT")):
         return "other"
     if kind == '"NULL"':
         return "empty"
     if kind.startswith(("DATE", "TIME", "INTERVAL")):
         return "date"
-    number = "INT" in kind or kind.startswith(("DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN"))
+    plain = kind.partition("(")[0]  # without the values of an ENUM
+    number = "INT" in plain or plain in ("DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN")
     return "number" if number else "text"
 
 

@@ -25,9 +25,9 @@ from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.sums import Sums
 from fairpca._tables import merge_fan_in
-from fairpca._tables.column_roles import Roles, choose_roles, no_group
+from fairpca._tables.column_roles import Roles, choose_roles, no_group, no_rows
 from fairpca._tables.files import pa, refuse_twin_names
-from fairpca._tables.prepare import Block, Summing, decode, not_empty
+from fairpca._tables.prepare import Block, Summing, decode
 from fairpca._tables.read import Column, Table
 from fairpca._typing import Array
 from fairpca.exceptions import TableError
@@ -49,7 +49,7 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean"
 
 
 def moments_of_spark(frame: Any, *, folds: FoldRule | None, **columns: Any) -> GroupMoments:
-    """What :meth:`GroupMoments.from_spark` returns; ``columns`` go to choose_roles."""
+    """The moments of a Spark frame; ``columns`` are arguments of :func:`choose_roles`."""
     roles = _frame_roles(frame, **columns)
     n_slots = _task_slots(frame)
     chosen = _select(frame, roles).withColumn("partition", F.spark_partition_id())
@@ -61,7 +61,9 @@ def moments_of_spark(frame: Any, *, folds: FoldRule | None, **columns: Any) -> G
         parts = parts.groupBy("key", chunk).applyInArrow(_merger(fan_in), _PART)
     rows = sorted(_collect(parts), key=lambda row: row["key"])
     moments = reduce(GroupMoments.merge, (_unpacked(r["part"]) for r in rows), GroupMoments())
-    return not_empty(moments, _SOURCE)
+    if not moments.n_features:
+        raise no_rows(_SOURCE, moments.n_dropped)
+    return moments
 
 
 def map_scores(
@@ -98,8 +100,8 @@ def _frame_roles(frame: Any, **names: Any) -> Roles:
     for name, kind in frame.dtypes:
         number = kind in _NUMBERS or kind.startswith("decimal")
         columns[name] = Column(name, "number" if number else "text", name, name, name)
-    ones = {"figures": lambda asked, *_: [1] * len(asked)}
-    table = cast(Table, SimpleNamespace(columns=columns, name=_SOURCE, **ones))
+    rows = {"batches": lambda **_: ()}  # none are looked at
+    table = cast(Table, SimpleNamespace(columns=columns, name=_SOURCE, **rows))
     if not names.get("sensitive_features", True):
         raise no_group(table)
     return choose_roles(table, **names)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from os.path import realpath, splitext
@@ -70,7 +71,7 @@ def outputs(reads: Sequence[str], **names: str | None) -> Iterator[dict[str, Pat
 
     Refuses two names for one file, files that the command reads, and endings of another format.
     """
-    from fairpca._tables.atomic import handing_over, refuse_inputs, replacing
+    from fairpca._tables.atomic import refuse_inputs, replacing
 
     wanted = {option: name for option, name in names.items() if name is not None}
     seen: dict[str, str] = {}
@@ -85,17 +86,20 @@ def outputs(reads: Sequence[str], **names: str | None) -> Iterator[dict[str, Pat
             raise ValueError(f"{name}: this writes {what}; pass {stem}{endings[0]} as its name.")
     with ExitStack() as stack:
         yield {
-            option: stack.enter_context(
-                replacing(name, reads) if name != "-" else handing_over(_to_standard_output)
-            )
+            option: stack.enter_context(replacing(name, reads) if name != "-" else _printing())
             for option, name in wanted.items()
         }
 
 
-def _to_standard_output(content: Path) -> None:
-    with content.open("rb") as source:
-        shutil.copyfileobj(source, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+@contextmanager
+def _printing() -> Iterator[Path]:
+    """A temporary file that is printed if the block ends without an error."""
+    with tempfile.TemporaryDirectory(prefix="fairpca-") as folder:
+        temporary = Path(folder, "content")
+        yield temporary
+        with temporary.open("rb") as content:
+            shutil.copyfileobj(content, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 def write_text(path: Path, text: str) -> None:
