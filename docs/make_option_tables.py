@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from fairpca.cli import app
-from fairpca.cli.options import CHOICE, COLUMNS, OUTPUT, START
+from fairpca.cli.options import HEADINGS
 
 FOLDER = Path(__file__).parent / "_static" / "options"
-FILES = {START: "start", COLUMNS: "columns", CHOICE: "choice", OUTPUT: "output"}
+FILES = dict(zip(HEADINGS, ("start", "columns", "choice", "output"), strict=True))
 
 
 def rows(heading: str) -> list[tuple[str, str, str]]:
@@ -20,7 +20,7 @@ def rows(heading: str) -> list[tuple[str, str, str]]:
     for name, command in app.commands.items():
         context = click.Context(command, info_name=name)
         for option in command.params:
-            if command.headings.get(option.name) == heading:
+            if getattr(option, "heading", None) == heading:
                 names, meaning = option.get_help_record(context)
                 found.setdefault((f"``{names}``", meaning.replace("  [", " [")), []).append(name)
     return [(*key, ", ".join(commands)) for key, commands in found.items()]

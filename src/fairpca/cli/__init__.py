@@ -9,14 +9,13 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import click
 
 from fairpca import __version__
 from fairpca.cli import commands
-from fairpca.cli.options import Choice
+from fairpca.cli.options import CHOICE, MEASURE
 from fairpca.cli.terminal import discard_output, print_line, standard_output
 
 
@@ -113,7 +112,6 @@ def _in_words_of_the_shell(error: Any, name: str) -> str:
     if ways:
         return f"{error.fact}; {', or '.join(ways)}."
     text = str(error) or type(error).__name__
-    named = [own.name for own in fields(Choice) if f"{own.name}=" in text]
-    named += ["target"] * text.startswith("y ")
-    words = ", ".join(f"--{option.replace('_', '-')}" for option in named)
-    return f"{text} (here: {words})" if words else text
+    named = [own.opts[0] for own in (*MEASURE, *CHOICE) if f"{own.name}=" in text]
+    named += ["--target"] * text.startswith("y ")
+    return f"{text} (here: {', '.join(named)})" if named else text

@@ -6,11 +6,12 @@ import click
 
 from fairpca.cli import options as opt
 from fairpca.cli import terminal
+from fairpca.cli.options import Asked
 from fairpca.cli.terminal import outputs, progress, put
 
 
-@opt.command(opt.Report)
-def report(asked: opt.Report) -> None:
+@opt.command(*opt.FIT, *opt.JUDGED, *opt.FIGURES, *opt.PAGE)
+def report(asked: Asked) -> None:
     """Write a page: is anyone short-changed, and what can be done?
 
     It says how sure the answer is, and who gains and who pays for a remedy.
@@ -21,7 +22,10 @@ def report(asked: opt.Report) -> None:
       fairpca report new.csv --group sex --model model.safetensors
     """
     names = {"out": asked.out, "json": asked.json, "model_card": asked.model_card}
-    with outputs(asked.reads, **names) as paths, progress(asked.quiet) as show:
+    with (
+        outputs([*asked.data, asked.model, asked.loadings], **names) as paths,
+        progress(asked.quiet) as show,
+    ):
         from fairpca.cli import work
         from fairpca.report import model_card, render
 
@@ -38,8 +42,8 @@ def report(asked: opt.Report) -> None:
         put(f"written to {' and '.join(name for name in names.values() if name)}")
 
 
-@opt.command(opt.Audit)
-def audit(asked: opt.Audit) -> None:
+@opt.command(*opt.FIT, *opt.JUDGED, *opt.GATE, *opt.FIGURES)
+def audit(asked: Asked) -> None:
     """Say whether PCA, or a model, short-changes a group.
 
     Exit codes: 0 done; with --fail-above also 1, a group is described worse than it allows, and 3,
@@ -50,7 +54,10 @@ def audit(asked: opt.Audit) -> None:
       fairpca audit people.csv --group sex -r 3 --fail-above 0.1
       fairpca audit new.csv --group sex --loadings weights.csv --json -
     """
-    with outputs(asked.reads, json=asked.json) as paths, progress(asked.quiet) as show:
+    with (
+        outputs([*asked.data, asked.model, asked.loadings], json=asked.json) as paths,
+        progress(asked.quiet) as show,
+    ):
         from fairpca.cli import work
 
         found, origin, _ = work.judge(asked, show)
@@ -71,8 +78,8 @@ def audit(asked: opt.Audit) -> None:
         put(line)
 
 
-@opt.command(opt.Fit)
-def fit(asked: opt.Fit) -> None:
+@opt.command(*opt.FIT, opt.MODEL_OUT, opt.QUIET)
+def fit(asked: Asked) -> None:
     """Fit and save the fair version that report judges.
 
     The same options give the same model.
@@ -93,8 +100,8 @@ def fit(asked: opt.Fit) -> None:
         put("\n".join([*lines, *terminal.about_model(model, columns), f"written to {asked.out}"]))
 
 
-@opt.command(opt.KeepColumns)
-def columns(asked: opt.KeepColumns) -> None:
+@opt.command(*opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.RULES, opt.AS_JSON)
+def columns(asked: Asked) -> None:
     """Choose -r columns from which every group can be rebuilt.
 
     It says which columns these are, who gains and who pays.
@@ -107,8 +114,9 @@ def columns(asked: opt.KeepColumns) -> None:
     with progress(asked.json) as show:
         from fairpca.cli import work
 
-        request = opt.AuditRequest(**opt.values(asked, opt.Measure, opt.Table))
-        found, origin, _ = work.judge(request, show, work.columns_of(asked, asked.components))
+        no_model = {str(option.name): option.default for option in opt.JUDGED}
+        kept = work.columns_of(asked, asked.components)
+        found, origin, _ = work.judge(opt.changed(asked, **no_model), show, kept)
     if asked.json:
         put(work.figures_as_json(found, origin, False).rstrip())
         return
@@ -116,8 +124,8 @@ def columns(asked: opt.KeepColumns) -> None:
     terminal.print_audit(found, origin.notes)
 
 
-@opt.command(opt.Transform)
-def transform(asked: opt.Transform) -> None:
+@opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
+def transform(asked: Asked) -> None:
     """Write the scores of rows, in their order, under a model.
 
     For example:
@@ -134,8 +142,8 @@ def transform(asked: opt.Transform) -> None:
         put(f"{n_rows:,} rows written to {asked.out}{left}")
 
 
-@opt.command(opt.Inspect)
-def inspect(asked: opt.Inspect) -> None:
+@opt.command(opt.MODEL, opt.AS_JSON)
+def inspect(asked: Asked) -> None:
     """Show what is in a model file.
 
     For example:

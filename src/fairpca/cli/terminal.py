@@ -57,7 +57,7 @@ _ENDINGS = {"out": ".html", "model_card": ".md", "model": ".safetensors"}
 
 
 @contextmanager
-def outputs(reads: Sequence[str], **names: str | None) -> Iterator[dict[str, Path]]:
+def outputs(reads: Sequence[str | None], **names: str | None) -> Iterator[dict[str, Path]]:
     """Temporary files that, once complete, get the given names or are printed for ``-``.
 
     Refuses two names for one file, files that the command reads, and endings of another format.
@@ -74,7 +74,7 @@ def outputs(reads: Sequence[str], **names: str | None) -> Iterator[dict[str, Pat
                 raise ValueError(
                     f"{first} and {second} both name {name!r}; give each its own file."
                 )
-            refuse_inputs(name, reads)
+            refuse_inputs(name, filter(None, reads))
             (stem, given), ending = splitext(name), _ENDINGS.get(option, "")
             if ending and given.lower() not in ("", ending):
                 raise ValueError(f"{name}: this writes {ending}; pass {stem}{ending} as its name.")

@@ -36,6 +36,7 @@ from fairpca._tables.prepare import Prepared, Record, prepare
 from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
 from fairpca.cli import options as opt
+from fairpca.cli.options import Asked, changed
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
@@ -60,7 +61,7 @@ _NOT_USED = {
 }
 
 
-def estimator_of(asked: opt.Choice, sizes: NDArray[np.int64]) -> FairProjection:
+def estimator_of(asked: Asked, sizes: NDArray[np.int64]) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, for groups of these sizes."""
     shared = _shared(asked)
     own = ("constraint", "alpha", "max_disparity", "max_error_increase", "max_group_increase")
@@ -81,23 +82,23 @@ def estimator_of(asked: opt.Choice, sizes: NDArray[np.int64]) -> FairProjection:
     return for_sizes(FairPCACV(asked.components, **folds, **given, **shared), sizes)
 
 
-def columns_of(asked: opt.Measure, r: int, **more: Any) -> FairColumns:
+def columns_of(asked: Asked, r: int, **more: Any) -> FairColumns:
     """The estimator that keeps ``r`` columns."""
     return FairColumns(r, **more, **_shared(asked))
 
 
-def _shared(asked: opt.Measure) -> dict[str, Any]:
+def _shared(asked: Asked) -> dict[str, Any]:
     """The parameters that all estimators here have."""
     names = ("standardize", "normalize", "min_group_size", "small_groups")
     return {name: getattr(asked, name) for name in names}
 
 
-def _folds(asked: opt.Measure) -> FoldRule:
+def _folds(asked: Asked) -> FoldRule:
     return FoldRule(asked.cv or 10, asked.seed)
 
 
 def fit(
-    asked: opt.Request, path: Path, show: Progress
+    asked: Asked, path: Path, show: Progress
 ) -> tuple[FairProjection, Sequence[str], list[str]]:
     """Fit and save a model; returns it, the columns of its groups, and cautions and notes."""
     how: dict[str, Any] = {"folds": _folds(asked), "whole": False}
@@ -117,7 +118,7 @@ def fit(
 
 
 def judge(
-    asked: opt.AuditRequest, show: Progress, estimator: Any = None, with_columns: bool = False
+    asked: Asked, show: Progress, estimator: Any = None, with_columns: bool = False
 ) -> tuple[Audit | ModelAudit, Origin, Audit | None]:
     """The audit of PCA, of a model or of an estimator, and where it comes from.
 
@@ -125,7 +126,7 @@ def judge(
     """
     model: Any = None
     how: dict[str, Any] = {"folds": _folds(asked)}
-    if asked.model_file is not None:
+    if asked.model or asked.loadings:
         model, how, asked = _model_of(asked)
     with prepared_table(asked, show, **how) as (prepared, named):
         by: dict[str, Any] = {"probes": asked.probes, "y": prepared.target}
@@ -150,13 +151,19 @@ def judge(
         found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
         origin = _origin(named, prepared, found.provenance.alternative)
         if model is None and estimator is None:
-            origin = replace(origin, fit_command=_typed(asked, opt.Choice) + _TO_MODEL)
-            smaller = _typed(replace(asked, cv=0), opt.Measure) + " --max-error-increase {step}"
+            origin = replace(
+                origin,
+                fit_command=_typed(asked, opt.COMPONENTS, *opt.MEASURE, *opt.CHOICE) + _TO_MODEL,
+            )
+            smaller = (
+                _typed(changed(asked, cv=0), opt.COMPONENTS, *opt.MEASURE)
+                + " --max-error-increase {step}"
+            )
             origin = replace(origin, step_command=smaller + _TO_MODEL)
         return found, origin, columns
 
 
-def _audit_of(asked: opt.Request, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
+def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
     """The audit of PCA and ``fair``, by default the estimator that the options ask for."""
     X = prepared.moments if prepared.streamed else prepared.data
     fair = estimator_of(asked, prepared.moments.counts) if fair is None else fair
@@ -165,13 +172,13 @@ def _audit_of(asked: opt.Request, prepared: Prepared, fair: Any = None, **option
     return with_group_columns(found, prepared.roles.groups)
 
 
-def _rules(asked: opt.Request, prepared: Prepared) -> dict[str, Any]:
+def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     """The arguments that audits of models and of estimators have in common."""
     more = {"sample_weight": prepared.sample_weight, "random_state": asked.seed}
-    return opt.values(asked, opt.Rules) | more
+    return opt.values(asked, opt.RULES) | more
 
 
-def compare(found: Audit | ModelAudit, gate: opt.Audit) -> tuple[int, str]:
+def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
     """The exit code, and one line that says what was compared with what."""
     estimate = gate.fail_on == "estimate"
     if gate.fail_above is None:
@@ -201,13 +208,13 @@ def figures_as_json(found: Audit | ModelAudit, origin: Origin, with_rows: bool, 
     return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
 
 
-def _model_of(asked: opt.AuditRequest) -> tuple[Any, dict[str, Any], opt.AuditRequest]:
+def _model_of(asked: Asked) -> tuple[Any, dict[str, Any], Asked]:
     """The model, how to read its rows, and the request with its columns."""
     own = "--model" if asked.model else "--loadings"
     if asked.model is not None and asked.loadings is not None:
         raise ValueError("--model and --loadings both name what is judged; pass one of them.")
-    rest = replace(asked, group=(), target=None, weight=None, seed=0)
-    if given := opt.words(rest, opt.Columns, opt.Choice):
+    rest = changed(asked, group=(), target=None, weight=None, seed=0)
+    if given := opt.words(rest, *opt.COLUMNS, opt.COMPONENTS, *opt.MEASURE, *opt.CHOICE):
         raise ValueError(
             f"{own} is judged as it is, with its own columns and components; leave out {given[0]}."
         )
@@ -215,9 +222,9 @@ def _model_of(asked: opt.AuditRequest) -> tuple[Any, dict[str, Any], opt.AuditRe
         raise ValueError(f"{own} needs rows to be judged by: name a file too.")
     if asked.loadings is not None:
         model, names = _read_loadings(asked.loadings)
-        return model, {}, replace(asked, features=tuple(names))
+        return model, {}, changed(asked, features=tuple(names))
     model, _, fitted = load(str(asked.model))
-    return model, {"fitted": fitted}, replace(asked, group=asked.group or fitted.groups)
+    return model, {"fitted": fitted}, changed(asked, group=asked.group or fitted.groups)
 
 
 def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
@@ -262,7 +269,7 @@ def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
     return Pipeline([("scale", scaler), ("pca", pca)]), names
 
 
-def _origin(asked: opt.AuditRequest, prepared: Prepared, estimator: str) -> Origin:
+def _origin(asked: Asked, prepared: Prepared, estimator: str) -> Origin:
     """Where an audit comes from, and how to repeat it."""
     source = prepared.table.name
     if not asked.data:
@@ -279,24 +286,24 @@ def _origin(asked: opt.AuditRequest, prepared: Prepared, estimator: str) -> Orig
         n_read=prepared.record.n_rows,
         streamed=prepared.streamed,
         notes=notes_on(prepared.record),
-        model_file=basename(asked.model_file or ""),
+        model_file=basename(asked.model or asked.loadings or ""),
         command=shlex.join(["fairpca", *click.get_current_context().obj]),
         code="" if asked.loadings else _code(asked, prepared, estimator),
     )
 
 
-def _typed(asked: opt.Request, *kinds: Any) -> str:
-    """The command ``fit`` with the options of these kinds."""
-    options = opt.words(asked, opt.Columns, opt.Files, *kinds)
-    return shlex.join(["fairpca", "fit", *asked.data, *options])
+def _typed(asked: Asked, *options: opt.Option) -> str:
+    """The command ``fit`` for the same data, with these options."""
+    words = opt.words(asked, *opt.COLUMNS, *opt.FILES, *options)
+    return shlex.join(["fairpca", "fit", *asked.data, *words])
 
 
-def _code(asked: opt.AuditRequest, prepared: Prepared, estimator: str) -> str:
+def _code(asked: Asked, prepared: Prepared, estimator: str) -> str:
     """Python code that repeats the audit."""
     labels, made = "table.sensitive_features", estimator.partition("(")[0]
     if asked.data:
         source = asked.data[0] if len(asked.data) == 1 else [*asked.data]
-        given = arguments(asked, opt.Columns, opt.Files)
+        given = arguments(asked, *opt.COLUMNS, *opt.FILES)
         names, lines = ["read_table"], [f"table = read_table({_call(repr(source), **given)})"]
     else:
         group = asked.group[0]
@@ -313,8 +320,8 @@ def _code(asked: opt.AuditRequest, prepared: Prepared, estimator: str) -> str:
         names += ["load_model"]
     first += ["sample_weight=table.sample_weight"] if asked.weight else []
     first += ["y=table.target"] if asked.target else []
-    rules, usual = opt.values(asked, opt.Rules), vars(opt.Rules())
-    options = {name: value for name, value in rules.items() if value != usual[name]}
+    rules = [option for option in opt.RULES if getattr(asked, str(option.name)) != option.default]
+    options = opt.values(asked, rules)
     options |= {"probes": asked.probes or None, "pos_label": asked.target_positive}
     call = _call(*first, **options, random_state=asked.seed or None)
     imports = f"from fairpca import {', '.join(sorted([function, *names]))}"
@@ -330,7 +337,7 @@ def _call(*given: str, **named: Any) -> str:
 
 
 @contextmanager
-def prepared_table(asked: Any, show: Progress, **how: Any) -> Iterator[tuple[Prepared, Any]]:
+def prepared_table(asked: Asked, show: Progress, **how: Any) -> Iterator[tuple[Prepared, Any]]:
     """The rows and moments of a table, which is closed afterwards, and the request.
 
     The columns in the request are split at commas. Without data, it is the demonstration.
@@ -338,7 +345,7 @@ def prepared_table(asked: Any, show: Progress, **how: Any) -> Iterator[tuple[Pre
     if asked.data:
         table, group = _opened(asked.data, asked), asked.group
         unused: list[str] = []
-    elif given := opt.words(asked, opt.Files):
+    elif given := opt.words(asked, *opt.FILES):
         raise ValueError(f"{given[0]} says how to read a file; name the file too.")
     else:
         people = load_checkup()
@@ -351,23 +358,23 @@ def prepared_table(asked: Any, show: Progress, **how: Any) -> Iterator[tuple[Pre
         name: split_names(getattr(asked, name), table.columns) for name in ("features", "drop")
     }
     split |= {"group": split_names(group, table.columns), "drop": [*split["drop"], *unused]}
-    asked = replace(asked, **split)
+    asked = changed(asked, **split)
     how |= {"drop_missing": asked.drop_missing, "progress": show}
     with closing(table):
-        yield prepare(table, **arguments(asked, opt.Columns), **how), asked
+        yield prepare(table, **arguments(asked, *opt.COLUMNS), **how), asked
 
 
-def _opened(data: Sequence[str], asked: opt.Files) -> Table:
-    reading = arguments(asked, opt.Files)
+def _opened(data: Sequence[str], asked: Asked) -> Table:
+    reading = arguments(asked, *opt.FILES)
     reading.pop("drop_missing", None)
     return open_table(data[0] if len(data) == 1 else [*data], **reading)
 
 
-def arguments(asked: Any, *kinds: Any) -> dict[str, Any]:
+def arguments(asked: Asked, *options: opt.Option) -> dict[str, Any]:
     """The options that are set, under the names that :func:`fairpca.read_table` has for them."""
     renamed = {"group": "sensitive_features", "weight": "sample_weight"}
     renamed |= {"missing_value": "missing_values"}
-    given = {renamed.get(k, k): v for k, v in opt.values(asked, *kinds).items() if v}
+    given = {renamed.get(k, k): v for k, v in opt.values(asked, options).items() if v}
     return given | ({"header": False} if given.pop("no_header", False) else {})
 
 
@@ -384,7 +391,7 @@ def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> li
     return [name for name in names if name]
 
 
-def write_scores_of(asked: opt.Transform, show: Progress) -> tuple[int, int]:
+def write_scores_of(asked: Asked, show: Progress) -> tuple[int, int]:
     """Write the scores of a table; returns how many rows were written and left out."""
     _, model, fitted = load(asked.model)
     names, d = model.get_feature_names_out().tolist(), model.n_features_in_
