@@ -80,8 +80,7 @@ def test_the_file_behind_standard_output_is_not_replaced(model, tmp_path):
     finally:
         os.dup2(usual, 1)
         os.close(usual)
-    assert log.read_text() == "before
-"
+    assert log.read_text() == "before\n"
 
 
 def test_errors_name_the_file_that_was_given(model, tmp_path):

@@ -7,14 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from helpers.families import diagonal, sampled, spaces_of
-from helpers.inside import (
-    Eigenspaces,
-    Operand,
-    RobustProblem,
-    growing_bases,
-    solve,
-    solve_robust,
-)
+from helpers.inside import Eigenspaces, Operand, RobustProblem, growing_bases, solve, solve_robust
 
 
 def objective(errors, shares, problem):
