@@ -237,6 +237,12 @@ def test_a_slider_needs_a_step_between_its_ends():
     assert "The slider below" not in page
 
 
+def test_the_price_over_all_people_is_said_once():
+    assert render(CASES["remedy"]).lower().count("over all people") == 2  # and in a caption
+    assert "Over all people the fair version is 5 % worse" in render(CASES["no remedy"])
+    assert "Over all people" not in render(CASES["one value"])
+
+
 def test_the_page_says_where_it_comes_from():
     origin = replace(ORIGIN, sha256="abc123", command="fairpca report people.csv", code="audit(X)")
     page = render(CASES["remedy"], origin)
@@ -299,11 +305,12 @@ def audit_by_shares():
 def test_a_page_about_shares_measures_every_step_in_shares():
     found = audit_by_shares()
     page = render(found)
-    steps = json.loads(re.search(r'id="path">(.*?)</script>', page)[1])
-    own, shares = steps["start"], [row.alternative.share for row in found.groups]
-    assert abs(steps["disparity"][own]) == pytest.approx(abs(shares[0] - shares[1]))
-    assert steps["disparity"][own] <= steps["disparity"][0] < 1
-    assert "normalize=True, min_group_size=5, small_groups='merge'" in steps["python"][0]
+    path = json.loads(re.search(r'id="path">(.*?)</script>', page)[1])
+    first, own = path["steps"][0], path["steps"][path["start"]]
+    shares = [row.alternative.share for row in found.groups]
+    assert abs(own["disparity"]) == pytest.approx(abs(shares[0] - shares[1]))
+    assert own["disparity"] <= first["disparity"] < 1
+    assert "normalize=True, min_group_size=5, small_groups='merge'" in first["python"]
     assert "remaining difference of shares lost" in page
     assert "share lost against all others, %" in page
     rows = re.findall(

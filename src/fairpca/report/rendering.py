@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from fairpca._audit.record import Audit
 from fairpca._progress import printable
 from fairpca.path import MarkedPoint, TradeoffPath
-from fairpca.report.charts import PROBES, RATES, javascript
+from fairpca.report.charts import RATES, javascript
 from fairpca.report.context import Origin, context
 from fairpca.report.sentences import AnyAudit, about, about_scores, say
 from fairpca.report.text import counted, display_names, figure, in_a_row, percent, worse
@@ -133,7 +133,6 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
     environment.tests["finite"] = isfinite
     environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES
-    environment.globals["probe_names"] = PROBES
     return environment
 
 
