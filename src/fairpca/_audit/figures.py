@@ -13,15 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from fairpca._audit import record
-from fairpca._audit.cross_fit import (
-    CrossFitted,
-    Folds,
-    Judged,
-    People,
-    Subspace,
-    fit_quietly,
-    with_known,
-)
+from fairpca._audit.cross_fit import CrossFitted, Folds, Judged, People, Subspace, fit_quietly
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
 from fairpca._audit.verdict import decide
 from fairpca._cv.held_out import PCA, Figure, HeldOut, Totals
@@ -44,11 +36,11 @@ _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
 _MOST_RANKS = 30
 _MANY_FEATURES, _FEW_RANKS = 300, 8  # With so many features each rank takes time.
 _MOST_COLUMNS = 2000  # Tables with more are not searched for deciding columns.
-_FEW_OF_GROUP = 0.05  # largest share of a group's rows that counts as few
+_FEW = 0.05  # largest share of a group's rows that counts as few
 _MANY_ALIKE = 0.02  # An extreme value in a larger share of the rows belongs to the column.
 _MOST_ROWS = 10_000  # Classifiers get a sample of larger tables.
 _FOLDS = 5  # for classifiers
-_FEWEST_FOLDS = 3  # for FairPCACV when it is fitted to a part of the rows
+FEWEST_FOLDS = 3  # for FairPCACV when it is fitted to a part of the rows
 _MOST_SCORES = 600  # people in the sample of scores
 
 
@@ -63,6 +55,7 @@ class Setup:
         self.folds, self.by_share, self.set_aside = folds, by_share, set_aside
         self.origin = origin = record.Provenance(
             n_rows=int(folds.moments.counts.sum()),
+            fitted_here=own["n_folds"] > 0,
             feature_names=folds.feature_names,
             group_columns=folds.group_columns,
             **own,
@@ -206,18 +199,15 @@ def robust_figures(
     found: list[Robust | None] = [None] * len(wanted)
     for g in np.flatnonzero(wanted).tolist():
         both = np.array([weights * (codes == g), weights * others[g][codes]])
-        medians = [_median(errors, each) for each in both]
-        trimmed = {}
+        averages: list[Any] = [[_median(errors, each) for each in both]]
         for share in _TRIMMED:
             kept = both * (reached <= 1 - share + 1e-9)
-            trimmed[share] = _gap(*(kept @ errors / kept.sum(axis=1)))
+            averages.append(kept @ errors / kept.sum(axis=1))
+        gaps = [float(own / rest - 1) if rest > 0 else nan for own, rest in averages]
+        trimmed = dict(zip(_TRIMMED, gaps[1:], strict=True))
         pairs = roc_auc_score(codes == g, errors, sample_weight=both.sum(axis=0))
-        found[g] = Robust(medians[0], _gap(*medians), trimmed, float(pairs))
+        found[g] = Robust(averages[0][0], gaps[0], trimmed, float(pairs))
     return found
-
-
-def _gap(own: float, rest: float) -> float:
-    return float(own / rest - 1.0) if rest > 0 else float("nan")
 
 
 def _median(errors: Array, weights: Array) -> float:
@@ -285,17 +275,14 @@ def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -
     columns = [column_errors(projection, moments) for projection in both]
     exact = isinstance(fair, FairPCA) and fair.solver == "exact"
     return record.Fit(
-        status=str(fair.status_),
-        alpha=float(getattr(fair, "alpha_", np.nan)),
-        duality_gap=float(fair.duality_gap_),
-        certified=exact or (isinstance(fair, FairColumns) and fair.duality_gap_ == 0),
-        budgets=_budgets(fair) if isinstance(fair, FairPCA) else [],
-        pca_loadings=both[0].components,
-        fair_loadings=both[1].components,
-        pca_errors=columns[0].sum(axis=1),
-        fair_errors=columns[1].sum(axis=1),
-        pca_column_errors=columns[0],
-        fair_column_errors=columns[1],
+        str(fair.status_),
+        float(getattr(fair, "alpha_", nan)),
+        float(fair.duality_gap_),
+        exact or (isinstance(fair, FairColumns) and fair.duality_gap_ == 0),
+        _budgets(fair) if isinstance(fair, FairPCA) else [],
+        *(projection.components for projection in both),
+        *(errors.sum(axis=1) for errors in columns),
+        *columns,
     )
 
 
@@ -345,20 +332,19 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
         return []
     X, codes, k = people.dense(rows), people.codes[rows], len(people.labels)
     few, errors = max(int(thresholds.few_rows * len(X)), 1), errors * people.weights[rows]
-    sums, sizes = np.bincount(codes, errors, minlength=k), np.bincount(codes, minlength=k)
+    judged = np.flatnonzero(setup.judged)
+    sides = np.concatenate([np.eye(k)[judged], setup.others[judged]])  # groups, then their others
+    sums, sizes = (sides @ np.bincount(codes, each, minlength=k) for each in (errors, None))
     found = []
     for name, x in zip(people.feature_names, X.T, strict=True):
         at = _few_rows(x, few)
         if not len(at):
             continue
         part = np.bincount(codes[at], errors[at], minlength=k)
-        few_of_group = np.bincount(codes[at], minlength=k) <= np.maximum(_FEW_OF_GROUP * sizes, 1)
-        deciding = setup.judged & few_of_group & (part > thresholds.decides * sums)
-        rest, at_rest = setup.others[setup.judged], np.bincount(codes[at], minlength=k)
-        few_of_rest = rest @ at_rest <= np.maximum(_FEW_OF_GROUP * (rest @ sizes), 1)
-        hiding = few_of_rest & (rest @ part > thresholds.decides * (rest @ sums))
-        if hiding.any() and not deciding.any():
-            deciding[part.argmax()] = True
+        is_few = sides @ np.bincount(codes[at], minlength=k) <= np.maximum(_FEW * sizes, 1)
+        deciding = np.flatnonzero(is_few & (sides @ part > thresholds.decides * sums))
+        if len(deciding):  # if these rows are among the others, the group with most of their error
+            group = [*judged.tolist(), *[int(part.argmax())] * len(judged)][deciding[0]]
         values, others, middle = np.unique(x[at]), np.delete(x, at), np.median(x)
         side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if these rows lie on both sides
         next_value = others[(side * others if side else np.abs(others - middle)).argmax()]
@@ -371,8 +357,8 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
                 next_value=float(next_value),
                 share_of_variance=float(squares[at].sum() / squares.sum()),
                 near_constant=bool(np.ptp(others) == 0),
-                decides=bool(deciding.any()),
-                group=people.labels[int(deciding.argmax())] if deciding.any() else None,
+                decides=len(deciding) > 0,
+                group=people.labels[group] if len(deciding) else None,
             )
         )
     return sorted(found, key=lambda column: (not column.decides, column.n_rows))
@@ -424,7 +410,7 @@ def leakage(
     if smaller is not None:
         halves = train_test_split(rows, test_size=0.5, stratify=groups[rows], random_state=seed)
         fitted_to, rows = map(np.sort, halves)
-        half = people.moments_of(people.values, FoldRule(_FEWEST_FOLDS), fitted_to)
+        half = people.moments_of(people.values, FoldRule(FEWEST_FOLDS), fitted_to)
         fitted = fit_quietly(smaller, half)
         both = [Subspace.usual(fitted, half), Subspace.of(fitted)]
     scores = [projection.scores(_safe_indexing(people.values, rows)) for projection in both]
@@ -470,15 +456,3 @@ def sampled_scores(setup: Setup, both: Sequence[Subspace]) -> record.SampledRows
     rows = np.concatenate([np.sort(own) for own in members])
     pca, fair = (one.scores(_safe_indexing(people.values, rows))[:, :2] for one in both)
     return record.SampledRows(people.positions[rows], people.codes[rows], pca, fair)
-
-
-def for_fewer_rows(estimator: Judged, fair: Judged, setup: Setup) -> Judged:
-    """The estimator at the same rank, for a part of the rows of judged groups."""
-    rank = setup.origin.n_components
-    if isinstance(fair, FairPCACV):
-        how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
-        # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
-        if setup.judged.sum() == 2 and np.isfinite(fair.alpha_):
-            return FairPCA(rank, alpha=fair.alpha_, **how)
-        return FairPCACV(rank, cv=_FEWEST_FOLDS, constraint=fair.constraint, **how)
-    return with_known(estimator, n_components=rank, min_group_size=1)

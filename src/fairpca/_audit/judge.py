@@ -22,6 +22,7 @@ from fairpca._audit.cross_fit import (
     dense,
     fit_pca,
     fit_quietly,
+    with_known,
 )
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
 from fairpca._audit.verdict import Thresholds
@@ -144,8 +145,7 @@ def audit(
     fair: Any = fit_quietly(model, moments)
     usual, own = Subspace.usual(fair, moments), Subspace.of(fair)
     opposite = (usual.components * own.components).sum(axis=1, keepdims=True) < 0
-    signed = np.where(opposite, -usual.components, usual.components)
-    both = usual._replace(components=signed), own
+    both = usual._replace(components=np.where(opposite, -1, 1) * usual.components), own
     rank, columns, kept = len(own.components), isinstance(fair, FairColumns), None
     judged = f"PCA(n_components={rank})"
     if columns:
@@ -160,7 +160,6 @@ def audit(
         fair.normalize,
         fair.small_groups_,
         judged=judged,
-        fitted_here=True,
         alternative=" ".join(repr(model).split()),
         n_components=rank,
         standardized=fair.standardize,
@@ -173,10 +172,10 @@ def audit(
     )
     errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
     is_pca = np.allclose(fair.group_errors_, errors, rtol=1e-9, atol=0)
-    chosen = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
-    crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
+    curve = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
+    crossed = cross_fit(folds, _refits(model, fair, folds, curve, is_pca), _REFIT, progress)
     progress("looking at the scores")
-    smaller = figures.for_fewer_rows(model, fair, setup)
+    smaller = _for_fewer_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
     results = figures.results(setup, crossed, is_pca=is_pca)
     progress("following the trade-off")
@@ -186,7 +185,7 @@ def audit(
         leakage=figures.leakage(setup, both, probes, smaller),
         outcomes=None if columns else figures.outcomes(setup, whole, getattr(folds, "X", None)),
         fit=figures.fit_figures(both, fair, moments),
-        ranks=figures.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
+        ranks=figures.rank_curve(curve, crossed.parts, setup, results["verdict"].group),
         path=None if columns else figures.frontier(fair, setup, n_points, has_gap),
         rows=figures.sampled_scores(setup, both),
         kept=kept,
@@ -261,7 +260,6 @@ def audit_model(
         any(getattr(step, "normalize", False) is True for step in steps),
         (),
         judged=" ".join(repr(model).split()),
-        fitted_here=False,
         alternative=f"PCA(n_components={rank})",
         n_components=rank,
         standardized=any(getattr(s, "standardize", isinstance(s, StandardScaler)) for s in steps),
@@ -411,6 +409,18 @@ def _refits(
         return [pca._replace(components=components) for components in kept]
 
     return fit
+
+
+def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Judged:
+    """The estimator at the same rank, for a part of the rows of judged groups."""
+    rank = len(Subspace.of(fair).components)
+    if isinstance(fair, FairPCACV):
+        how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
+        # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
+        if n_judged == 2 and np.isfinite(fair.alpha_):
+            return FairPCA(rank, alpha=fair.alpha_, **how)
+        return FairPCACV(rank, cv=figures.FEWEST_FOLDS, constraint=fair.constraint, **how)
+    return with_known(estimator, n_components=rank, min_group_size=1)
 
 
 def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:
