@@ -22,6 +22,7 @@ from fairpca._audit.record import (
     Interval,
     KeptColumns,
     Leakage,
+    LeftOut,
     ModelAudit,
     Overall,
     Provenance,
@@ -32,7 +33,7 @@ from fairpca._audit.record import (
 from fairpca._audit.verdict import Thresholds, decide, groups_above
 from fairpca.metrics import Probe
 from fairpca.report.context import group_rows
-from fairpca.report.sentences import say, what_it_cannot_show
+from fairpca.report.sentences import say
 
 COLUMNS = ["weight", "height", "pulse", "pressure"]
 

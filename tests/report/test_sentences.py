@@ -14,13 +14,13 @@ from helpers.audits import (
     Budget,
     DecidingColumn,
     Interval,
+    LeftOut,
     group_rows,
     made_audit,
     made_cases,
     made_group,
     made_model_audit,
     say,
-    what_it_cannot_show,
 )
 
 from fairpca.report import as_html, as_text, model_card, render
@@ -226,9 +226,14 @@ def test_figures_that_mean_nothing_are_not_shown(case):
 
 
 def test_the_limits_are_said():
-    said = " ".join(what_it_cannot_show(made_audit()))
-    assert "12 %" in said
-    assert "not equal outcomes" in said
+    pytest.importorskip("jinja2")
+    audit = replace(made_audit(), left_out=[LeftOut("column", "zip", 60, "no numbers")])
+    card = model_card(audit)
+    assert "Gaps below about 12 % could have been missed." in card
+    assert "not equal outcomes" in card
+    assert "Column “zip”: left out, no numbers." in card
+    assert "was left out" not in card
+    assert "No column and no row was left out." in model_card(made_audit())
 
 
 def test_a_gap_that_is_left_is_not_called_removed():

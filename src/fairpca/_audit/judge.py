@@ -33,6 +33,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.checks import check_integer, check_same_order
 from fairpca._input.folds import FoldRule
+from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
@@ -243,14 +244,10 @@ def audit_model(
         own = Subspace.of(model)._replace(mean=model.mean_ / model.scale_, scale=1.0)
     else:
         projection, seen = seen_by_projection(model, X)
-        own = Subspace(*projection_of(projection))
+        own = Subspace(*projection_of(projection, as_rows(seen).n_features))
     given = sensitive_features, sample_weight, y, pos_label
     people = People(seen, given, FoldRule(_FOLDS, random_state), None)
-    (rank, d), n = own.components.shape, people.moments.n_features
-    if n != d:
-        raise ValueError(
-            f"X has {n} features where the projection has {d}; pass the same columns as for fit."
-        )
+    rank, d = own.components.shape
     for names in (getattr(one, "feature_names_in_", None) for one in (model, projection)):
         if names is not None and len(names) == d:  # those of the projection win
             people.feature_names = [str(name) for name in names]

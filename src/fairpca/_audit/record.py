@@ -26,16 +26,12 @@ from numpy.typing import NDArray
 
 from fairpca._audit.verdict import Thresholds, Verdict
 from fairpca._typing import Array, Codes
-from fairpca.metrics import Outcomes, Probe
+from fairpca.metrics import Estimate, Outcomes, Probe
 from fairpca.path import TradeoffPath
 
 
-class Interval(NamedTuple):
+class Interval(Estimate):
     """A figure with its confidence interval."""
-
-    value: float
-    low: float
-    high: float
 
     @property
     def direction(self) -> int:

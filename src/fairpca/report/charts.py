@@ -68,7 +68,6 @@ def charts(audit: AnyAudit, with_rows: bool) -> dict[str, Any]:
             points = [
                 {"g": g, "group": names[g], "one": point[0], "two": point[-1]}
                 for g, point in zip(rows.group.tolist(), scores.tolist(), strict=True)
-                if audit.groups[g].judged
             ]
             made[place] = {"kind": "scores", "marks": points}
     return made
@@ -107,7 +106,7 @@ def _rates(audit: AnyAudit) -> dict[str, Any]:
 
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:
     """Weights of the columns in the components, and what the group of the verdict loses on each."""
-    names, used = display_names(audit.provenance.feature_names, 24), methods(audit)[: len(weights)]
+    names = display_names(audit.provenance.feature_names, 24)
     group = audit.verdict.group  # None if nobody is named: then the largest is shown
     g, _ = max(enumerate(audit.groups), key=lambda own: (own[1].label == group, own[1].n))
     heavy, lossy = (
@@ -115,18 +114,9 @@ def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict
         for values in (np.abs(weights).max(axis=(0, 1)), errors[0][g])
     )
     heavy.sort()
-    loadings = [
-        {"method": method, "r": r + 1, "column": names[j], "weight": float(V[r, j])}
-        for method, V in zip(used, weights, strict=True)
-        for r in range(min(len(V), _MOST_COMPONENTS))
-        for j in heavy
-    ]
-    losses = [
-        {"method": method, "column": names[j], "error": float(own[g, j])}
-        for method, own in zip(used, errors, strict=True)
-        for j in lossy
-    ]
+    drawn = [V[:_MOST_COMPONENTS, heavy].tolist() for V in weights]
+    losses = [own[g, lossy].tolist() for own in errors]
     return {
-        kind: {"kind": kind, "columns": [names[j] for j in order], "marks": marks}
-        for kind, order, marks in (("loadings", heavy, loadings), ("columns", lossy, losses))
+        "loadings": {"kind": "loadings", "columns": [names[j] for j in heavy], "weights": drawn},
+        "columns": {"kind": "columns", "columns": [names[j] for j in lossy], "errors": losses},
     }

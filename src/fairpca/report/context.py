@@ -186,14 +186,13 @@ def context(
         "scores": "scores-pca" in drawn,
         "annex": True,
     }
-    names, headline, reference = group_names(audit), audit.verdict.group, provenance.reference
+    names, reference = group_names(audit), provenance.reference
     group_columns = " and ".join(provenance.group_columns) or "group"
     return {
         "audit": audit,
-        "about": sentences.about(audit),
         "origin": origin,
+        "words": sentences,
         "verdict": sentences.say(audit),
-        "is_model": not isinstance(audit, Audit),
         "sections": [name for name, wanted in sections.items() if wanted],
         "title": printable(f"{origin.model_file or origin.source}, by {group_columns}"),
         "group_columns": printable(group_columns),
@@ -201,18 +200,10 @@ def context(
         "alternative": other,
         "judged_title": judged[0].upper() + judged[1:],
         "other_title": other[0].upper() + other[1:],
-        "n_components": provenance.n_components,
-        "n_features": len(provenance.feature_names),
         "names": names,
         "rows": group_rows(audit),
         "robust": sorted(robust, key=lambda row: -row.baseline.gap_estimate),
         "against": "all others" if reference is None else names[reference],
-        "level": f"{100 * provenance.thresholds.level:g} %",
-        "cannot_show": sentences.what_it_cannot_show(audit),
-        "guessing": sentences.about_guessing(audit),
-        "measured": sentences.measured(audit),
-        "harmed": "" if headline is None else sentences.name(audit, headline),
-        "compared": "" if headline is None else sentences.against(audit, headline),
         "charts": drawn,
         "slider": slider,
         "columns": columns,

@@ -100,7 +100,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    own = (display_names, figure, in_a_row, percent, printable)
+    own = (counted, display_names, figure, in_a_row, percent, printable)
     environment.filters |= {function.__name__: function for function in own}
     environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
     environment.tests["finite"] = isfinite

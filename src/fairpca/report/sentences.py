@@ -122,7 +122,8 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"The largest difference is {percent(abs(gap.value))} ({name(audit, label)}, "
         f"{percent_range(gap.low, gap.high)}): not conclusive, a gap this size could be random."
     )
-    to_do, detectable = "Nothing needs to be done.", _detectable(audit)
+    to_do = "Nothing needs to be done."
+    detectable = max(verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
     if isfinite(detectable):
         lead += f" With these rows a gap of {percent(detectable)} or more would likely be seen."
         highest = max(gap.high for gap in gaps.values())
@@ -133,11 +134,6 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         other = name(audit, verdict.other_group)
         to_do = f"Decide which measure applies: by the other, {other} is worse off."
     return headline, lead, to_do
-
-
-def _detectable(audit: AnyAudit) -> float:
-    """The gap that these rows would likely show; 0.1 % is the least that is named."""
-    return max(audit.verdict.detectable_gap or inf, 0.001)
 
 
 def _gap(audit: AnyAudit) -> tuple[str, str, str]:
@@ -379,19 +375,3 @@ def about_scores(audit: AnyAudit) -> list[str]:
                 f"at rates that differ by {value} percentage points ({low} to {high})."
             )
     return said
-
-
-def what_it_cannot_show(audit: AnyAudit) -> list[str]:
-    """The limits of an audit: what was left out, and what it says nothing about."""
-    said = [] if audit.left_out else ["No column and no row was left out."]
-    for what, label, n_rows, reason in audit.left_out:
-        subject = counted(n_rows, "row") if what == "rows" else f"{what.capitalize()} “{label}”"
-        said.append(f"{subject}: left out, {reason}.")
-    if isfinite(_detectable(audit)):
-        said.append(f"Gaps below about {percent(_detectable(audit))} could have been missed.")
-    return [
-        *said,
-        "Other groups than these were not judged.",
-        "Equal errors are not equal outcomes: a model trained on the scores can still treat the "
-        "groups unequally.",
-    ]

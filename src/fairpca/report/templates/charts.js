@@ -96,11 +96,14 @@ const kinds = {
       ],
     };
   },
-  loadings({ marks, columns }) {
+  loadings({ columns, weights }) {
+    const marks = weights.flatMap((components, m) => components.flatMap((own, i) =>
+      own.map((weight, j) => ({ method: methods[m], r: i + 1, column: columns[j], weight }))));
     const weight = { field: "weight", type: "quantitative" };
     const scale = { interpolate: "rgb", domain: [-1, 0, 1], range: ["#c98b55", "#f3f4f6", "#6b9bd1"] };
     const few = marks.length <= 160;
     return {
+      data: { values: marks },
       height: 22 * columns.length,
       encoding: {
         x: { field: "r", type: "ordinal", title: "component", axis: { labelAngle: 0 } },
@@ -114,8 +117,9 @@ const kinds = {
       ],
     };
   },
-  columns({ columns }) {
+  columns({ columns, errors }) {
     return {
+      data: { values: errors.flatMap((own, m) => own.map((error, j) => ({ method: methods[m], column: columns[j], error }))) },
       height: 24 * columns.length,
       mark: { type: "point", filled: true, size: 70, opacity: 1 },
       encoding: { x: number("error", "average squared error"), y: rows("column", columns), color: colour, shape, tooltip: tip(["column", "column"], ["method", "under"], ["error", "error"]) },
