@@ -120,15 +120,26 @@ def test_many_rows_are_needed_to_rule_out_a_gap_that_matters():
 def test_without_a_remedy_the_gap_remains():
     said = say(CASES["no remedy"])
     assert "95 % worse" in said.headline
-    assert "no version" in said.headline
+    assert "no reliable remedy" in said.headline
     assert "gap of 95 % remains" in said.to_do
     assert "Do not use the fair version" in said.to_do
+
+
+def test_only_changes_that_are_not_reliable_are_called_chance():
+    """The worst-off group was set aside in the fit: it pays, and another group gains."""
+    small = made_group("small", 40, (7.26, 4.27, 12.0), (0.4, 0.06, 0.85), compared=False)
+    gains = made_group("b", 380, (1.64, 1.13, 2.28), (-0.49, -0.52, -0.45))
+    said = say(made_audit((small, gains, YOUNG)))
+    assert "does not reliably help “small”: “b” 49 % better, “small” 40 % worse" in said.lead
+    assert "chance" not in said.lead
+    unsure = [replace(row, change=Interval(0.01, -0.1, 0.1)) for row in (OLD, YOUNG)]
+    assert "chance" in say(made_audit(unsure)).lead
 
 
 def test_a_remedy_that_puts_another_group_last_is_none():
     other = replace(YOUNG, above_worst=Interval(0.1, 0.05, 0.2))
     said = say(made_audit((OLD, other)))
-    assert "no version" in said.headline
+    assert "no reliable remedy" in said.headline
     assert "“younger” worse off than the worst-off group" in said.lead
 
 

@@ -171,7 +171,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     elif verdict.case is Case.REMEDY:
         effect, to_do = _remedy(audit, left)
     else:
-        headline += ", and no version we tried reliably reduces the gap"
+        headline += f", and {both(audit)[1]} is no reliable remedy"
         effect, to_do = _no_remedy(audit, gap)
     return f"{headline}.", f"{lead} {effect}", to_do
 
@@ -216,6 +216,8 @@ def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
         tried = f"The fair version makes {harmed} {worst}"
     elif verdict.payers and not verdict.gainers:
         tried = "The fair version hurts some groups and reliably helps none"
+    elif verdict.gainers:
+        tried = f"The fair version does not reliably help {name(audit, verdict.group)}"
     else:
         tried = "What the fair version changes could be chance"
     to_do += f"The gap of {percent(gap.value)} remains: decide whether it can be accepted."
