@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from fairpca._audit import record
 from fairpca._audit.cross_fit import CrossFitted, Folds, Judged, People, Subspace, fit_quietly
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
-from fairpca._audit.verdict import decide
+from fairpca._audit.verdict import decide, headline
 from fairpca._cv.held_out import PCA, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
@@ -75,6 +75,7 @@ class Setup:
         least, sizes = origin.thresholds.judge_from, folds.moments.counts
         # A group is judged if it has enough rows and the others have enough too.
         self.judged = np.asarray((sizes >= least) & (self.others @ sizes >= least))
+        self.n_gaps = 1 if len(labels) == 2 else max(int(self.judged.sum()), 1)
 
     def ratios(self, totals: Totals) -> Array:
         """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_projections, k)."""
@@ -102,8 +103,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     parts, paired = (of.projections([JUDGED, ALTERNATIVE]) for of in (crossed.parts, crossed.folds))
     shares = parts.relative()
     errors, lost = parts.totals.group_errors, shares.totals.group_errors
-    n_judged = max(int(setup.judged.sum()), 1)
-    n_gaps = 1 if k == 2 else n_judged
+    n_judged, n_gaps = max(int(setup.judged.sum()), 1), setup.n_gaps
     gaps, share_gaps = (above_one(of, setup.ratios, level, n_gaps) for of in (parts, shares))
     read = shares if setup.by_share else parts
     se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], _TINY)))
@@ -234,19 +234,18 @@ def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -
     return sorted({int(rank) for rank in ranks})
 
 
-def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) -> record.RankCurve:
-    """Errors of PCA by rank (projections from the third on), and the gap of the verdict's group."""
-    read = held_out.relative() if setup.by_share else held_out
-    g = int(setup.ratios(read.totals)[0].argmax())
-    if group is not None:
-        g = setup.folds.labels.index(group)
-    gaps: list[Interval | None] = [None] * len(ranks)
-    if setup.judged[g]:
-        level = setup.origin.thresholds.level
-        ends = above_one(read, lambda totals: setup.ratios(totals)[2:, g], level)
-        known = zip(ends, loses_something(held_out)[2:], strict=True)
-        gaps = [Interval(*end) if loses else None for end, loses in known]
-    return record.RankCurve(np.array(ranks), held_out.totals.group_errors[2:], gaps)
+def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup) -> record.RankCurve:
+    """Errors of PCA by rank (projections from the third on), and the gap that leads at each."""
+    read, origin = held_out.relative() if setup.by_share else held_out, setup.origin
+    ends = above_one(read, lambda t: setup.ratios(t)[2:], origin.thresholds.level, setup.n_gaps)
+    labels, judged = setup.folds.labels, np.flatnonzero(setup.judged)
+    leading: list[Any] = []
+    for own, loses in zip(ends, loses_something(held_out)[2:], strict=True):
+        gaps = {labels[g]: Interval(*own[g]) for g in judged if loses}
+        group = headline(gaps, origin.reference) if gaps else None
+        leading.append((group, gaps.get(group)))
+    errors = held_out.totals.group_errors[2:]
+    return record.RankCurve(np.array(ranks), errors, *zip(*leading, strict=True))
 
 
 def frontier(

@@ -124,7 +124,10 @@ class RankCurve:
 
     n_components: NDArray[np.int64]  # of shape (m,)
     pca: Array  # group errors, of shape (m, k)
-    pca_gap: Sequence[Interval | None]  # the gap of the verdict's group, or the largest gap
+    # The judged group with the largest lower end at each rank, as in the verdict, and its gap. None
+    # if no group is judged or nothing is lost.
+    group: Sequence[Any]
+    pca_gap: Sequence[Interval | None]
 
 
 class Budget(NamedTuple):

@@ -54,8 +54,9 @@ def charts(audit: AnyAudit, with_rows: bool) -> dict[str, Any]:
         return made | _columns(audit, [audit.loadings], [audit.column_errors])
     title = f"remaining difference of {'shares lost' if audit.verdict.by_share else 'errors'}"
     made |= {kind: {"kind": kind, "title": title} for kind in ("frontier", "errors")}
-    ranks = zip(audit.ranks.n_components.tolist(), audit.ranks.pca_gap, strict=True)
-    own = [{"r": r, **gap._asdict()} for r, gap in ranks if gap is not None]
+    curve, names = audit.ranks, group_names(audit)
+    ranks = zip(curve.n_components.tolist(), curve.group, curve.pca_gap, strict=True)
+    own = [{"r": r, "group": names[g], **gap._asdict()} for r, g, gap in ranks if gap is not None]
     made["ranks"] = {"kind": "ranks", "r": audit.n_components, "marks": own}
     fit, rows = audit.fit, audit.rows
     errors = [fit.pca_column_errors, fit.fair_column_errors]
@@ -63,10 +64,10 @@ def charts(audit: AnyAudit, with_rows: bool) -> dict[str, Any]:
     if audit.kept is not None:
         made.pop("loadings")  # only zeros and ones
     if with_rows and rows is not None:
-        names = list(group_names(audit).values())
+        by_code = list(names.values())
         for place, scores in (("scores-pca", rows.pca), ("scores-fair", rows.fair)):
             points = [
-                {"g": g, "group": names[g], "one": point[0], "two": point[-1]}
+                {"g": g, "group": by_code[g], "one": point[0], "two": point[-1]}
                 for g, point in zip(rows.group.tolist(), scores.tolist(), strict=True)
             ]
             made[place] = {"kind": "scores", "marks": points}

@@ -90,7 +90,7 @@ const kinds = {
       encoding: { x: number("r", "components", { axis: { values: whole(marks), format: "d" }, scale: { zero: false, nice: false, padding: 12 } }) },
       layer: [
         { mark: { type: "area", opacity: 0.18, color: grey }, encoding: { y: number("low", "gap, %"), y2: { field: "high" } } },
-        { mark: { type: "line", color: grey, point: { color: grey } }, encoding: { y, tooltip: tip(["r", "components"], ["value", "gap, %"], ["low", "from"], ["high", "to"]) } },
+        { mark: { type: "line", color: grey, point: { color: grey } }, encoding: { y, tooltip: tip(["r", "components"], ["group", "group"], ["value", "gap, %"], ["low", "from"], ["high", "to"]) } },
         { data: { values: [{ r }] }, mark: { type: "rule", strokeDash: [2, 3], opacity: 0.6 } },
         { data: { values: [{ value: 0 }] }, mark: { type: "rule", opacity: 0.6 }, encoding: { x: null, y } },
       ],
