@@ -243,6 +243,14 @@ def test_the_price_over_all_people_is_said_once():
     assert "Over all people" not in render(CASES["one value"])
 
 
+def test_a_certificate_claims_no_more_than_was_proven():
+    """Where cross-validation stays at PCA, another projection may serve the worst-off better."""
+    page = render(CASES["remedy"])
+    assert "at this weighting of the groups nothing does better" in page
+    kept = replace(CASES["remedy"], path=None, kept=KeptColumns(["weight"], ["pulse"], 0.5))
+    assert "on these rows nothing does better" in render(kept)
+
+
 def test_the_page_says_where_it_comes_from():
     origin = replace(ORIGIN, sha256="abc123", command="fairpca report people.csv", code="audit(X)")
     page = render(CASES["remedy"], origin)

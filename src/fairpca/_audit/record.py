@@ -149,7 +149,7 @@ class Fit:
     status: str  # how the fit of the fair version ended
     alpha: float
     duality_gap: float
-    certified: bool  # whether no projection is better by more than the duality gap
+    certified: bool  # whether none is better at its weighting by more than the duality gap
     budgets: Sequence[Budget]
     pca_loadings: Array  # of shape (n_components, n_features), with the signs of the fair ones
     fair_loadings: Array
