@@ -191,7 +191,7 @@ def test_small_groups_are_listed_but_not_judged():
     assert any("Oceania" in notice and "2 rows" in notice for notice in said.notices)
     row = next(row for row in group_rows(audit) if row["name"] == "Oceania")
     assert row["gap"].ends == row["change"].ends == ""
-    assert row["gap"].tone == row["change"].tone == "plain"
+    assert row["gap"].direction == row["change"].direction == 0
 
 
 def test_all_others_who_are_worse_off_are_named():
@@ -207,6 +207,11 @@ def test_readings_that_disagree_are_a_notice():
     two = made_group("B", 500, (-0.25, -0.31, -0.17), CHANGE, share_gap=(0.25, 0.1, 0.4))
     said = say(made_audit((one, two)))
     assert any("“A”" in n and "“B”" in n and "Decide which applies" in n for n in said.notices)
+    one = made_group("A", 500, GAP, CHANGE, share_gap=(-0.02, -0.1, 0.1))
+    two = made_group("B", 500, (-0.25, -0.31, -0.17), CHANGE, share_gap=(0.02, -0.1, 0.1))
+    for by_share in (False, True):
+        notices = say(made_audit((one, two), by_share=by_share)).notices
+        assert any(re.search("absolute terms “A” .*no group does", notice) for notice in notices)
 
 
 def test_budgets_that_are_not_met_are_a_notice():

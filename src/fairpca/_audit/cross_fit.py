@@ -96,7 +96,12 @@ class People(Folds):
         self.positions = kept = np.flatnonzero(weights)  # among all rows
         self.X = X if len(kept) == n else _safe_indexing(X, kept)
         self.pos_label, self.weights = pos_label, weights[kept]
-        self.classes = None if y is None else _outcome_classes(y, n, pos_label)[kept]
+        self.classes: Labels | None = None
+        if y is not None:
+            outcomes, classes = labels.encode_outcomes(y, n)
+            labels.refuse_counts(classes.tolist(), "pass classes, for example y > threshold")
+            positive_class(classes.tolist(), pos_label)  # needed for more than two classes
+            self.classes = classes[outcomes[kept]]
         self._target = self.classes if with_y else None
         self.groups = known[codes[kept]]  # the label of each row
         present, self.codes = np.unique(codes[kept], return_inverse=True)
@@ -130,17 +135,11 @@ class People(Folds):
             for (pair, *_), rows in zip(super().__iter__(), self._rows, strict=True):
                 yield pair, rows, _safe_indexing(self.values, rows)
 
-    def dense(self, rows: Any = slice(None)) -> Array:
-        """All or some rows as they enter the projection, as one array of floats."""
-        return dense(_safe_indexing(self.values, rows))
-
-    def moments_of(self, values: Any, folds: Any, rows: Codes | None = None) -> GroupMoments:
+    def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
-        groups, weights, target = self.groups, self.weights, self._target
-        if rows is not None:
-            values, groups, weights = _safe_indexing(values, rows), groups[rows], weights[rows]
-            target = None if target is None else target[rows]
-        return moments_of_rows(as_rows(values), groups, weights, target, folds)
+        target = None if self._target is None else self._target[rows]
+        values = as_rows(_safe_indexing(values, rows))
+        return moments_of_rows(values, self.groups[rows], self.weights[rows], target, folds)
 
     def _own_space(self, before: Pipeline, rows: Codes) -> Fold:
         """One fold, in the space of the first steps fitted without it."""
@@ -167,14 +166,6 @@ class People(Folds):
             return values, [str(name) for name in fitted.get_feature_names_out()]
         except (AttributeError, ValueError, TypeError):  # a step cannot name its columns
             return values, None
-
-
-def _outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
-    """The class of each row; with more than two classes, ``pos_label`` is needed."""
-    codes, classes = labels.encode_outcomes(y, n_rows)
-    labels.refuse_counts(classes.tolist(), "pass classes, for example y > threshold")
-    positive_class(classes.tolist(), pos_label)
-    return classes[codes]
 
 
 class Subspace(NamedTuple):

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from fairpca._audit import record
-from fairpca._audit.cross_fit import CrossFitted, Folds, Judged, People, Subspace, fit_quietly
+from fairpca._audit.cross_fit import CrossFitted, Folds, People, Subspace, dense, fit_quietly
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
 from fairpca._audit.verdict import decide, headline
 from fairpca._cv.held_out import PCA, Figure, HeldOut, Totals
@@ -224,12 +224,10 @@ def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -
     if ranks is None:
         most = _MOST_RANKS if moments.n_features < _MANY_FEATURES else _FEW_RANKS
         highest = min(limit, max(2 * r, most))
-        grid = np.linspace(1, highest, highest)
-        if highest > most:
-            grid = np.geomspace(1, highest, most)
-        return sorted({r, *grid.round().astype(int).tolist()})
-    wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
-    if wrong or not len(ranks):
+        few = highest <= most
+        grid = np.arange(1, highest + 1) if few else np.geomspace(1, highest, most).round()
+        ranks = [r, *grid.astype(int).tolist()]
+    elif not len(ranks) or any(rank not in range(1, limit + 1) for rank in ranks):
         raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
     return sorted({int(rank) for rank in ranks})
 
@@ -269,7 +267,7 @@ def frontier(
     return path
 
 
-def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -> record.Fit:
+def fit_figures(both: Sequence[Subspace], fair: Any, moments: GroupMoments) -> record.Fit:
     """Figures of the judged and the fair projection, fitted to all rows."""
     columns = [column_errors(projection, moments) for projection in both]
     exact = isinstance(fair, FairPCA) and fair.solver == "exact"
@@ -329,7 +327,8 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
     people, thresholds = setup.people, setup.origin.thresholds
     if people is None or len(people.feature_names) > _MOST_COLUMNS:
         return []
-    X, codes, k = people.dense(rows), people.codes[rows], len(people.labels)
+    X = dense(_safe_indexing(people.values, rows))
+    codes, k = people.codes[rows], len(people.labels)
     few, errors = max(int(thresholds.few_rows * len(X)), 1), errors * people.weights[rows]
     judged = np.flatnonzero(setup.judged)
     sides = np.concatenate([np.eye(k)[judged], setup.others[judged]])  # groups, then their others
@@ -386,7 +385,7 @@ def _few_rows(x: Array, few: int) -> Codes:
 
 
 def leakage(
-    setup: Setup, both: Sequence[Subspace], probes: bool, smaller: Judged | None = None
+    setup: Setup, both: Sequence[Subspace], probes: bool, smaller: Any = None
 ) -> record.Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 

@@ -275,7 +275,7 @@ def audit_model(
     both = own, fit_pca(people.moments, rank)
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
     kept = crossed.distances - crossed.errors[0]
-    same, outside = _beside_fit(projection, own, kept, people.dense())
+    same, outside = _beside_fit(projection, own, kept, dense(people.values))
     return ModelAudit(
         **figures.results(setup, crossed, remedy_tried=False, outside=outside),
         leakage=figures.leakage(setup, both, probes),
@@ -350,7 +350,7 @@ def _alternative(step: Any, folds: Folds) -> Judged:
         return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
     rank: Any = 0.7 if step is None else step.n_components
     if step is not None and isinstance(folds, People):
-        rank = int(clone(step).fit(folds.dense()).n_components_)
+        rank = int(clone(step).fit(dense(folds.values)).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
     return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.counts)

@@ -45,11 +45,11 @@ class Origin:
 
 
 class Cell(NamedTuple):
-    """A difference in words, the ends of its interval if it has one, and a tone."""
+    """A difference in words, and the ends of its interval if it has one."""
 
-    text: str
-    ends: str
-    tone: str
+    text: str = ""
+    ends: str = ""
+    direction: int = 0  # 1 if it is reliably worse, -1 if reliably better
 
     def __str__(self) -> str:
         return f"{self.text} ({self.ends})" if self.ends else self.text
@@ -61,17 +61,15 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
 
     def cell(interval: Interval | None, estimate: float) -> Cell:
         if verdict.reason in (Reason.NOTHING_COMPRESSED, Reason.ONE_VALUE_DECIDES):
-            return Cell("", "", "plain")  # ratios of rounding errors, or of one value
-        text, ends = worse(estimate) if interval is None else worse(*interval)
-        tone = "plain"
-        if interval is not None and verdict.case is not Case.CANNOT_JUDGE:
-            tone = ("plain", "bad", "good")[interval.direction]
-        return Cell(text, ends, tone)
+            return Cell()  # ratios of rounding errors, or of one value
+        if interval is None:
+            return Cell(*worse(estimate))
+        can_judge = verdict.case is not Case.CANNOT_JUDGE
+        return Cell(*worse(*interval), interval.direction if can_judge else 0)
 
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
         _, worse_by = before.read(verdict.by_share)
-        gap = cell(before.gap, before.gap_estimate)
         is_reference = row.label == audit.provenance.reference
         note = "the reference, against all others" if is_reference else ""
         cells = {
@@ -80,7 +78,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             "n": f"{row.n:,}",
             "judged": row.judged,
             "note": note if row.judged else "too few to judge",
-            "gap": gap._replace(tone="plain") if verdict.by_share else gap,
+            "gap": cell(before.gap, before.gap_estimate),
             "error": f"{figure(before.error)} → {figure(after.error)}" * shown,
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %" * shown,
             "share_gap": cell(before.share_gap, before.share_gap_estimate),

@@ -178,16 +178,17 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
 
 def _remedy(audit: Audit, left: Interval) -> tuple[str, str]:
     """What the fair version does to the gap and to the groups, and what to do."""
+    _, fair = methods(audit)
     small_gap, price = audit.provenance.thresholds.small_gap, worse(audit.overall.change.value)[0]
     effect = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
     if abs(left.value) < small_gap and not left.direction:
         effect = "removes it"
-    effect = f"A fair version {effect}: {_gains_and_payments(audit)} ({price} over all people)."
+    effect = f"A {fair} {effect}: {_gains_and_payments(audit)} ({price} over all people)."
     pay = max(row.change.value for row in audit.groups if row.change)
-    to_do = "Use the fair version."
+    to_do = f"Use the {fair}."
     if pay > 0:
         to_do = (
-            f"If {percent(pay)} more error for those who pay is acceptable, use the fair version."
+            f"If {percent(pay)} more error for those who pay is acceptable, use the {fair}."
             f"{'' if audit.path is None else ' If not, a smaller step costs less.'}"
         )
     if audit.verdict.small:
@@ -197,8 +198,8 @@ def _remedy(audit: Audit, left: Interval) -> tuple[str, str]:
 
 def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
     """Why the fair version is no remedy, and what to do."""
-    verdict = audit.verdict
-    effect, to_do = f": {_gains_and_payments(audit)}.", "Do not use the fair version. "
+    verdict, (_, fair) = audit.verdict, methods(audit)
+    effect, to_do = f": {_gains_and_payments(audit)}.", f"Do not use the {fair}. "
     if verdict.remedy is Remedy.IS_PCA:
         tried, effect, to_do = "No strength of the fair version helped held-out people", ".", ""
         if audit.kept is not None:
@@ -208,18 +209,18 @@ def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
     elif verdict.remedy is Remedy.WIDENS:
         gaps = [(row.label, row.alternative.read(verdict.by_share)[0]) for row in audit.groups]
         most, label = max((left.value, label) for label, left in gaps if left)
-        tried = f"The fair version would leave a larger gap, {name(audit, label)} {percent(most)} "
+        tried = f"The {fair} would leave a larger gap, {name(audit, label)} {percent(most)} "
         tried += f"worse than {against(audit, label)}"
     elif verdict.remedy is Remedy.HARMS_ANOTHER:
         harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
         worst = f"worse off than the worst-off group is under {both(audit)[0]}"
-        tried = f"The fair version makes {harmed} {worst}"
+        tried = f"The {fair} makes {harmed} {worst}"
     elif verdict.payers and not verdict.gainers:
-        tried = "The fair version hurts some groups and reliably helps none"
+        tried = f"The {fair} hurts some groups and reliably helps none"
     elif verdict.gainers:
-        tried = f"The fair version does not reliably help {name(audit, verdict.group)}"
+        tried = f"The {fair} does not reliably help {name(audit, verdict.group)}"
     else:
-        tried = "What the fair version changes could be chance"
+        tried = f"What the {fair} changes could be chance"
     to_do += f"The gap of {percent(gap.value)} remains: decide whether it can be accepted."
     curve = audit.ranks
     for r, label, found in zip(curve.n_components, curve.group, curve.pca_gap, strict=True):
@@ -306,13 +307,13 @@ def _notices(audit: AnyAudit) -> list[str]:
     """What must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
     can_judge, said = verdict.case is not Case.CANNOT_JUDGE, []
-    if verdict.other_group is not None and (verdict.readings_agree is False or not verdict.worse):
-        readings = ["in absolute terms", "relative to how much each group varies"]
-        own, other = reversed(readings) if verdict.by_share else readings
-        first = name(audit, verdict.group) if verdict.worse else "no group"
+    if verdict.readings_agree is False or (verdict.other_group is not None and not verdict.worse):
+        named = [verdict.group if verdict.worse else None, verdict.other_group]
+        named = named[::-1] if verdict.by_share else named
+        first, second = ("no group" if label is None else name(audit, label) for label in named)
         said.append(
-            f"{own[0].upper()}{own[1:]} {first} fares reliably worse; {other}, "
-            f"{name(audit, verdict.other_group)} does. Decide which applies before acting."
+            f"In absolute terms {first} fares reliably worse; relative to how much each group "
+            f"varies, {second} does. Decide which applies before acting."
         )
     for row in audit.groups:
         few = f"{name(audit, row.label)} has {counted(row.n, 'row')}: too few to judge"
