@@ -232,6 +232,7 @@ def test_a_model_is_judged_as_it_is():
     said = say(made_model_audit(on_rows_fitted_to=True, outside=0.02))
     assert said.headline.startswith("The model describes “age_group = 75 and older” 33 % worse")
     assert "Plain PCA" in said.lead
+    assert "left out of its fit" in said.lead
     assert any("looks too good" in notice for notice in said.notices)
     assert any("2 %" in notice and "outside" in notice for notice in said.notices)
 

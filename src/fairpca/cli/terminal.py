@@ -144,8 +144,9 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
     _put_table(heads, rows)
     how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
+    how[1:1] = ["plain PCA judged on held-out people"]
     if own.fitted_here:
-        how[1:1] = [
+        how[1:2] = [
             "standardised" if own.standardized else "columns as they are",
             f"judged on held-out people ({own.n_folds} folds)",
         ]

@@ -162,8 +162,9 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         lead += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
     if isinstance(audit, ModelAudit):
         size, ends = worse(*left)
-        effect = "Plain PCA of the same size, fitted to these rows, describes the group "
-        effect += f"{size} ({ends} %)." if ends else f"{size}."
+        effect = f"Plain PCA of the same size describes the group {size}"
+        effect += f" ({ends} %)" * bool(ends)
+        effect += ", judged on people left out of its fit; the model may have seen these people."
         to_do = (
             "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the "
             "rows that the model was made from, and judge it in the same way."
