@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.audits import KeptColumns, made_audit, made_cases, made_group
+from helpers.audits import KeptColumns, group_rows, made_audit, made_cases, made_group
 
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
@@ -325,7 +325,10 @@ def test_a_page_about_shares_measures_every_step_in_shares():
         r"<tr><th scope=.row.*?</tr>", re.search(r'id="groups">(.*?)</table>', page, re.S)[1]
     )
     tones = [re.findall(r"<(\w+) class=(good|bad)>", row) for row in rows]
-    assert tones == [[("small", "bad"), ("td", "good")], [("td", "bad")]]
+    assert tones == [[("td", "bad"), ("td", "good")], [("td", "bad")]]
+    worst = group_rows(found)[0]
+    assert "% worse" in str(worst["gap"])  # as the headline says
+    assert "% better" in str(worst["other_gap"])
     section = re.search(r'id="section-unusual">(.*?)</section>', page, re.DOTALL)[1]
     assert found.group(found.verdict.group).baseline.gap_estimate < 0
     assert "In absolute terms, by the median" in section

@@ -247,7 +247,7 @@ def test_gains_come_first_and_chance_is_said_once():
 @pytest.mark.parametrize("case", ["one value", "nothing compressed"])
 def test_figures_that_mean_nothing_are_not_shown(case):
     rows = group_rows(CASES[case])
-    assert {str(row[key]) for row in rows for key in ("gap", "share_gap", "change")} == {""}
+    assert {str(row[key]) for row in rows for key in ("gap", "other_gap", "change")} == {""}
     pytest.importorskip("vl_convert")
     assert 'id="gaps"' not in render(CASES[case])
 

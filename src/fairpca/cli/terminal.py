@@ -135,7 +135,8 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
     for note in notes:
         put(note)
     others = "others" if own.reference is None else group_names(audit)[own.reference]
-    heads = [", ".join(own.group_columns) or "group", "people", f"against {others}"]
+    reading = "share lost" if audit.verdict.by_share else "error"
+    heads = [", ".join(own.group_columns) or "group", "people", f"{reading} against {others}"]
     heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
     rows = []
     for row in group_rows(audit):

@@ -178,6 +178,8 @@ def compare(found: Audit | ModelAudit, gate: opt.Gate) -> tuple[int, str]:
         return CANNOT_JUDGE, sentences.say(found).headline
     by_share, estimate = found.verdict.by_share, gate.fail_on == "estimate"
     above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
+    if isinstance(found, ModelAudit) and found.on_rows_fitted_to and not above:
+        return CANNOT_JUDGE, "This cannot be judged on the rows that the model was fitted to."
     row = above[0] if above else found.group(found.verdict.group)
     gap = gaps_of(found.groups, by_share)[row.label]
     ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
@@ -188,7 +190,8 @@ def compare(found: Audit | ModelAudit, gate: opt.Gate) -> tuple[int, str]:
     more = f"; so {'does 1 more group' if len(above) == 2 else f'do {len(above) - 1} more groups'}"
     more *= len(above) > 1
     return EXCEEDED if above else 0, (
-        f"{sentences.judged(found)}: error of {sentences.full_name(found, row.label)} "
+        f"{sentences.judged(found)}: {'share of own variation lost by' if by_share else 'error of'}"
+        f" {sentences.full_name(found, row.label)} "
         f"({row.n:,} people) against {others}: {ends}; {which} "
         f"--fail-above {percent(gate.fail_above)}{more}. {sentences.measured(found)}."
     )

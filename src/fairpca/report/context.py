@@ -78,10 +78,10 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             "n": f"{row.n:,}",
             "judged": row.judged,
             "note": note if row.judged else "too few to judge",
-            "gap": cell(before.gap, before.gap_estimate),
+            "gap": cell(*before.read(verdict.by_share)),
+            "other_gap": cell(*before.read(not verdict.by_share)),
             "error": f"{figure(before.error)} → {figure(after.error)}" * shown,
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %" * shown,
-            "share_gap": cell(before.share_gap, before.share_gap_estimate),
             "change": cell(row.change, row.change_estimate),
             "better_off": "" if row.better_off is None else percent(row.better_off),
         }
@@ -171,6 +171,7 @@ def context(
         audit.provenance,
     )
     judged, other = sentences.methods(audit)
+    judged_title = judged[0].upper() + judged[1:]
     can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
     robust = [row for row in audit.groups if row.baseline.robust]
     sections = {
@@ -185,6 +186,7 @@ def context(
         "annex": True,
     }
     names, reference = group_names(audit), provenance.reference
+    against = "all others" if reference is None else names[reference]
     group_columns = " and ".join(provenance.group_columns) or "group"
     return {
         "audit": audit,
@@ -196,12 +198,13 @@ def context(
         "group_columns": printable(group_columns),
         "judged": judged,
         "alternative": other,
-        "judged_title": judged[0].upper() + judged[1:],
+        "judged_title": judged_title,
         "other_title": other[0].upper() + other[1:],
         "names": names,
         "rows": group_rows(audit),
         "robust": sorted(robust, key=lambda row: -row.baseline.gap_estimate),
-        "against": "all others" if reference is None else names[reference],
+        "against": against,
+        "versus": f"{judged_title}: {'share lost ' * audit.verdict.by_share}against {against}",
         "charts": drawn,
         "slider": slider,
         "columns": columns,
