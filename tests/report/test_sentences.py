@@ -194,6 +194,27 @@ def test_small_groups_are_listed_but_not_judged():
     assert row["gap"].direction == row["change"].direction == 0
 
 
+def test_a_small_group_affects_no_result_that_is_pca():
+    pair = made_group("Oceania", 2, (0.77, 0.77, 0.77), (0.0, 0.0, 0.0))
+    assert any("affects" in notice for notice in say(made_audit((OLD, YOUNG, pair))).notices)
+    assert not say(made_audit((OLD, YOUNG, pair), is_pca=True)).notices
+
+
+def test_a_reference_group_that_is_too_small_is_named_first():
+    rows = [replace(row, judged=False) for row in (OLD, YOUNG)]
+    none = [replace(row.baseline, gap=None, share_gap=None) for row in rows]
+    rows = [replace(row, baseline=own) for row, own in zip(rows, none, strict=True)]
+    two = made_group("two", 2, (0.77, 0.77, 0.77), (0.0, 0.0, 0.0))
+    audit = made_audit((*rows, two), reference="two")
+    said = say(audit)
+    assert audit.verdict.reason.name == "TOO_FEW_ROWS"
+    assert "reference group has as many: “two” has 2" in said.lead
+    assert "another reference group" in said.to_do
+    notes = {row["name"]: row["note"] for row in group_rows(audit)}
+    assert notes["two"] == "too few to judge"
+    assert notes["younger"] == "not judged"
+
+
 def test_all_others_who_are_worse_off_are_named():
     black = made_group("Black", 293, (0.66, 0.5, 0.8), (-0.1, -0.2, -0.05))
     other = made_group("Other", 37, (0.9, 0.1, 2.0), (-0.1, -0.2, -0.05))

@@ -66,7 +66,8 @@ class Setup:
         labels, reference = folds.labels, origin.reference
         if reference not in (None, *labels):
             raise ValueError(
-                f"reference={reference!r} is none of the groups; pass one of {labels}."
+                f"the reference {reference!r} is none of the groups; pass one of "
+                f"{', '.join(map(repr, labels))}."
             )
         self.others = ~np.eye(len(labels), dtype=bool)  # whom each group is compared with
         if reference is not None:  # which is itself compared with all others

@@ -57,7 +57,7 @@ class Cell(NamedTuple):
 
 def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
     """The rows of the table of groups: judged groups first, worst off first."""
-    verdict, rows = audit.verdict, []
+    verdict, least, rows = audit.verdict, audit.provenance.thresholds.judge_from, []
 
     def cell(interval: Interval | None, estimate: float) -> Cell:
         if verdict.reason in (Reason.NOTHING_COMPRESSED, Reason.ONE_VALUE_DECIDES):
@@ -77,7 +77,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             "name": name,
             "n": f"{row.n:,}",
             "judged": row.judged,
-            "note": note if row.judged else "too few to judge",
+            "note": note if row.judged else "too few to judge" if row.n < least else "not judged",
             "gap": cell(*before.read(verdict.by_share)),
             "other_gap": cell(*before.read(not verdict.by_share)),
             "error": f"{figure(before.error)} → {figure(after.error)}" * shown,

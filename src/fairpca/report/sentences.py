@@ -268,12 +268,16 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
             "group is described without error. That is no proof of fairness.",
             f"Keep fewer {part}s, and run again.",
         )
-    sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in audit.groups]
+    rows = sorted(audit.groups, key=lambda row: row.label != origin.reference)
+    sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in rows]
+    others, other_way = "all others together have", ""
+    if origin.reference is not None:
+        others, other_way = "the reference group has", ", or name another reference group"
     return (
         "This cannot be judged yet: too few people.",
-        f"A group is judged if it has {origin.thresholds.judge_from} rows or more, and all others "
-        f"together have as many: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
-        "Collect more rows, or join small groups.",
+        f"A group is judged if it has {origin.thresholds.judge_from} rows or more, and {others} as "
+        f"many: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
+        f"Collect more rows, or join small groups{other_way}.",
     )
 
 
@@ -307,7 +311,7 @@ def _gains_and_payments(audit: AnyAudit) -> str:
 def _notices(audit: AnyAudit) -> list[str]:
     """What must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
-    can_judge, said = verdict.case is not Case.CANNOT_JUDGE, []
+    changed, said = verdict.remedy not in (Remedy.NOT_TRIED, Remedy.IS_PCA), []
     if verdict.readings_agree is False or (verdict.other_group is not None and not verdict.worse):
         named = [verdict.group if verdict.worse else None, verdict.other_group]
         named = named[::-1] if verdict.by_share else named
@@ -321,7 +325,7 @@ def _notices(audit: AnyAudit) -> list[str]:
         if row.label in verdict.unjudged_payers:
             pays = f"its error rises by {percent(row.change_estimate)} under the fair version"
             said.append(f"{few}, yet {pays}. Join it to another group or look at it by itself.")
-        elif can_judge and row.n < least and row.compared and isinstance(audit, Audit):
+        elif row.n < least and row.compared and changed:
             said.append(f"{few}, yet it affects the result. Merge or exclude it.")
         elif row.label in verdict.payers and not row.compared:
             said.append(
