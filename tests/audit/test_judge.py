@@ -166,6 +166,18 @@ def test_every_group_is_compared_with_all_others():
             assert gap.low < gap.value < gap.high
 
 
+def test_every_number_of_components_has_the_gap_that_its_verdict_would_name():
+    sizes = {"a": 500, "b": 300, "c": 300}
+    X, groups = made(sizes, {"a": [4, 1, 1, 1], "b": [1, 4, 1, 1], "c": [1, 1, 3, 1]})
+    whole = audit(X, groups, FairPCA(1), n_points=3, ranks=[1, 2, 4]).ranks
+    for at, rank in enumerate([1, 2]):
+        verdict = audit(X, groups, FairPCA(rank), **QUICK).verdict
+        assert whole.group[at] == verdict.group
+        assert whole.pca_gap[at] == pytest.approx(verdict.gap)
+    assert whole.group == ("b", "c", None)
+    assert whole.pca_gap[2] is None
+
+
 def test_two_rows_have_no_interval():
     row = wages().group("unknown")
     assert not row.judged
@@ -208,7 +220,7 @@ def test_a_reference_group():
     assert own.value == pytest.approx(errors["more"] / rest - 1)
     assert own.low < own.value < own.high
     assert (result.verdict.group, result.provenance.reference) == ("few", "more")
-    with pytest.raises(ValueError, match="reference='none' is none of the groups"):
+    with pytest.raises(ValueError, match="'none' is none of the groups"):
         audit(X, three, FairPCA(2), reference="none", **QUICK)
 
 

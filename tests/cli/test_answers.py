@@ -166,6 +166,13 @@ def test_the_gate_decides_the_exit_code(people, tmp_path, usual):
     run("audit", people / "even.csv", *USUAL, "--fail-above", "0.5", cwd=tmp_path)
 
 
+def test_a_gate_on_shares_says_so(people, tmp_path):
+    gate = ["audit", people / "gap.csv", *USUAL, "--normalize", "--fail-above", "0.01"]
+    done = run(*gate, cwd=tmp_path, code=1)
+    assert "share of own variation lost by" in done.stderr
+    assert "share lost against others" in done.stdout
+
+
 def test_a_reference_group_that_is_worse_off_is_no_pass(people, tmp_path):
     gate = ["audit", people / "gap.csv", *USUAL, "--reference", "men", "--fail-above", "0.01"]
     done = run(*gate, "--json", "-", cwd=tmp_path, code=1)
@@ -196,6 +203,9 @@ def test_a_saved_model_is_judged_as_it_is(people, tmp_path):
     assert found["provenance"]["fitted_here"] is False
     run("report", people / "gap.csv", "--model", "m.safetensors", cwd=tmp_path)
     assert "a model judged as it is" in (tmp_path / "report.html").read_text("utf-8")
+    gate = ["audit", people / "even.csv", "--model", "m.safetensors", "--fail-above"]
+    assert "was fitted to" in run(*gate, "0.5", cwd=tmp_path, code=3).stderr
+    run(*gate, "0", "--fail-on", "estimate", cwd=tmp_path, code=1)
     line = fails("audit", people / "gap.csv", "--model", "m.safetensors", "-r", "3", cwd=tmp_path)
     assert "leave out --components" in line
 

@@ -23,6 +23,7 @@ from fairpca._audit.record import (
     Interval,
     KeptColumns,
     Leakage,
+    LeftOut,
     ModelAudit,
     Overall,
     Provenance,
@@ -33,7 +34,7 @@ from fairpca._audit.record import (
 from fairpca._audit.verdict import Thresholds, decide, groups_above
 from fairpca.metrics import Probe
 from fairpca.report.context import group_rows
-from fairpca.report.sentences import say, what_it_cannot_show
+from fairpca.report.sentences import say
 
 COLUMNS = ["weight", "height", "pulse", "pressure"]
 
@@ -108,7 +109,7 @@ def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, **how):
     )
     verdict = decide(groups, columns, thresholds, **how)
     gaps = [Interval(0.1 * i, 0.1 * i - 0.05, 0.1 * i + 0.05) for i in (3, 2, 1)]
-    ranks = RankCurve(np.array([1, 2, 3]), np.ones((3, k)), gaps)
+    ranks = RankCurve(np.array([1, 2, 3]), np.ones((3, k)), [labels[0]] * 3, gaps)
     n = sum(group.n for group in groups)
     return Audit(
         verdict=verdict,

@@ -129,7 +129,8 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
     for note in notes:
         put(note)
     others = "others" if own.reference is None else group_names(audit)[own.reference]
-    heads = [", ".join(own.group_columns) or "group", "people", f"against {others}"]
+    reading = "share lost" if audit.verdict.by_share else "error"
+    heads = [", ".join(own.group_columns) or "group", "people", f"{reading} against {others}"]
     heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
     rows = []
     for row in group_rows(audit):
@@ -138,8 +139,9 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
     put(_table(heads, rows))
     how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
+    how[1:1] = ["plain PCA judged on held-out people"]
     if own.fitted_here:
-        how[1:1] = [
+        how[1:2] = [
             "standardised" if own.standardized else "columns as they are",
             f"judged on held-out people ({own.n_folds} folds)",
         ]

@@ -189,14 +189,17 @@ def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
         return CANNOT_JUDGE, sentences.say(found).headline
     by_share = found.verdict.by_share
     above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
+    if isinstance(found, ModelAudit) and found.on_rows_fitted_to and not above:
+        return CANNOT_JUDGE, "This cannot be judged on the rows that the model was fitted to."
     row = above[0] if above else found.group(found.verdict.group)
     gap = gaps_of(found.groups, by_share)[row.label]
     who = f"{sentences.full_name(found, row.label)} ({row.n:,} people)"
     ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
+    what = "share of own variation lost by" if by_share else "error of"
     which = "estimate" if estimate else "lower end"
     exceeds = "exceeds" if above else "does not exceed"
     return EXCEEDED if above else 0, (
-        f"{sentences.judged(found)}: error of {who} against {sentences.against(found, row.label)}: "
+        f"{sentences.judged(found)}: {what} {who} against {sentences.against(found, row.label)}: "
         f"{ends}; the {which} {exceeds} --fail-above {percent(gate.fail_above)}. "
         f"{sentences.measured(found)}."
     )
