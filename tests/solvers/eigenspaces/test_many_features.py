@@ -197,6 +197,7 @@ def test_an_eigenvector_that_the_start_of_the_basis_misses_is_found(problem, mon
     C = np.array([beside @ F.T @ F @ beside + 400 * np.outer(hidden, hidden) for F in factors])
     operand = Operand(C, np.array([0.6, 0.4]))
     found, exact = solve(problem, operand, rank), solve_exact(Eigenspaces(operand, rank), problem)
+    assert isinstance(found.found_in, GrowingBasis)
     np.testing.assert_allclose(found.errors, exact.errors, rtol=1e-9)
     np.testing.assert_allclose(found.pca.errors, exact.pca.errors, rtol=1e-9)
     assert abs(found.gap) < 1e-9

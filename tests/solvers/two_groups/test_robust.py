@@ -9,6 +9,7 @@ import pytest
 from helpers.families import diagonal, sampled, spaces_of
 from helpers.inside import (
     Eigenspaces,
+    GrowingBasis,
     Operand,
     RobustProblem,
     growing_bases,
@@ -76,6 +77,7 @@ def test_growing_basis_finds_what_the_dense_solver_does(monkeypatch):
     operand = Operand(np.einsum("gna,gnb->gab", factors, factors) / 60, np.array([0.7, 0.3]))
     problem = RobustProblem(50.0, 1.0, sizes=(140, 60))
     grown = solve(problem, operand, 3)
+    assert isinstance(grown.found_in, GrowingBasis)
     dense = solve_robust(Eigenspaces(operand, 3), problem)
     assert grown.value == pytest.approx(dense.value, rel=1e-10)
 
