@@ -95,7 +95,10 @@ def test_the_same_model_gives_the_same_bytes_in_every_process(tmp_path):
         "X = np.random.default_rng(0).normal(size=(60, 4));"
         "FairPCA(2).fit(X, sensitive_features=np.arange(60) % 2).save(sys.argv[1])"
     )
-    other = {**os.environ, "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"}
+    other = {
+        **os.environ,
+        "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",
+    }
     subprocess.run([sys.executable, "-c", script, tmp_path / "other"], env=other, check=True)
     rows = np.random.default_rng(0).normal(size=(60, 4))
     FairPCA(2).fit(rows, sensitive_features=np.arange(60) % 2).save(tmp_path / "own")

@@ -167,10 +167,11 @@ def test_growing_basis_needs_products_and_traces_only():
 
 @pytest.mark.parametrize("difference", [1e-4, 1e-8, 1e-11])
 @pytest.mark.parametrize("limits", [{}, {"max_error_increase": 0.01}], ids=str)
-def test_groups_that_are_nearly_alike_are_told_apart_as_well(difference, limits):
+def test_groups_that_are_nearly_alike_are_told_apart_as_well(difference, limits, monkeypatch):
     """Far from PCA the matrices are as small as the difference; so must residuals be."""
+    growing_bases(monkeypatch, start=200)
     rng = np.random.default_rng(0)
-    d = 120
+    d = 200
     A, E = (rng.normal(size=(2 * d, d)) * np.arange(1, d + 1) ** -0.5 for _ in range(2))
     C = A.T @ A / len(A)
     operand = Operand(np.stack([C, C + difference * E.T @ E]), np.array([0.6, 0.4]))
