@@ -187,7 +187,7 @@ def test_groups_that_are_nearly_alike_are_told_apart_as_well(difference, limits,
 def test_an_eigenvector_that_the_start_of_the_basis_misses_is_found(problem, monkeypatch):
     """The start is orthogonal to a direction that the matrices do not mix with others."""
     growing_bases(monkeypatch, start=200)
-    d, rank = 240, 3
+    d, rank = 280, 3
     start = np.random.default_rng(0).standard_normal((rank + 8, d))
     rng = np.random.default_rng(1)
     hidden = rng.normal(size=d)

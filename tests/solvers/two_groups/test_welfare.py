@@ -81,7 +81,7 @@ def test_a_group_without_variance_leaves_the_choice_to_the_other():
 
 def test_growing_basis_finds_what_the_dense_solver_does(monkeypatch):
     growing_bases(monkeypatch, start=200)
-    d, r = 240, 3
+    d, r = 320, 3
     rng = np.random.default_rng(9)
     X = rng.normal(size=(500, d)) * np.geomspace(5, 0.01, d)
     X[:180] = X[:180][:, rng.permutation(d)] + 0.3
