@@ -174,7 +174,9 @@ def results(setup: Setup, crossed: CrossFitted, **how: Any) -> dict[str, Any]:
     how |= {"by_share": setup.by_share, "reference": setup.origin.reference}
     how |= {"nothing_compressed": not loses_something(folds)[0]}
     before, after, *_ = folds.totals.overall.tolist()
-    price = above_one(folds, lambda t: t.overall[1] / max(t.overall[0], _TINY), thresholds.level)
+    price = above_one(
+        folds, lambda t: np.divide(*np.maximum(t.overall[1::-1], _TINY)), thresholds.level
+    )
     return {
         "verdict": decide(groups, columns, thresholds, **how),
         "groups": groups,

@@ -108,16 +108,14 @@ def _rates(audit: AnyAudit) -> dict[str, Any]:
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:
     """Weights of the columns in the components, and what the group of the verdict loses on each."""
     names = display_names(audit.provenance.feature_names, 24)
-    group = audit.verdict.group  # None if nobody is named: then the largest is shown
-    g, _ = max(enumerate(audit.groups), key=lambda own: (own[1].label == group, own[1].n))
-    heavy, lossy = (
-        np.argsort(-values, kind="stable")[:_MOST_COLUMNS].tolist()
-        for values in (np.abs(weights).max(axis=(0, 1)), errors[0][g])
-    )
-    heavy.sort()
+    heavy = np.sort(np.argsort(-np.abs(weights).max(axis=(0, 1)), kind="stable")[:_MOST_COLUMNS])
     drawn = [V[:_MOST_COMPONENTS, heavy].tolist() for V in weights]
-    losses = [own[g, lossy].tolist() for own in errors]
-    return {
-        "loadings": {"kind": "loadings", "columns": [names[j] for j in heavy], "weights": drawn},
-        "columns": {"kind": "columns", "columns": [names[j] for j in lossy], "errors": losses},
-    }
+    shown = [names[j] for j in heavy]
+    made: dict[str, Any] = {"loadings": {"kind": "loadings", "columns": shown, "weights": drawn}}
+    for g, row in enumerate(audit.groups):
+        if row.label == audit.verdict.group:
+            lossy = np.argsort(-errors[0][g], kind="stable")[:_MOST_COLUMNS]
+            losses = [own[g, lossy].tolist() for own in errors]
+            shown = [names[j] for j in lossy]
+            made["columns"] = {"kind": "columns", "columns": shown, "errors": losses}
+    return made
