@@ -222,10 +222,14 @@ def test_measures_of_which_one_finds_a_gap_are_not_said_to_agree():
     one, other = CASES["no gap"].groups
     by_share = replace(one.baseline, share_gap=one.baseline.gap._replace(low=0.01))
     found = made_audit((replace(one, baseline=by_share), other))
-    assert (found.verdict.case.name, found.verdict.readings_agree) == ("NO_GAP", True)
+    assert (found.verdict.case.name, found.verdict.readings_agree) == ("NO_GAP", None)
     page = render(found)
     assert "The two measures disagree" in page
     assert "Both measures agree" not in page
+    unsure = made_group("women", 900, (0.9, 0.4, 1.5), (0.1, -0.1, 0.2), (0.5, -0.2, 1.8))
+    page = render(made_audit((unsure, other)))
+    assert "By the other measure: not conclusive" in page
+    assert "disagree" not in page
 
 
 def test_a_slider_needs_a_step_between_its_ends():

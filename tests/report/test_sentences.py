@@ -230,9 +230,9 @@ def test_readings_that_disagree_are_a_notice():
     assert any("“A”" in n and "“B”" in n and "Decide which applies" in n for n in said.notices)
     one = made_group("A", 500, GAP, CHANGE, share_gap=(-0.02, -0.1, 0.1))
     two = made_group("B", 500, (-0.25, -0.31, -0.17), CHANGE, share_gap=(0.02, -0.1, 0.1))
-    for by_share in (False, True):
-        notices = say(made_audit((one, two), by_share=by_share)).notices
-        assert any(re.search("absolute terms “A” .*no group does", notice) for notice in notices)
+    assert not say(made_audit((one, two))).notices
+    notices = say(made_audit((one, two), by_share=True)).notices
+    assert any(re.search("absolute terms “A” .*no group does", notice) for notice in notices)
 
 
 def test_budgets_that_are_not_met_are_a_notice():

@@ -312,7 +312,7 @@ def _notices(audit: AnyAudit) -> list[str]:
     """What must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
     changed, said = verdict.remedy not in (Remedy.NOT_TRIED, Remedy.IS_PCA), []
-    if verdict.readings_agree is False or (verdict.other_group is not None and not verdict.worse):
+    if verdict.other_group is not None and not verdict.readings_agree:
         named = [verdict.group if verdict.worse else None, verdict.other_group]
         named = named[::-1] if verdict.by_share else named
         first, second = ("no group" if label is None else name(audit, label) for label in named)
