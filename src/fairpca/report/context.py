@@ -129,7 +129,9 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
             "python": audit.provenance.alternative,
         }
         steps.insert(place, own)
-    before, after = (abs(steps[i]["disparity"]) for i in (0, place))
+    apart = [abs(step["disparity"]) for step in steps]
+    for step, left in zip(steps, apart, strict=True):
+        step["left"] = figure(left, apart[0])
     at_end = 0 < place == len(steps) - 1
     return {
         "steps": steps,
@@ -140,7 +142,8 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
         ],
         "start": place,
         "held_out": seen is not path,
-        "beyond": at_end and path.parity_reached and after < before / 5,
+        "beyond": at_end and path.parity_reached and apart[place] < apart[0] / 5,
+        "widens": max(apart) > apart[0],
     }
 
 
