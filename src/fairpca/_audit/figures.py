@@ -401,8 +401,7 @@ def leakage(
     rows, groups = np.flatnonzero(setup.judged[people.codes]), people.groups
     apart = []
     for projection in both:
-        own = projection.scores(_safe_indexing(people.values, rows))
-        moments = GroupMoments().update(own, groups[rows], people.weights[rows])
+        moments = people.moments_of(projection.scores(people.values), None, rows)
         as_they_are = SimpleNamespace(components_=np.eye(moments.n_features), mean_=0.0)
         apart.append(group_separation(as_they_are, moments).largest())
     if not probes and people.classes is None:

@@ -22,7 +22,6 @@ from fairpca._audit.cross_fit import (
     dense,
     fit_pca,
     fit_quietly,
-    with_known,
 )
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
 from fairpca._audit.verdict import Thresholds
@@ -267,11 +266,8 @@ def audit_model(
         random_state=random_state,
     )
 
-    def beside_pca(moments: GroupMoments) -> list[Subspace]:
-        pca = fit_pca(moments, rank)
-        return [own, pca, pca]
-
-    crossed = cross_fit(people, beside_pca, 0.0, silent)  # the model is fixed
+    # The model is fixed, and nothing is chosen: the alternative stands there twice.
+    crossed = cross_fit(people, lambda m: [own, *[fit_pca(m, rank)] * 2], 0.0, silent)
     both = own, fit_pca(people.moments, rank)
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
     kept = crossed.distances - crossed.errors[0]
@@ -417,7 +413,8 @@ def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Judged:
         if n_judged == 2 and np.isfinite(fair.alpha_):
             return FairPCA(rank, alpha=fair.alpha_, **how)
         return FairPCACV(rank, cv=figures.FEWEST_FOLDS, constraint=fair.constraint, **how)
-    return with_known(estimator, n_components=rank, min_group_size=1)
+    smaller: Judged = clone(estimator).set_params(min_group_size=1)
+    return smaller if isinstance(fair, FairColumns) else smaller.set_params(n_components=rank)
 
 
 def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:

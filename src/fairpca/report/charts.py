@@ -20,9 +20,8 @@ from fairpca.report.text import display_names
 #: How many columns and components a chart has room for.
 _MOST_COLUMNS, _MOST_COMPONENTS = 20, 10
 RATES = {
-    "selection_rate": "Selection rate",
-    "true_positive_rate": "True positive rate",
-    "false_positive_rate": "False positive rate",
+    metric: metric.replace("_", " ").capitalize()
+    for metric in ("selection_rate", "true_positive_rate", "false_positive_rate")
 }
 
 

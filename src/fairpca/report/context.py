@@ -30,7 +30,7 @@ def _versions() -> dict[str, str]:
 class Origin:
     """Where the data of a report come from, and how to repeat it."""
 
-    source: str = "data passed to fairpca.audit"  # name of the file, or what the data are
+    source: str = "data passed from Python"  # name of the file, or what the data are
     sha256: str = ""  # checksum of the data, if they are one file
     n_read: int | None = None  # rows in the source
     streamed: bool = False  # whether the rows were too many to be kept in memory
