@@ -345,5 +345,12 @@ def test_a_page_about_shares_measures_every_step_in_shares():
     assert "% better" in str(worst["other_gap"])
     section = re.search(r'id="section-unusual">(.*?)</section>', page, re.DOTALL)[1]
     assert found.group(found.verdict.group).baseline.gap_estimate < 0
-    assert "In absolute terms, by the median" in section
-    assert "It is not a few unusual people" not in section
+    assert "In absolute terms there is no gap to explain" in section
+
+
+@pytest.mark.parametrize(("median_gap", "answer"), [(0.3, "No"), (0.02, "Yes, in part")])
+def test_whether_it_is_a_few_unusual_people_is_answered(median_gap, answer):
+    old, young = CASES["remedy"].groups
+    robust = replace(old.baseline.robust, median_gap=median_gap)
+    old = replace(old, baseline=replace(old.baseline, robust=robust))
+    assert f"<p>{answer}: by the median" in render(made_audit((old, young)))

@@ -97,7 +97,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class DecidingColumn:
-    """A column whose scale depends on few rows."""
+    """A column whose scale, or the error of a group, depends on few rows."""
 
     name: str
     n_rows: int  # how many rows lie far from all others
@@ -105,8 +105,9 @@ class DecidingColumn:
     next_value: float  # the most extreme value of the other rows, on the same side
     share_of_variance: float  # share of the column's variance that these rows make up
     near_constant: bool  # whether all other rows have one and the same value
-    decides: bool  # whether these rows make up half of the error of a judged group
-    group: Any = None  # the group whose error they make up
+    decides: bool  # whether its scale and much of the error of a judged group depend on these rows
+    group: Any = None  # the group much of whose error they make up, if there is one
+    share_of_error: float = 0.0  # share of that group's error
 
 
 class LeftOut(NamedTuple):

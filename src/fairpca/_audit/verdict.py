@@ -53,7 +53,7 @@ class Thresholds:
     level: float = 0.95  # all intervals of judged groups hold together with this probability
     power: float = 0.8  # a gap is detectable if these rows show it with this probability
     few_rows: float = 0.005  # share of the rows that counts as few
-    decides: float = 0.5  # a column decides if few rows make up this share of a group's error
+    decides: float = 1 / 3  # a column decides if few rows make up this share of a group's error
     paying: float = 0.01  # a group that is not judged pays if its error rises by this share
     outside: float = 0.5  # a model is not judged if more than this share of the rows is unlike its
 

@@ -256,7 +256,7 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         columns = in_a_row([f"“{column.name}”" for column in deciding])
         return (
             f"This cannot be judged yet: {'one value decides' if one else 'few rows decide'}.",
-            " ".join(map(about_column, deciding)),
+            " ".join(about_column(audit, column) for column in deciding),
             f"Correct {columns}, or leave {'them' if deciding[1:] else 'it'} out, and run again.",
         )
     if reason is Reason.NOTHING_COMPRESSED:
@@ -281,19 +281,23 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
     )
 
 
-def about_column(column: DecidingColumn) -> str:
-    """A sentence on a column that depends on few rows."""
+def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
+    """What depends on few rows of a column."""
     start, rows = f"Column “{column.name}”", counted(column.n_rows, "row")
-    makes = "makes" if column.n_rows == 1 else "make"
-    share = f"which {makes} up {percent(column.share_of_variance)} of its variance"
+    these, make = ("This row", "makes up") if column.n_rows == 1 else ("These rows", "make up")
+    share = f"which {make} {percent(column.share_of_variance)} of its variance"
     # Show the value as it stands in the data, so that it can be found there.
     value, other = f"{column.value or 0:.12g}".replace("-", "−"), figure(column.next_value)
+    end = f"; the most extreme of all other values is {other}."
+    said = f"{start} holds {value} in {rows}{end}"
     if column.near_constant:
-        return f"{start} is {other} in all but {rows}, {share}."
-    end = f"the most extreme of all other values is {other}."
-    if column.value is None:
-        return f"{start} hangs on {rows}, {share}; {end}"
-    return f"{start} holds {value} in {rows}; {end}"
+        said = f"{start} is {other} in all but {rows}, {share}."
+    elif column.value is None:
+        said = f"{start} hangs on {rows}, {share}{end}"
+    if column.group is None:
+        return said
+    of_error = f"{percent(column.share_of_error)} of the error of {name(audit, column.group)}"
+    return f"{said} {these} {make} {of_error}."
 
 
 def _gains_and_payments(audit: AnyAudit) -> str:
@@ -333,7 +337,7 @@ def _notices(audit: AnyAudit) -> list[str]:
                 f"{percent(row.change_estimate)} more error for it."
             )
     if verdict.reason is not Reason.TOO_FEW_ROWS:
-        said += [about_column(column) for column in audit.columns if not column.decides]
+        said += [about_column(audit, column) for column in audit.columns if not column.decides]
     if isinstance(audit, Audit):
         return said + [
             f"The limit {budget.name} = {figure(budget.wanted)} is not met: the best that was "
