@@ -303,13 +303,15 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subs
 
 
 def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any:
-    """Fit a clone, with those of the options that it has as parameters.
-
-    It gives no warnings: the audit says how the fit ended, and who pays for it.
-    """
-    known = {name: options[name] for name in options if name in estimator.get_params(deep=False)}
+    """Fit a clone without warnings: the audit says how the fit ended, and who pays for it."""
     with quietly():
-        return clone(estimator).set_params(**known).fit_moments(_without_empty_groups(moments))
+        return with_known(estimator, **options).fit_moments(_without_empty_groups(moments))
+
+
+def with_known(estimator: Judged, **options: Any) -> Any:
+    """A clone with those of the parameters that the estimator has."""
+    known = {name: options[name] for name in options if name in estimator.get_params(deep=False)}
+    return clone(estimator).set_params(**known)
 
 
 def _without_empty_groups(moments: GroupMoments) -> GroupMoments:

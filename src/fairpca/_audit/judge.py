@@ -22,6 +22,7 @@ from fairpca._audit.cross_fit import (
     dense,
     fit_pca,
     fit_quietly,
+    with_known,
 )
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
 from fairpca._audit.verdict import Thresholds
@@ -404,7 +405,7 @@ def _refits(
     return fit
 
 
-def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Judged:
+def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Any:
     """The estimator at the same rank, for a part of the rows of judged groups."""
     rank = len(Subspace.of(fair).components)
     if isinstance(fair, FairPCACV):
@@ -413,8 +414,7 @@ def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Judged:
         if n_judged == 2 and np.isfinite(fair.alpha_):
             return FairPCA(rank, alpha=fair.alpha_, **how)
         return FairPCACV(rank, cv=figures.FEWEST_FOLDS, constraint=fair.constraint, **how)
-    smaller: Judged = clone(estimator).set_params(min_group_size=1)
-    return smaller if isinstance(fair, FairColumns) else smaller.set_params(n_components=rank)
+    return with_known(estimator, n_components=rank, min_group_size=1)
 
 
 def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:

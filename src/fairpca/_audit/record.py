@@ -39,8 +39,7 @@ class Interval(Estimate):
         return int(self.low > 0) - int(self.high < 0)
 
 
-@dataclass(frozen=True)
-class Robust:
+class Robust(NamedTuple):
     """Figures of a group that a few unusual people cannot move."""
 
     median: float  # the median squared error of the group
@@ -86,8 +85,7 @@ class GroupResult:
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
 
 
-@dataclass(frozen=True)
-class Overall:
+class Overall(NamedTuple):
     """All people together."""
 
     error: float
@@ -119,8 +117,7 @@ class LeftOut(NamedTuple):
     reason: str  # a short phrase such as "weight zero"
 
 
-@dataclass(frozen=True)
-class RankCurve:
+class RankCurve(NamedTuple):
     """Held-out errors of plain PCA by the number of components."""
 
     n_components: NDArray[np.int64]  # of shape (m,)
@@ -160,8 +157,7 @@ class Fit:
     fair_column_errors: Array
 
 
-@dataclass(frozen=True)
-class KeptColumns:
+class KeptColumns(NamedTuple):
     """The columns that each choice keeps, most helpful first; chosen on all rows."""
 
     usual: Sequence[str]  # those of least overall error
@@ -169,8 +165,7 @@ class KeptColumns:
     lower_bound: float  # no choice brings the worst group below it, on the rows fitted to
 
 
-@dataclass(frozen=True)
-class Leakage:
+class Leakage(NamedTuple):
     """How much the scores tell about the group."""
 
     baseline: Mapping[str, float]  # group_separation of the worst pair of judged groups
@@ -180,8 +175,7 @@ class Leakage:
     n_rows: int = 0  # rows whose group the probes guessed
 
 
-@dataclass(frozen=True)
-class SampledRows:
+class SampledRows(NamedTuple):
     """Single people of judged groups, kept out of ``to_dict`` and of the page unless asked for."""
 
     rows: Codes  # positions of a random sample, about equally many of each group
