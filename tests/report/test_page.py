@@ -300,6 +300,9 @@ def test_a_section_on_columns():
     own = render(columns)
     assert 'id="section-columns"' in own
     assert 'id="section-price"' not in own
+    assert "below 0.5; the fair choice reaches" not in page  # all were tried: a larger bound
+    fit = replace(audit.fit, certified=False)
+    assert "below 0.5; the fair choice reaches" in render(replace(columns, fit=fit))
     section = 'id="section-columns">.*?The usual choice of columns describes'
     assert re.search(section, page, re.DOTALL)
     assert "The usual choice of columns describes" in own
