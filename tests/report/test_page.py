@@ -354,6 +354,6 @@ def test_a_page_about_shares_measures_every_step_in_shares():
 @pytest.mark.parametrize(("median_gap", "answer"), [(0.3, "No"), (0.02, "Yes, in part")])
 def test_whether_it_is_a_few_unusual_people_is_answered(median_gap, answer):
     old, young = CASES["remedy"].groups
-    robust = replace(old.baseline.robust, median_gap=median_gap)
+    robust = old.baseline.robust._replace(median_gap=median_gap)
     old = replace(old, baseline=replace(old.baseline, robust=robust))
     assert f"<p>{answer}: by the median" in render(made_audit((old, young)))

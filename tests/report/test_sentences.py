@@ -129,7 +129,7 @@ def test_without_a_remedy_the_gap_remains():
 def test_another_number_of_components_is_named_only_if_that_is_conclusive(high, named):
     audit = CASES["no remedy"]
     gaps = [*audit.ranks.pca_gap[:2], Interval(0.1, 0.05, high)]
-    ranks = replace(audit.ranks, group=["men", "men", "women"], pca_gap=gaps)
+    ranks = audit.ranks._replace(group=["men", "men", "women"], pca_gap=gaps)
     to_do = say(replace(audit, ranks=ranks)).to_do
     assert ("With 3 components" in to_do) is named
     assert ("“women”: 10 % worse (5 to 40 %)" in to_do) is named

@@ -216,13 +216,13 @@ class CrossFitted(NamedTuple):
     """Errors under the judged projection, the alternative, and any other projections."""
 
     folds: HeldOut  # for changes, which are paired and depend on the fits
-    parts: HeldOut  # for gaps; see cross_fit
+    parts: HeldOut  # for gaps; see measure
     rows: Codes  # positions of the held-out rows; empty without rows in memory
     errors: Array  # squared errors of these rows, of shape (2, n)
     distances: Array  # squared distances of these rows from the mean
 
 
-def cross_fit(
+def measure(
     folds: Folds, fit: Callable[[GroupMoments], list[Subspace]], refit: float, progress: Progress
 ) -> CrossFitted:
     """Measure the errors of each fold under projections that were fitted without it.

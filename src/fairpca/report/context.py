@@ -173,16 +173,13 @@ def context(
         charts(audit, with_rows),
         audit.provenance,
     )
-    judged, other = sentences.methods(audit)
-    judged_title = judged[0].upper() + judged[1:]
     can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
-    robust = [row for row in audit.groups if row.baseline.robust]
     sections = {
         "groups": True,
         "price": slider and len(slider["steps"]) > 2 and audit.verdict.worse,
         "columns": columns and (can_judge or columns is audit),
         "ranks": can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
-        "unusual": can_judge and robust,
+        "unusual": can_judge and any(row.baseline.robust for row in audit.groups),
         "guessed": audit.leakage,
         "outcomes": audit.outcomes,
         "scores": "scores-pca" in drawn,
@@ -199,15 +196,11 @@ def context(
         "sections": [name for name, wanted in sections.items() if wanted],
         "title": printable(f"{origin.model_file or origin.source}, by {group_columns}"),
         "group_columns": printable(group_columns),
-        "judged": judged,
-        "alternative": other,
-        "judged_title": judged_title,
-        "other_title": other[0].upper() + other[1:],
+        "methods": sentences.methods(audit),
         "names": names,
         "rows": group_rows(audit),
-        "robust": sorted(robust, key=lambda row: -row.baseline.gap_estimate),
         "against": against,
-        "versus": f"{judged_title}: {'share lost ' * audit.verdict.by_share}against {against}",
+        "versus": f"{'share lost ' * audit.verdict.by_share}against {against}",
         "charts": drawn,
         "slider": slider,
         "columns": columns,

@@ -11,15 +11,8 @@ from typing import Any
 
 from fairpca._audit.record import Audit, DecidingColumn, Interval, ModelAudit, group_name
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
-from fairpca.report.text import (
-    counted,
-    display_names,
-    figure,
-    in_a_row,
-    percent,
-    percent_range,
-    worse,
-)
+from fairpca.report import text
+from fairpca.report.text import counted, figure, in_a_row, percent, worse
 
 AnyAudit = Audit | ModelAudit
 
@@ -50,7 +43,7 @@ def say(audit: AnyAudit) -> Said:
 
 def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
     """Names of the groups by their labels, short and all different."""
-    shown = display_names([row.name for row in audit.groups], limit)
+    shown = text.display_names([row.name for row in audit.groups], limit)
     return {row.label: name for row, name in zip(audit.groups, shown, strict=True)}
 
 
@@ -62,7 +55,7 @@ def name(audit: AnyAudit, label: Any) -> str:
 def full_name(audit: AnyAudit, label: Any) -> str:
     """A group at its first mention, with its columns: “sex = men”."""
     own = group_name(label, audit.provenance.group_columns, full=True)
-    return f"“{display_names([own], 60)[0]}”"
+    return f"“{text.display_names([own], 60)[0]}”"
 
 
 def against(audit: AnyAudit, label: Any) -> str:
@@ -120,7 +113,7 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         headline = f"No gap beyond chance between {between}."
     lead = (
         f"The largest difference is {percent(abs(gap.value))} ({name(audit, label)}, "
-        f"{percent_range(gap.low, gap.high)}): not conclusive, a gap this size could be random."
+        f"{text.percent_range(*gap[1:])}): not conclusive, a gap this size could be random."
     )
     to_do = "Nothing needs to be done."
     detectable = max(verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
@@ -149,7 +142,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"{' (a small gap)' if verdict.small else ''}"
     )
     lead = (
-        f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
+        f"The gap is statistically reliable ({text.percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{origin.n_rows:,} people)."
     )
     gaps = gaps_of(audit.groups, verdict.by_share)
@@ -247,7 +240,7 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
             f"{judged(audit)} describes {best} better than everyone else, but it cannot be judged "
             "who is worse off.",
             f"The others together are described worse: {best} is {percent(-gap.value)} better "
-            f"({percent_range(-gap.high, -gap.low)}). None of them is reliably so by itself.",
+            f"({text.percent_range(-gap.high, -gap.low)}). None of them is reliably so by itself.",
             "Join the other groups, or collect more rows of them, and run again.",
         )
     if reason is Reason.ONE_VALUE_DECIDES:
