@@ -109,6 +109,7 @@ def test_all_components_kept_is_no_pass():
         "NOTHING_COMPRESSED",
     )
     assert result.n_components == 5
+    assert result.overall.change == (0, 0, 0)
 
 
 def test_too_few_rows_to_judge():
