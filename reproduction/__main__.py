@@ -1,6 +1,6 @@
 """Repeat the paper's experiments, figures and claims, or another study's tables.
 
-Without options everything of Pelegrina and Duarte (2022) is run: three datasets, unbalanced and
+Without options everything of Pelegrina and Duarte (2024) is run: three datasets, unbalanced and
 balanced, five methods and the printed golden-section searches; with LFW, beyond the paper, faces by
 sex and race. What an earlier run finished in the output folder is reused.
 """

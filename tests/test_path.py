@@ -167,9 +167,9 @@ def test_held_out_needs_folds():
     X, g = make_groups()
     with pytest.raises(ValueError, match="folds"):
         tradeoff_path(GroupMoments.from_data(X, g), n_components=2, cv=3)
-    with pytest.raises(ValueError, match="cv=1: pass an integer of at least 2"):
+    with pytest.raises(ValueError, match=r"'cv' parameter .* Got 1"):
         tradeoff_path(X, g, n_components=2, cv=1)
-    with pytest.raises(ValueError, match="cv='ten': pass an integer"):
+    with pytest.raises(ValueError, match=r"'cv' parameter .* Got 'ten'"):
         tradeoff_path(X, g, n_components=2, cv="ten")
     moments = GroupMoments.from_data(X, g, folds=3)
     assert tradeoff_path(moments, n_components=2, n_points=2, cv=3).held_out is not None

@@ -31,7 +31,7 @@ __all__ = ["HeldOutPath", "MarkedPoint", "TradeoffPath", "tradeoff_path"]
 
 @dataclass(frozen=True)
 class MarkedPoint:
-    """Where a named method ends, with the fields of :class:`TradeoffPath`."""
+    """The end of a named method, with the fields of :class:`TradeoffPath`."""
 
     alpha: float
     reconstruction_error: float
@@ -160,12 +160,19 @@ def tradeoff_path(
     """
     check_integer("n_components", n_components, 1)
     check_integer("n_points", n_points, 2)
-    fair = FairPCA(standardize=standardize, normalize=normalize, tol=tol, max_groups=max_groups)
-    fair.set_params(min_group_size=min_group_size, small_groups=small_groups)
-    fair.set_params(max_group_increase=max_group_increase)._check_params()
+    fair = FairPCA(
+        max_group_increase=max_group_increase,
+        standardize=standardize,
+        normalize=normalize,
+        min_group_size=min_group_size,
+        small_groups=small_groups,
+        max_groups=max_groups,
+        tol=tol,
+    )
     if cv is not None:
         options = {k: v for k, v in fair.get_params().items() if k not in ("alpha", "solver")}
         fair = FairPCACV(cv=cv, random_state=random_state, **options)
+    fair._validate_params()
     if isinstance(X_or_moments, GroupMoments):
         settled = fair._settle(X_or_moments)
     elif sensitive_features is None:
@@ -174,8 +181,7 @@ def tradeoff_path(
             "with one group label per row, or GroupMoments instead of X."
         )
     else:
-        passed = X_or_moments, None, sensitive_features, sample_weight
-        rows, groups = fair._rows_of("fit", *passed, {})
+        rows, groups = fair._rows_of("fit", X_or_moments, None, sensitive_features, sample_weight)
         _, settled = fair._learn(rows, None, groups, sample_weight)
     moments = settled.moments
     if n_components > moments.n_features:

@@ -166,6 +166,18 @@ def test_every_group_is_compared_with_all_others():
             assert gap.low < gap.value < gap.high
 
 
+def test_every_number_of_components_has_the_gap_that_its_verdict_would_name():
+    sizes = {"a": 500, "b": 300, "c": 300}
+    X, groups = made(sizes, {"a": [4, 1, 1, 1], "b": [1, 4, 1, 1], "c": [1, 1, 3, 1]})
+    whole = audit(X, groups, FairPCA(1), n_points=3, ranks=[1, 2, 4]).ranks
+    for at, rank in enumerate([1, 2]):
+        verdict = audit(X, groups, FairPCA(rank), **QUICK).verdict
+        assert whole.group[at] == verdict.group
+        assert whole.pca_gap[at] == pytest.approx(verdict.gap)
+    assert whole.group == ("b", "c", None)
+    assert whole.pca_gap[2] is None
+
+
 def test_two_rows_have_no_interval():
     row = wages().group("unknown")
     assert not row.judged
@@ -190,7 +202,7 @@ def test_intervals_of_two_groups_are_one_comparison():
     assert 1 + few.low == pytest.approx(1 / (1 + many.high))
     X, groups = two_groups()
     three = np.where((groups == "many") & (X[:, 4] > 0), "more", groups)
-    wider = audit(X, three, FairPCA(2), **QUICK).group("few").baseline.gap
+    wider = audit(X, three, FairPCA(2), n_points=2, ranks=[2]).group("few").baseline.gap
     assert wider.value == pytest.approx(few.value, rel=0.05)
     assert wider.high - wider.low > few.high - few.low
 
@@ -198,7 +210,7 @@ def test_intervals_of_two_groups_are_one_comparison():
 def test_a_reference_group():
     X, groups = two_groups()
     three = np.where((groups == "many") & (X[:, 4] > 0), "more", groups)
-    result = audit(X, three, FairPCA(2), reference="more", **QUICK)
+    result = audit(X, three, FairPCA(2), reference="more", n_points=2, ranks=[2])
     errors = {row.label: row.baseline.error for row in result.groups}
     gap = result.group("few").baseline.gap
     assert gap.value == pytest.approx(errors["few"] / errors["more"] - 1)
@@ -208,7 +220,7 @@ def test_a_reference_group():
     assert own.value == pytest.approx(errors["more"] / rest - 1)
     assert own.low < own.value < own.high
     assert (result.verdict.group, result.provenance.reference) == ("few", "more")
-    with pytest.raises(ValueError, match="reference='none' is none of the groups"):
+    with pytest.raises(ValueError, match="'none' is none of the groups"):
         audit(X, three, FairPCA(2), reference="none", **QUICK)
 
 
@@ -597,9 +609,9 @@ def test_ones_that_are_rare_decide_nothing_and_are_no_few_rows():
     assert [column.name for column in audit(X, groups, FairPCA(2), **QUICK).columns] == []
 
 
-def test_a_million_rows_make_a_small_gap_reliable_but_not_large():
+def test_very_many_rows_make_a_small_gap_reliable_but_not_large():
     rng = np.random.default_rng(0)
-    g = rng.integers(0, 2, 1_000_000)
+    g = rng.integers(0, 2, 200_000)
     X = rng.normal(size=(len(g), 4)) * [3, 2, 1, 1]
     X[:, 2:] *= (1 + 0.015 * g)[:, None]
     moments = GroupMoments.from_data(X, g, folds=10)
@@ -629,12 +641,11 @@ def test_thresholds_are_checked(wrong):
     ("spreads", "steps"),
     [
         ([[3, 2.5, 1, 1, 1], [3, 2.5, 1, 1, 1], [2, 2, 1.5, 1.6, 1.3]], False),
-        ([[3, 2, 1, 1, 1], [1, 1, 3, 2, 1], [2, 2, 2, 1, 1.5], [1, 1, 1, 1, 4]], True),
+        ([[3, 2, 1, 1, 1], [1, 1, 3, 2, 1], [2, 2, 2, 1, 1.5]], True),
     ],
 )
 def test_the_frontier_is_judged_by_held_out_people_where_there_are_steps(spreads, steps):
-    labels = "abcd"[: len(spreads)]
-    X, groups = made(dict.fromkeys(labels, 200), dict(zip(labels, spreads, strict=True)))
+    X, groups = made(dict.fromkeys("abc", 400), dict(zip("abc", spreads, strict=True)))
     path = audit(X, groups, FairPCA(2), **QUICK).path
     assert path.efficient[1:].any() == steps
     assert (path.held_out is not None) == steps

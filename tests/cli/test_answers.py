@@ -46,10 +46,16 @@ def test_the_demonstration_says_who_is_short_changed(tmp_path):
     assert len(page) < 1_500_000
 
 
-def test_fit_writes_the_model_that_report_judged(people, tmp_path):
+@pytest.fixture(scope="module")
+def usual(people, tmp_path_factory):
+    """The figures of ``gap.csv``."""
+    return numbers("audit", people / "gap.csv", *USUAL, cwd=tmp_path_factory.mktemp("usual"))
+
+
+def test_fit_writes_the_model_that_was_judged(people, tmp_path, usual):
     data = people / "gap.csv"
     for options in ([], ["--cv", "0"], ["--max-error-increase", "0.01"], ["--criterion", "error"]):
-        found = numbers("report", data, *USUAL, *options, "-o", "p.html", cwd=tmp_path)
+        found = numbers("audit", data, *USUAL, *options, cwd=tmp_path) if options else usual
         run("fit", data, *USUAL, *options, "-o", "m.safetensors", cwd=tmp_path)
         model = fairpca.load_model(tmp_path / "m.safetensors")
         assert repr(model) == found["provenance"]["alternative"]
@@ -95,7 +101,7 @@ def test_columns_that_a_search_found_are_not_called_the_best(tmp_path):
     X = rng.standard_normal((60, 6)) @ rng.standard_normal((6, 30))
     frame = pd.DataFrame(X + rng.standard_normal((60, 30)))
     frame.add_prefix("x").assign(g=np.arange(60) % 2).to_csv(tmp_path / "wide.csv", index=False)
-    done = run("columns", "wide.csv", "-g", "g", "-r", "12", cwd=tmp_path)
+    done = run("columns", "wide.csv", "-g", "g", "-r", "12", "--cv", "2", cwd=tmp_path)
     assert "not proven the best" in done.stdout
 
 
@@ -131,17 +137,15 @@ def test_the_python_of_a_page_gives_the_same_figures(people, tmp_path):
     assert names["result"].to_dict()["verdict"] == found["verdict"]
 
 
-def test_audit_and_report_say_the_same(people, tmp_path):
-    data = people / "gap.csv"
-    one = numbers("audit", data, *USUAL, cwd=tmp_path)
-    two = numbers("report", data, *USUAL, "-o", "p.html", cwd=tmp_path)
-    assert one["verdict"] == two["verdict"]
-    assert one["groups"] == two["groups"]
+def test_audit_and_report_say_the_same(people, tmp_path, usual):
+    found = numbers("report", people / "gap.csv", *USUAL, "-o", "p.html", cwd=tmp_path)
+    for part in ("verdict", "groups", "provenance", "fit"):
+        assert found[part] == usual[part]
 
 
-def test_the_gate_decides_the_exit_code(people, tmp_path):
+def test_the_gate_decides_the_exit_code(people, tmp_path, usual):
     data = people / "gap.csv"
-    gap = numbers("audit", data, *USUAL, cwd=tmp_path)["verdict"]["gap"]
+    gap = usual["verdict"]["gap"]
     assert 0 < gap["low"] < gap["value"]
     between = str((gap["low"] + gap["value"]) / 2)
     done = run("audit", data, *USUAL, "--fail-above", "0.01", cwd=tmp_path, code=1)
@@ -162,11 +166,19 @@ def test_the_gate_decides_the_exit_code(people, tmp_path):
     run("audit", people / "even.csv", *USUAL, "--fail-above", "0.5", cwd=tmp_path)
 
 
+def test_a_gate_on_shares_says_so(people, tmp_path):
+    gate = ["audit", people / "gap.csv", *USUAL, "--normalize", "--fail-above", "0.01"]
+    done = run(*gate, cwd=tmp_path, code=1)
+    assert "share of own variation lost by" in done.stderr
+    assert "share lost against others" in done.stdout
+
+
 def test_a_reference_group_that_is_worse_off_is_no_pass(people, tmp_path):
     gate = ["audit", people / "gap.csv", *USUAL, "--reference", "men", "--fail-above", "0.01"]
-    assert "error of “sex = men”" in run(*gate, cwd=tmp_path, code=1).stderr
+    done = run(*gate, "--json", "-", cwd=tmp_path, code=1)
+    assert "error of “sex = men”" in done.stderr
     run(*gate, "--fail-on", "estimate", cwd=tmp_path, code=1)
-    found = numbers(*gate, cwd=tmp_path, code=1)
+    found = json.loads(done.stdout)
     assert (found["verdict"]["group"], found["verdict"]["worse"]) == ("men", ["men"])
     run(*gate[:-1], "9", cwd=tmp_path)
 
@@ -174,11 +186,11 @@ def test_a_reference_group_that_is_worse_off_is_no_pass(people, tmp_path):
 def test_what_cannot_be_judged_is_no_pass(people, tmp_path):
     data = people / "gap.csv"
     keep_all = [*USUAL[:-2], "-r", "5", "--fail-above", "0.1"]
-    assert "nothing was compressed" in run("audit", data, *keep_all, cwd=tmp_path, code=3).stderr
+    done = run("audit", data, *keep_all, "--json", "-", cwd=tmp_path, code=3)
+    assert "nothing was compressed" in done.stderr
+    assert json.loads(done.stdout)["gate"]["exit_code"] == 3
     few = [*USUAL, "--judge-from", "300", "--fail-above", "0.1"]
     assert "too few" in run("audit", data, *few, cwd=tmp_path, code=3).stderr
-    found = numbers("audit", data, *keep_all, cwd=tmp_path, code=3)
-    assert found["gate"]["exit_code"] == 3
 
 
 def test_a_saved_model_is_judged_as_it_is(people, tmp_path):
@@ -191,6 +203,9 @@ def test_a_saved_model_is_judged_as_it_is(people, tmp_path):
     assert found["provenance"]["fitted_here"] is False
     run("report", people / "gap.csv", "--model", "m.safetensors", cwd=tmp_path)
     assert "a model judged as it is" in (tmp_path / "report.html").read_text("utf-8")
+    gate = ["audit", people / "even.csv", "--model", "m.safetensors", "--fail-above"]
+    assert "was fitted to" in run(*gate, "0.5", cwd=tmp_path, code=3).stderr
+    run(*gate, "0", "--fail-on", "estimate", cwd=tmp_path, code=1)
     line = fails("audit", people / "gap.csv", "--model", "m.safetensors", "-r", "3", cwd=tmp_path)
     assert "leave out --components" in line
 
@@ -245,7 +260,8 @@ def test_weights_groups_and_targets(people, tmp_path):
     weighted = ["-g", "sex", "--weight", "weight", "--drop", "passed,ward", "-r", "2"]
     found = numbers("audit", data, *weighted, cwd=tmp_path)
     assert found["provenance"]["weighted"] is True
-    crossed = ["-g", "sex,ward", "--drop", "passed,weight", "-r", "2"]
+    # Without a judged group nothing is sought beyond the names.
+    crossed = ["-g", "sex,ward", "--drop", "passed,weight", "-r", "2", "--judge-from", "500"]
     names = [g["name"] for g in numbers("audit", data, *crossed, cwd=tmp_path)["groups"]]
     pairs = [(sex, ward) for sex in ("men", "women") for ward in ("north", "south")]
     assert names == [f"sex = {sex}, ward = {ward}" for sex, ward in pairs]
@@ -303,17 +319,16 @@ def test_fit_knows_the_rules_of_the_verdict(people, tmp_path):
     assert not (tmp_path / "n.safetensors").exists()
 
 
-def test_single_people_only_on_request(people, tmp_path):
-    data = people / "gap.csv"
-    assert "rows" not in numbers("audit", data, *USUAL, cwd=tmp_path)
-    assert numbers("audit", data, *USUAL, "--with-rows", cwd=tmp_path)["rows"]["rows"]
+def test_single_people_only_on_request(people, tmp_path, usual):
+    assert "rows" not in usual
+    asked = numbers("audit", people / "gap.csv", *USUAL, "--with-rows", cwd=tmp_path)
+    assert asked["rows"]["rows"]
 
 
-def test_a_query_is_data(people, tmp_path):
+def test_a_query_is_data(people, tmp_path, usual):
     query = f"SELECT x0, x1, x2, x3, x4, sex FROM '{people / 'gap.csv'}' WHERE x0 > -100"
-    one = numbers("audit", query, "-g", "sex", "-r", "2", cwd=tmp_path)
-    two = numbers("audit", people / "gap.csv", *USUAL, cwd=tmp_path)
-    assert one["verdict"]["gap"] == pytest.approx(two["verdict"]["gap"])
+    found = numbers("audit", query, "-g", "sex", "-r", "2", cwd=tmp_path)
+    assert found["verdict"]["gap"] == pytest.approx(usual["verdict"]["gap"])
 
 
 def test_standard_input(people, tmp_path):
@@ -404,7 +419,7 @@ def test_advice_names_only_options_that_help(people, tmp_path):
     assert "--drop-missing" in line
     assert "--impute" not in line
     assert "--missing-group 'not recorded'" in line
-    named = [*USUAL, "--missing-group", "not recorded"]
+    named = [*USUAL, "--missing-group", "not recorded", "--judge-from", "500"]
     assert "not recorded" in run("audit", "nameless.csv", *named, cwd=tmp_path).stdout
     run("fit", people / "gap.csv", *USUAL, "-o", "m.safetensors", cwd=tmp_path)
     line = fails("transform", "m.safetensors", "holes.csv", "-o", "s.csv", cwd=tmp_path)

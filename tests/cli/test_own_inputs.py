@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 
 import numpy as np
 import pytest
@@ -12,20 +13,28 @@ from helpers.command import fails, run
 import fairpca
 
 pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
-pytest.importorskip("typer")
+pytest.importorskip("click")
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with a table and a model of it."""
+    folder, rng = tmp_path_factory.mktemp("fitted"), np.random.default_rng(0)
+    rows = "\n".join(f"{a},{b},{c},{'mf'[i % 3 == 0]}" for i, (a, b, c) in
+                     enumerate(rng.normal(size=(40, 3))))  # fmt: skip
+    (folder / "people.csv").write_text(f"a,b,c,sex\n{rows}\n")
+    run("fit", "people.csv", "-g", "sex", "-r", "1", "-o", "m.safetensors", "-q", cwd=folder)
+    return folder
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A folder ``in`` with a table, links to it, a model, and all contents before the command."""
-    rng = np.random.default_rng(0)
-    rows = "\n".join(f"{a},{b},{c},{'mf'[i % 3 == 0]}" for i, (a, b, c) in
-                     enumerate(rng.normal(size=(40, 3))))  # fmt: skip
+def folder(fitted, tmp_path):
+    """A folder ``in`` with the table, links to it, and the model."""
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "people.csv").write_text(f"a,b,c,sex\n{rows}\n")
+    shutil.copy(fitted / "people.csv", tmp_path / "in")
+    shutil.copy(fitted / "m.safetensors", tmp_path)
     (tmp_path / "link.csv").symlink_to(tmp_path / "in" / "people.csv")
     os.link(tmp_path / "in" / "people.csv", tmp_path / "hard.csv")
-    run("fit", "hard.csv", "-g", "sex", "-r", "1", "-o", "m.safetensors", "-q", cwd=tmp_path)
     return tmp_path
 
 

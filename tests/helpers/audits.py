@@ -8,6 +8,7 @@ The records, the decision and the words have no public door; tests take them fro
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from fairpca._audit.record import (
     Interval,
     KeptColumns,
     Leakage,
+    LeftOut,
     ModelAudit,
     Overall,
     Provenance,
@@ -32,7 +34,7 @@ from fairpca._audit.record import (
 from fairpca._audit.verdict import Thresholds, decide, groups_above
 from fairpca.metrics import Probe
 from fairpca.report.context import group_rows
-from fairpca.report.sentences import say, what_it_cannot_show
+from fairpca.report.sentences import say
 
 COLUMNS = ["weight", "height", "pulse", "pressure"]
 
@@ -107,7 +109,7 @@ def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, **how):
     )
     verdict = decide(groups, columns, thresholds, **how)
     gaps = [Interval(0.1 * i, 0.1 * i - 0.05, 0.1 * i + 0.05) for i in (3, 2, 1)]
-    ranks = RankCurve(np.array([1, 2, 3]), np.ones((3, k)), gaps)
+    ranks = RankCurve(np.array([1, 2, 3]), np.ones((3, k)), [labels[0]] * 3, gaps)
     n = sum(group.n for group in groups)
     return Audit(
         verdict=verdict,
@@ -167,6 +169,7 @@ def made_model_audit(groups=(OLD, YOUNG), on_rows_fitted_to=False, outside=None)
     )
 
 
+@cache
 def made_cases():
     """An audit for each case of the verdict."""
     none = 0.0, -0.01, 0.01

@@ -32,7 +32,7 @@ from fairpca._problems.problems import (
 )
 from fairpca._problems.solution import Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._solvers import _is_thin, columns, solve, subset
+from fairpca._solvers import solve, subset
 from fairpca._solvers.eigenspaces import root_prediction
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, is_top, values_within
 from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces
@@ -61,3 +61,10 @@ def products_only(monkeypatch, above=0):
 def growing_bases(monkeypatch, start):
     """From this many features on, eigenspaces are searched in a basis that grows."""
     monkeypatch.setattr(_solvers, "_GROWING_BASIS_FROM", start)
+
+
+def generations(monkeypatch, number):
+    """SPEA2 goes through this many; it needs pymoo."""
+    from fairpca._solvers import spea2
+
+    monkeypatch.setattr(spea2, "_GENERATIONS", number)

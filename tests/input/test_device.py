@@ -61,7 +61,7 @@ def test_inverse_transform(xp):
     assert type(rows) is type(xp.asarray(X))
     np.testing.assert_allclose(np.asarray(rows), fair.inverse_transform(scores), atol=1e-12)
     assert fair.inverse_transform(xp.asarray(scores.astype(np.float32))).dtype == xp.float32
-    with pytest.raises(ValueError, match=r"needs the 2 scores .* got X with 4 columns"):
+    with pytest.raises(ValueError, match=r"X has 4 features.* expecting 2"):
         fair.inverse_transform(xp.asarray(X))
     scores[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN in column 1, first in row 3"):

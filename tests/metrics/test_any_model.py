@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from fairpca import FairColumns, FairPCA, GroupEraser, GroupMoments, MinMaxPCA, load_model
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, load_model
 from fairpca.metrics import (
     classifier_outcomes,
     disparity_scorer,
@@ -123,34 +122,21 @@ def test_classifiers_on_fitted_and_unfitted_models(fitted):
 @pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name] is not None])
 def test_models_that_are_not_fitted_are_refused(name):
     model = clone(MODELS[name])
-    code = "pipeline" if hasattr(model, "steps") else repr(model)
-    given = "X, sensitive_features=groups" if hasattr(model, "fit_moments") else "X"
-    expected = f"this {type(model).__name__} is not fitted; pass {code}.fit({given})."
     for metric in (row_reconstruction_errors, partial(group_separation, sensitive_features=GROUPS)):
-        with pytest.raises(NotFittedError, match=f"^{re.escape(expected)}$"):
+        with pytest.raises(NotFittedError, match=f"This {type(model).__name__} .* not fitted"):
             metric(model, X)
 
 
-@pytest.mark.parametrize("model", [GroupEraser(), FairColumns(2)])
-def test_the_call_that_fits_what_is_no_projection_has_groups(model):
-    with pytest.raises(NotFittedError, match=r"\.fit\(X, sensitive_features=groups\)"):
-        row_reconstruction_errors(model, X)
-
-
-def test_the_call_that_fits_a_pipeline_names_its_step():
+def test_steps_after_the_projection_do_not_matter():
     model = make_pipeline(StandardScaler(), FairPCA(2))
-    with pytest.raises(
-        NotFittedError, match=r"pipeline\.fit\(X, fairpca__sensitive_features=groups\)"
-    ):
-        row_reconstruction_errors(model, X)
     model.fit(X, fairpca__sensitive_features=GROUPS)
-    model.steps.append(("classifier", LogisticRegression()))  # which does not matter
+    model.steps.append(("classifier", LogisticRegression()))  # not fitted
     assert len(row_reconstruction_errors(model, X)) == len(X)
 
 
 @pytest.mark.parametrize("kind", [PCA, FairPCA])
 def test_a_class_is_no_model(kind):
-    with pytest.raises(TypeError, match=rf"{kind.__name__} is a class; pass an object"):
+    with pytest.raises(TypeError, match=rf"{kind.__name__}.* is a class, not an instance"):
         row_reconstruction_errors(kind, X)
 
 

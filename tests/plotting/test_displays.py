@@ -252,7 +252,7 @@ def test_loadings_of_projections_without_moments(tmp_path):
 @pytest.mark.parametrize("display", [TradeoffDisplay, GroupErrorDisplay, LoadingsDisplay])
 @pytest.mark.parametrize("estimator", [FairPCA(2), make_pipeline(StandardScaler(), FairPCA(2))])
 def test_estimators_that_are_not_fitted(display, estimator):
-    with pytest.raises(NotFittedError, match=r"is not fitted; pass .*\.fit\("):
+    with pytest.raises(NotFittedError, match="is not fitted"):
         display.from_estimator(estimator)
 
 

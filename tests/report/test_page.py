@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.audits import KeptColumns, made_audit, made_cases, made_group
+from helpers.audits import KeptColumns, group_rows, made_audit, made_cases, made_group
 
 pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
@@ -237,6 +237,20 @@ def test_a_slider_needs_a_step_between_its_ends():
     assert "The slider below" not in page
 
 
+def test_the_price_over_all_people_is_said_once():
+    assert render(CASES["remedy"]).lower().count("over all people") == 2  # and in a caption
+    assert "Over all people the fair version is 5 % worse" in render(CASES["no remedy"])
+    assert "Over all people" not in render(CASES["one value"])
+
+
+def test_a_certificate_claims_no_more_than_was_proven():
+    """Where cross-validation stays at PCA, another projection may serve the worst-off better."""
+    page = render(CASES["remedy"])
+    assert "at this weighting of the groups nothing does better" in page
+    kept = replace(CASES["remedy"], path=None, kept=KeptColumns(["weight"], ["pulse"], 0.5))
+    assert "on these rows nothing does better" in render(kept)
+
+
 def test_the_page_says_where_it_comes_from():
     origin = replace(ORIGIN, sha256="abc123", command="fairpca report people.csv", code="audit(X)")
     page = render(CASES["remedy"], origin)
@@ -299,18 +313,22 @@ def audit_by_shares():
 def test_a_page_about_shares_measures_every_step_in_shares():
     found = audit_by_shares()
     page = render(found)
-    steps = json.loads(re.search(r'id="path">(.*?)</script>', page)[1])
-    own, shares = steps["start"], [row.alternative.share for row in found.groups]
-    assert abs(steps["disparity"][own]) == pytest.approx(abs(shares[0] - shares[1]))
-    assert steps["disparity"][own] <= steps["disparity"][0] < 1
-    assert "normalize=True, min_group_size=5, small_groups='merge'" in steps["python"][0]
+    path = json.loads(re.search(r'id="path">(.*?)</script>', page)[1])
+    first, own = path["steps"][0], path["steps"][path["start"]]
+    shares = [row.alternative.share for row in found.groups]
+    assert abs(own["disparity"]) == pytest.approx(abs(shares[0] - shares[1]))
+    assert own["disparity"] <= first["disparity"] < 1
+    assert "normalize=True, min_group_size=5, small_groups='merge'" in first["python"]
     assert "remaining difference of shares lost" in page
     assert "share lost against all others, %" in page
     rows = re.findall(
         r"<tr><th scope=.row.*?</tr>", re.search(r'id="groups">(.*?)</table>', page, re.S)[1]
     )
     tones = [re.findall(r"<(\w+) class=(good|bad)>", row) for row in rows]
-    assert tones == [[("small", "bad"), ("td", "good")], [("small", "good"), ("td", "bad")]]
+    assert tones == [[("td", "bad"), ("td", "good")], [("td", "bad")]]
+    worst = group_rows(found)[0]
+    assert "% worse" in str(worst["gap"])  # as the headline says
+    assert "% better" in str(worst["other_gap"])
     section = re.search(r'id="section-unusual">(.*?)</section>', page, re.DOTALL)[1]
     assert found.group(found.verdict.group).baseline.gap_estimate < 0
     assert "In absolute terms, by the median" in section

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import resource
 import stat
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 from fairpca import FairPCA
+from fairpca.__main__ import main
 
 ROWS = "".join(f"{i % 7},{i * i % 11},{'fm'[i % 2]}\n" for i in range(40))
 
@@ -71,12 +71,15 @@ def test_only_plain_files_are_written(model, tmp_path):
 def test_the_file_behind_standard_output_is_not_replaced(model, tmp_path):
     log = tmp_path / "log"
     log.write_text("before\n")
-    model.save(tmp_path / "model")
-    code = "import fairpca, sys; fairpca.load_model(sys.argv[1]).save('/dev/stdout')"
-    with log.open("a") as stdout:
-        command = [sys.executable, "-c", code, str(tmp_path / "model")]
-        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
-    assert "/dev/stdout is a folder, a device" in done.stderr
+    usual = os.dup(1)
+    try:
+        with log.open("a") as stdout:
+            os.dup2(stdout.fileno(), 1)
+        with pytest.raises(OSError, match="/dev/stdout is a folder, a device"):
+            model.save("/dev/stdout")
+    finally:
+        os.dup2(usual, 1)
+        os.close(usual)
     assert log.read_text() == "before\n"
 
 
@@ -125,16 +128,18 @@ def test_an_input_is_not_written_to_under_any_name(data, tmp_path):
     assert data.read_text() == before
 
 
-def test_standard_streams_may_be_inputs(data, tmp_path):
+def test_standard_streams_may_be_inputs(data, tmp_path, monkeypatch, capsys):
     before = data.read_text()
     FairPCA(1).fit_files(data, sensitive_features="g").save(tmp_path / "m.safetensors")
     for source, output in (("-", data), (data, "-")):
-        named = [tmp_path / "m.safetensors", source, "--out", output]
-        command = [sys.executable, "-m", "fairpca", "transform", *named]
-        with data.open() as stdin, data.open("a") as stdout:
-            streams = {"stdin": stdin, "stdout": stdout, "stderr": subprocess.PIPE}
-            done = subprocess.run([*map(str, command)], **streams, text=True)
-        assert "is a file that is read" in done.stderr
+        named = [str(tmp_path / "m.safetensors"), str(source), "--out", str(output)]
+        with data.open() as stdin, data.open("a") as stdout, monkeypatch.context() as streams:
+            streams.setattr(sys, "stdin", stdin)
+            streams.setattr(sys, "stdout", stdout)
+            with pytest.raises(SystemExit) as ended:
+                main(["transform", *named])
+        assert ended.value.code == 2
+        assert "is a file that is read" in capsys.readouterr().err
         assert data.read_text() == before
 
 

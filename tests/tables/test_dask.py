@@ -261,9 +261,9 @@ def test_wrong_columns_are_refused_at_once():
     fair = FairPCA(2).partial_fit(X, sensitive_features=SEX)
     array = da.from_array(X, chunks=(100, 2))
     for wrong in (array[:, :3], frame()[COLUMNS[:3]]):
-        with pytest.raises(ValueError, match="transform got X with 3 features"):
+        with pytest.raises(ValueError, match=r"X has 3 features.* expecting"):
             fair.transform(wrong)
-        with pytest.raises(ValueError, match=r"needs the 2 scores .* got X with 3 columns"):
+        with pytest.raises(ValueError, match=r"X has 3 features.* expecting 2"):
             fair.inverse_transform(wrong)
     for method in (fair.transform, fair.inverse_transform):
         with pytest.raises(ValueError, match="Expected 2D array, got 1D"):

@@ -37,9 +37,9 @@ def test_every_format_equals_memory(kind, data, tmp_path):
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(cuts=st.lists(st.integers(0, 700), max_size=5), rows=st.integers(1, 400))
+@given(cuts=st.lists(st.integers(0, 100), max_size=5), rows=st.integers(1, 60))
 def test_any_split_into_files_and_batches(cuts, rows, data, tmp_path_factory):
-    X, sex = data
+    X, sex = (part[:100] for part in data)
     folder = tmp_path_factory.mktemp("split")
     edges = [0, *sorted(cuts), len(X)]
     table = as_table(X, sex)
@@ -238,7 +238,7 @@ def test_nan_and_infinity(data, tmp_path):
     with pytest.raises(ValueError, match=r"row 6 of .*: column 'x2' holds inf"):
         GroupMoments.from_files(tmp_path / "d.parquet", sensitive_features="sex", drop_missing=True)
     pq.write_table(as_table(np.full((3, 2), np.nan), sex[:3]), tmp_path / "d.parquet")
-    with pytest.raises(ValueError, match=r"no rows .* to learn from .*3 were dropped"):
+    with pytest.raises(ValueError, match=r"every row of .* would be left out: 3 of 3 rows"):
         GroupMoments.from_files(tmp_path / "d.parquet", sensitive_features="sex", drop_missing=True)
 
 

@@ -212,11 +212,21 @@ def test_points_of_fractions_raise_no_question(values, tmp_path):
     assert found.to_pylist() == [float(x) for x in values]
 
 
-@pytest.mark.parametrize(("other", "value"), [("0.5", 1.243), ("0,5", 1243)])
+@pytest.mark.parametrize(("other", "value"), [("0.5", 1.243), ("1.000,5", 1243)])
 def test_another_column_tells_what_a_point_is(other, value, tmp_path):
     rows = [f"{x};{other};{'ab'[i % 2]}" for i, x in enumerate(["1.243", "641"])]
     (tmp_path / "d.csv").write_text("\n".join(["x;y;g", *rows]))
     assert read_table(str(tmp_path / "d.csv"), ["g"]).data["x"].to_pylist() == [value, 641]
+
+
+def test_two_decimal_marks_are_not_guessed(tmp_path):
+    rows = [f"{x};0,5;{'ab'[i % 2]}" for i, x in enumerate(["1.243", "641"])]
+    (tmp_path / "d.csv").write_text("\n".join(["x;y;g", *rows]))
+    with pytest.raises(TableError, match=r"'y'.*'x'.*decimal=") as caught:
+        read_table(tmp_path / "d.csv", "g")
+    assert caught.value.problem == "decimal"
+    found = read_table(tmp_path / "d.csv", "g", decimal=",").data
+    assert found["x"].to_pylist() == [1243, 641]
 
 
 @pytest.fixture

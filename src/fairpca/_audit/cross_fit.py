@@ -23,19 +23,8 @@ from fairpca._cv.split import fold_numbers
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._input.checks import (
-    check_not_continuous,
-    check_same_order,
-    check_sample_weight,
-    check_several_groups,
-)
+from fairpca._input import checks, labels
 from fairpca._input.folds import FoldRule
-from fairpca._input.labels import (
-    encode_groups,
-    encode_outcomes,
-    refuse_counts,
-    warn_of_group_columns,
-)
 from fairpca._input.rows import as_rows, dense_blocks, numeric_columns
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
@@ -91,28 +80,32 @@ class People(Folds):
             raise TypeError(
                 "sensitive_features is missing: pass sensitive_features=groups, one label per row."
             )
-        check_same_order(X, sensitive_features=groups, sample_weight=sample_weight, y=y)
+        checks.check_same_order(X, sensitive_features=groups, sample_weight=sample_weight, y=y)
         rows, names = None if before is not None else as_rows(X), None
         if rows is not None:
             names = rows.feature_names
             X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
-        codes, labels = encode_groups(groups, n)
+        codes, known = labels.encode_groups(groups, n)
         if not many_groups:
-            check_not_continuous(labels, np.bincount(codes), "pass groups as text")
+            checks.check_not_continuous(known, np.bincount(codes), "pass groups as text")
         if (table := rows or numeric_columns(X)) is not None:
-            warn_of_group_columns(table, groups)
-        classes = None if y is None else _outcome_classes(y, n, pos_label)
-        checked = check_sample_weight(sample_weight, n)
-        weights = np.ones(n) if checked is None else checked
+            labels.warn_of_group_columns(table, groups)
+        weights = checks.check_sample_weight(sample_weight, n)
+        weights = np.ones(n) if weights is None else weights
         self.positions = kept = np.flatnonzero(weights)  # among all rows
-        if len(kept) < n:
-            X, classes = _safe_indexing(X, kept), None if classes is None else classes[kept]
-        self.X, self.before, self.pos_label, self.weights = X, before, pos_label, weights[kept]
-        self.classes, self._target = classes, classes if with_y else None
-        self.groups = labels[codes[kept]]  # the label of each row
+        self.X = X if len(kept) == n else _safe_indexing(X, kept)
+        self.pos_label, self.weights = pos_label, weights[kept]
+        self.classes: Labels | None = None
+        if y is not None:
+            outcomes, classes = labels.encode_outcomes(y, n)
+            labels.refuse_counts(classes.tolist(), "pass classes, for example y > threshold")
+            positive_class(classes.tolist(), pos_label)  # needed for more than two classes
+            self.classes = classes[outcomes[kept]]
+        self._target = self.classes if with_y else None
+        self.groups = known[codes[kept]]  # the label of each row
         present, self.codes = np.unique(codes[kept], return_inverse=True)
-        check_several_groups(labels[present].tolist(), len(kept))
+        checks.check_several_groups(known[present].tolist(), len(kept))
         if isinstance(cv, FoldRule):
             folds = cv.folds_of(self.codes, np.zeros(len(present), np.intp))
         else:
@@ -123,7 +116,7 @@ class People(Folds):
                 f"none of the {len(present)} groups has two rows, but an audit fits without a part "
                 "of the rows and judges that part; pass groups of two rows or more."
             )
-        self.values = X
+        self.values = self.X
         if before is not None:
             self.values, names = self._entering(before, np.arange(len(kept)))
         super().__init__(self.moments_of(self.values, folds), names)
@@ -142,17 +135,11 @@ class People(Folds):
             for (pair, *_), rows in zip(super().__iter__(), self._rows, strict=True):
                 yield pair, rows, _safe_indexing(self.values, rows)
 
-    def dense(self, rows: Any = slice(None)) -> Array:
-        """All or some rows as they enter the projection, as one array of floats."""
-        return dense(_safe_indexing(self.values, rows))
-
-    def moments_of(self, values: Any, folds: Any, rows: Codes | None = None) -> GroupMoments:
+    def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
-        groups, weights, target = self.groups, self.weights, self._target
-        if rows is not None:
-            values, groups, weights = _safe_indexing(values, rows), groups[rows], weights[rows]
-            target = None if target is None else target[rows]
-        return moments_of_rows(as_rows(values), groups, weights, target, folds)
+        target = None if self._target is None else self._target[rows]
+        values = as_rows(_safe_indexing(values, rows))
+        return moments_of_rows(values, self.groups[rows], self.weights[rows], target, folds)
 
     def _own_space(self, before: Pipeline, rows: Codes) -> Fold:
         """One fold, in the space of the first steps fitted without it."""
@@ -179,14 +166,6 @@ class People(Folds):
             return values, [str(name) for name in fitted.get_feature_names_out()]
         except (AttributeError, ValueError, TypeError):  # a step cannot name its columns
             return values, None
-
-
-def _outcome_classes(y: Any, n_rows: int, pos_label: Any) -> Labels:
-    """The class of each row; with more than two classes, ``pos_label`` is needed."""
-    codes, labels = encode_outcomes(y, n_rows)
-    refuse_counts(labels.tolist(), "pass classes, for example y > threshold")
-    positive_class(labels.tolist(), pos_label)
-    return labels[codes]
 
 
 class Subspace(NamedTuple):

@@ -13,17 +13,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from fairpca._audit import record
-from fairpca._audit.cross_fit import (
-    CrossFitted,
-    Folds,
-    Judged,
-    People,
-    Subspace,
-    fit_quietly,
-    with_known,
-)
+from fairpca._audit.cross_fit import CrossFitted, Folds, People, Subspace, dense, fit_quietly
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
-from fairpca._audit.verdict import decide
+from fairpca._audit.verdict import decide, headline
 from fairpca._cv.held_out import PCA, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
@@ -44,11 +36,11 @@ _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
 _MOST_RANKS = 30
 _MANY_FEATURES, _FEW_RANKS = 300, 8  # With so many features each rank takes time.
 _MOST_COLUMNS = 2000  # Tables with more are not searched for deciding columns.
-_FEW_OF_GROUP = 0.05  # largest share of a group's rows that counts as few
+_FEW = 0.05  # largest share of a group's rows that counts as few
 _MANY_ALIKE = 0.02  # An extreme value in a larger share of the rows belongs to the column.
 _MOST_ROWS = 10_000  # Classifiers get a sample of larger tables.
 _FOLDS = 5  # for classifiers
-_FEWEST_FOLDS = 3  # for FairPCACV when it is fitted to a part of the rows
+FEWEST_FOLDS = 3  # for FairPCACV when it is fitted to a part of the rows
 _MOST_SCORES = 600  # people in the sample of scores
 
 
@@ -63,6 +55,7 @@ class Setup:
         self.folds, self.by_share, self.set_aside = folds, by_share, set_aside
         self.origin = origin = record.Provenance(
             n_rows=int(folds.moments.counts.sum()),
+            fitted_here=own["n_folds"] > 0,
             feature_names=folds.feature_names,
             group_columns=folds.group_columns,
             **own,
@@ -73,7 +66,8 @@ class Setup:
         labels, reference = folds.labels, origin.reference
         if reference not in (None, *labels):
             raise ValueError(
-                f"reference={reference!r} is none of the groups; pass one of {labels}."
+                f"the reference {reference!r} is none of the groups; pass one of "
+                f"{', '.join(map(repr, labels))}."
             )
         self.others = ~np.eye(len(labels), dtype=bool)  # whom each group is compared with
         if reference is not None:  # which is itself compared with all others
@@ -82,6 +76,7 @@ class Setup:
         least, sizes = origin.thresholds.judge_from, folds.moments.counts
         # A group is judged if it has enough rows and the others have enough too.
         self.judged = np.asarray((sizes >= least) & (self.others @ sizes >= least))
+        self.n_gaps = 1 if len(labels) == 2 else max(int(self.judged.sum()), 1)
 
     def ratios(self, totals: Totals) -> Array:
         """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_projections, k)."""
@@ -109,8 +104,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     parts, paired = (of.projections([JUDGED, ALTERNATIVE]) for of in (crossed.parts, crossed.folds))
     shares = parts.relative()
     errors, lost = parts.totals.group_errors, shares.totals.group_errors
-    n_judged = max(int(setup.judged.sum()), 1)
-    n_gaps = 1 if k == 2 else n_judged
+    n_judged, n_gaps = max(int(setup.judged.sum()), 1), setup.n_gaps
     gaps, share_gaps = (above_one(of, setup.ratios, level, n_gaps) for of in (parts, shares))
     read = shares if setup.by_share else parts
     se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], _TINY)))
@@ -206,18 +200,15 @@ def robust_figures(
     found: list[Robust | None] = [None] * len(wanted)
     for g in np.flatnonzero(wanted).tolist():
         both = np.array([weights * (codes == g), weights * others[g][codes]])
-        medians = [_median(errors, each) for each in both]
-        trimmed = {}
+        averages: list[Any] = [[_median(errors, each) for each in both]]
         for share in _TRIMMED:
             kept = both * (reached <= 1 - share + 1e-9)
-            trimmed[share] = _gap(*(kept @ errors / kept.sum(axis=1)))
+            averages.append(kept @ errors / kept.sum(axis=1))
+        gaps = [float(own / rest - 1) if rest > 0 else nan for own, rest in averages]
+        trimmed = dict(zip(_TRIMMED, gaps[1:], strict=True))
         pairs = roc_auc_score(codes == g, errors, sample_weight=both.sum(axis=0))
-        found[g] = Robust(medians[0], _gap(*medians), trimmed, float(pairs))
+        found[g] = Robust(averages[0][0], gaps[0], trimmed, float(pairs))
     return found
-
-
-def _gap(own: float, rest: float) -> float:
-    return float(own / rest - 1.0) if rest > 0 else float("nan")
 
 
 def _median(errors: Array, weights: Array) -> float:
@@ -234,29 +225,26 @@ def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -
     if ranks is None:
         most = _MOST_RANKS if moments.n_features < _MANY_FEATURES else _FEW_RANKS
         highest = min(limit, max(2 * r, most))
-        grid = np.linspace(1, highest, highest)
-        if highest > most:
-            grid = np.geomspace(1, highest, most)
-        return sorted({r, *grid.round().astype(int).tolist()})
-    wrong = [rank for rank in ranks if not 1 <= rank <= limit or int(rank) != rank]
-    if wrong or not len(ranks):
+        few = highest <= most
+        grid = np.arange(1, highest + 1) if few else np.geomspace(1, highest, most).round()
+        ranks = [r, *grid.astype(int).tolist()]
+    elif not len(ranks) or any(rank not in range(1, limit + 1) for rank in ranks):
         raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
     return sorted({int(rank) for rank in ranks})
 
 
-def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup, group: Any) -> record.RankCurve:
-    """Errors of PCA by rank (projections from the third on), and the gap of the verdict's group."""
-    read = held_out.relative() if setup.by_share else held_out
-    g = int(setup.ratios(read.totals)[0].argmax())
-    if group is not None:
-        g = setup.folds.labels.index(group)
-    gaps: list[Interval | None] = [None] * len(ranks)
-    if setup.judged[g]:
-        level = setup.origin.thresholds.level
-        ends = above_one(read, lambda totals: setup.ratios(totals)[2:, g], level)
-        known = zip(ends, loses_something(held_out)[2:], strict=True)
-        gaps = [Interval(*end) if loses else None for end, loses in known]
-    return record.RankCurve(np.array(ranks), held_out.totals.group_errors[2:], gaps)
+def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup) -> record.RankCurve:
+    """Errors of PCA by rank (projections from the third on), and the gap that leads at each."""
+    read, origin = held_out.relative() if setup.by_share else held_out, setup.origin
+    ends = above_one(read, lambda t: setup.ratios(t)[2:], origin.thresholds.level, setup.n_gaps)
+    labels, judged = setup.folds.labels, np.flatnonzero(setup.judged)
+    leading: list[Any] = []
+    for own, loses in zip(ends, loses_something(held_out)[2:], strict=True):
+        gaps = {labels[g]: Interval(*own[g]) for g in judged if loses}
+        group = headline(gaps, origin.reference) if gaps else None
+        leading.append((group, gaps.get(group)))
+    errors = held_out.totals.group_errors[2:]
+    return record.RankCurve(np.array(ranks), errors, *zip(*leading, strict=True))
 
 
 def frontier(
@@ -280,22 +268,19 @@ def frontier(
     return path
 
 
-def fit_figures(both: Sequence[Subspace], fair: Judged, moments: GroupMoments) -> record.Fit:
+def fit_figures(both: Sequence[Subspace], fair: Any, moments: GroupMoments) -> record.Fit:
     """Figures of the judged and the fair projection, fitted to all rows."""
     columns = [column_errors(projection, moments) for projection in both]
     exact = isinstance(fair, FairPCA) and fair.solver == "exact"
     return record.Fit(
-        status=str(fair.status_),
-        alpha=float(getattr(fair, "alpha_", np.nan)),
-        duality_gap=float(fair.duality_gap_),
-        certified=exact or (isinstance(fair, FairColumns) and fair.duality_gap_ == 0),
-        budgets=_budgets(fair) if isinstance(fair, FairPCA) else [],
-        pca_loadings=both[0].components,
-        fair_loadings=both[1].components,
-        pca_errors=columns[0].sum(axis=1),
-        fair_errors=columns[1].sum(axis=1),
-        pca_column_errors=columns[0],
-        fair_column_errors=columns[1],
+        str(fair.status_),
+        float(getattr(fair, "alpha_", nan)),
+        float(fair.duality_gap_),
+        exact or (isinstance(fair, FairColumns) and fair.duality_gap_ == 0),
+        _budgets(fair) if isinstance(fair, FairPCA) else [],
+        *(projection.components for projection in both),
+        *(errors.sum(axis=1) for errors in columns),
+        *columns,
     )
 
 
@@ -343,22 +328,22 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
     people, thresholds = setup.people, setup.origin.thresholds
     if people is None or len(people.feature_names) > _MOST_COLUMNS:
         return []
-    X, codes, k = people.dense(rows), people.codes[rows], len(people.labels)
+    X = dense(_safe_indexing(people.values, rows))
+    codes, k = people.codes[rows], len(people.labels)
     few, errors = max(int(thresholds.few_rows * len(X)), 1), errors * people.weights[rows]
-    sums, sizes = np.bincount(codes, errors, minlength=k), np.bincount(codes, minlength=k)
+    judged = np.flatnonzero(setup.judged)
+    sides = np.concatenate([np.eye(k)[judged], setup.others[judged]])  # groups, then their others
+    sums, sizes = (sides @ np.bincount(codes, each, minlength=k) for each in (errors, None))
     found = []
     for name, x in zip(people.feature_names, X.T, strict=True):
         at = _few_rows(x, few)
         if not len(at):
             continue
         part = np.bincount(codes[at], errors[at], minlength=k)
-        few_of_group = np.bincount(codes[at], minlength=k) <= np.maximum(_FEW_OF_GROUP * sizes, 1)
-        deciding = setup.judged & few_of_group & (part > thresholds.decides * sums)
-        rest, at_rest = setup.others[setup.judged], np.bincount(codes[at], minlength=k)
-        few_of_rest = rest @ at_rest <= np.maximum(_FEW_OF_GROUP * (rest @ sizes), 1)
-        hiding = few_of_rest & (rest @ part > thresholds.decides * (rest @ sums))
-        if hiding.any() and not deciding.any():
-            deciding[part.argmax()] = True
+        is_few = sides @ np.bincount(codes[at], minlength=k) <= np.maximum(_FEW * sizes, 1)
+        deciding = np.flatnonzero(is_few & (sides @ part > thresholds.decides * sums))
+        if len(deciding):  # if these rows are among the others, the group with most of their error
+            group = [*judged.tolist(), *[int(part.argmax())] * len(judged)][deciding[0]]
         values, others, middle = np.unique(x[at]), np.delete(x, at), np.median(x)
         side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if these rows lie on both sides
         next_value = others[(side * others if side else np.abs(others - middle)).argmax()]
@@ -371,8 +356,8 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
                 next_value=float(next_value),
                 share_of_variance=float(squares[at].sum() / squares.sum()),
                 near_constant=bool(np.ptp(others) == 0),
-                decides=bool(deciding.any()),
-                group=people.labels[int(deciding.argmax())] if deciding.any() else None,
+                decides=len(deciding) > 0,
+                group=people.labels[group] if len(deciding) else None,
             )
         )
     return sorted(found, key=lambda column: (not column.decides, column.n_rows))
@@ -401,7 +386,7 @@ def _few_rows(x: Array, few: int) -> Codes:
 
 
 def leakage(
-    setup: Setup, both: Sequence[Subspace], probes: bool, smaller: Judged | None = None
+    setup: Setup, both: Sequence[Subspace], probes: bool, smaller: Any = None
 ) -> record.Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 
@@ -424,7 +409,7 @@ def leakage(
     if smaller is not None:
         halves = train_test_split(rows, test_size=0.5, stratify=groups[rows], random_state=seed)
         fitted_to, rows = map(np.sort, halves)
-        half = people.moments_of(people.values, FoldRule(_FEWEST_FOLDS), fitted_to)
+        half = people.moments_of(people.values, FoldRule(FEWEST_FOLDS), fitted_to)
         fitted = fit_quietly(smaller, half)
         both = [Subspace.usual(fitted, half), Subspace.of(fitted)]
     scores = [projection.scores(_safe_indexing(people.values, rows)) for projection in both]
@@ -470,15 +455,3 @@ def sampled_scores(setup: Setup, both: Sequence[Subspace]) -> record.SampledRows
     rows = np.concatenate([np.sort(own) for own in members])
     pca, fair = (one.scores(_safe_indexing(people.values, rows))[:, :2] for one in both)
     return record.SampledRows(people.positions[rows], people.codes[rows], pca, fair)
-
-
-def for_fewer_rows(estimator: Judged, fair: Judged, setup: Setup) -> Judged:
-    """The estimator at the same rank, for a part of the rows of judged groups."""
-    rank = setup.origin.n_components
-    if isinstance(fair, FairPCACV):
-        how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
-        # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
-        if setup.judged.sum() == 2 and np.isfinite(fair.alpha_):
-            return FairPCA(rank, alpha=fair.alpha_, **how)
-        return FairPCACV(rank, cv=_FEWEST_FOLDS, constraint=fair.constraint, **how)
-    return with_known(estimator, n_components=rank, min_group_size=1)

@@ -22,6 +22,7 @@ from fairpca._audit.cross_fit import (
     dense,
     fit_pca,
     fit_quietly,
+    with_known,
 )
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
 from fairpca._audit.verdict import Thresholds
@@ -32,6 +33,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.checks import check_integer, check_same_order
 from fairpca._input.folds import FoldRule
+from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
@@ -144,8 +146,7 @@ def audit(
     fair: Any = fit_quietly(model, moments)
     usual, own = Subspace.usual(fair, moments), Subspace.of(fair)
     opposite = (usual.components * own.components).sum(axis=1, keepdims=True) < 0
-    signed = np.where(opposite, -usual.components, usual.components)
-    both = usual._replace(components=signed), own
+    both = usual._replace(components=np.where(opposite, -1, 1) * usual.components), own
     rank, columns, kept = len(own.components), isinstance(fair, FairColumns), None
     judged = f"PCA(n_components={rank})"
     if columns:
@@ -160,7 +161,6 @@ def audit(
         fair.normalize,
         fair.small_groups_,
         judged=judged,
-        fitted_here=True,
         alternative=" ".join(repr(model).split()),
         n_components=rank,
         standardized=fair.standardize,
@@ -173,10 +173,10 @@ def audit(
     )
     errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
     is_pca = np.allclose(fair.group_errors_, errors, rtol=1e-9, atol=0)
-    chosen = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
-    crossed = cross_fit(folds, _refits(model, fair, folds, chosen, is_pca), _REFIT, progress)
+    curve = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
+    crossed = cross_fit(folds, _refits(model, fair, folds, curve, is_pca), _REFIT, progress)
     progress("looking at the scores")
-    smaller = figures.for_fewer_rows(model, fair, setup)
+    smaller = _for_fewer_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
     results = figures.results(setup, crossed, is_pca=is_pca)
     progress("following the trade-off")
@@ -186,7 +186,7 @@ def audit(
         leakage=figures.leakage(setup, both, probes, smaller),
         outcomes=None if columns else figures.outcomes(setup, whole, getattr(folds, "X", None)),
         fit=figures.fit_figures(both, fair, moments),
-        ranks=figures.rank_curve(chosen, crossed.parts, setup, results["verdict"].group),
+        ranks=figures.rank_curve(curve, crossed.parts, setup),
         path=None if columns else figures.frontier(fair, setup, n_points, has_gap),
         rows=figures.sampled_scores(setup, both),
         kept=kept,
@@ -244,14 +244,10 @@ def audit_model(
         own = Subspace.of(model)._replace(mean=model.mean_ / model.scale_, scale=1.0)
     else:
         projection, seen = seen_by_projection(model, X)
-        own = Subspace(*projection_of(projection))
+        own = Subspace(*projection_of(projection, as_rows(seen).n_features))
     given = sensitive_features, sample_weight, y, pos_label
     people = People(seen, given, FoldRule(_FOLDS, random_state), None)
-    (rank, d), n = own.components.shape, people.moments.n_features
-    if n != d:
-        raise ValueError(
-            f"X has {n} features where the projection has {d}; pass the same columns as for fit."
-        )
+    rank, d = own.components.shape
     for names in (getattr(one, "feature_names_in_", None) for one in (model, projection)):
         if names is not None and len(names) == d:  # those of the projection win
             people.feature_names = [str(name) for name in names]
@@ -261,7 +257,6 @@ def audit_model(
         any(getattr(step, "normalize", False) is True for step in steps),
         (),
         judged=" ".join(repr(model).split()),
-        fitted_here=False,
         alternative=f"PCA(n_components={rank})",
         n_components=rank,
         standardized=any(getattr(s, "standardize", isinstance(s, StandardScaler)) for s in steps),
@@ -280,7 +275,7 @@ def audit_model(
     both = own, fit_pca(people.moments, rank)
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
     kept = crossed.distances - crossed.errors[0]
-    same, outside = _beside_fit(projection, own, kept, people.dense())
+    same, outside = _beside_fit(projection, own, kept, dense(people.values))
     return ModelAudit(
         **figures.results(setup, crossed, remedy_tried=False, outside=outside),
         leakage=figures.leakage(setup, both, probes),
@@ -355,7 +350,7 @@ def _alternative(step: Any, folds: Folds) -> Judged:
         return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
     rank: Any = 0.7 if step is None else step.n_components
     if step is not None and isinstance(folds, People):
-        rank = int(clone(step).fit(folds.dense()).n_components_)
+        rank = int(clone(step).fit(dense(folds.values)).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
     return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.counts)
@@ -411,6 +406,18 @@ def _refits(
         return [pca._replace(components=components) for components in kept]
 
     return fit
+
+
+def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Judged:
+    """The estimator at the same rank, for a part of the rows of judged groups."""
+    rank = len(Subspace.of(fair).components)
+    if isinstance(fair, FairPCACV):
+        how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
+        # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
+        if n_judged == 2 and np.isfinite(fair.alpha_):
+            return FairPCA(rank, alpha=fair.alpha_, **how)
+        return FairPCACV(rank, cv=figures.FEWEST_FOLDS, constraint=fair.constraint, **how)
+    return with_known(estimator, n_components=rank, min_group_size=1)
 
 
 def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:

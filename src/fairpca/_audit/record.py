@@ -26,16 +26,12 @@ from numpy.typing import NDArray
 
 from fairpca._audit.verdict import Thresholds, Verdict
 from fairpca._typing import Array, Codes
-from fairpca.metrics import Outcomes, Probe
+from fairpca.metrics import Estimate, Outcomes, Probe
 from fairpca.path import TradeoffPath
 
 
-class Interval(NamedTuple):
+class Interval(Estimate):
     """A figure with its confidence interval."""
-
-    value: float
-    low: float
-    high: float
 
     @property
     def direction(self) -> int:
@@ -128,7 +124,10 @@ class RankCurve:
 
     n_components: NDArray[np.int64]  # of shape (m,)
     pca: Array  # group errors, of shape (m, k)
-    pca_gap: Sequence[Interval | None]  # the gap of the verdict's group, or the largest gap
+    # The judged group with the largest lower end at each rank, as in the verdict, and its gap. None
+    # if no group is judged or nothing is lost.
+    group: Sequence[Any]
+    pca_gap: Sequence[Interval | None]
 
 
 class Budget(NamedTuple):
@@ -150,7 +149,7 @@ class Fit:
     status: str  # how the fit of the fair version ended
     alpha: float
     duality_gap: float
-    certified: bool  # whether no projection is better by more than the duality gap
+    certified: bool  # whether none is better at its weighting by more than the duality gap
     budgets: Sequence[Budget]
     pca_loadings: Array  # of shape (n_components, n_features), with the signs of the fair ones
     fair_loadings: Array

@@ -123,12 +123,7 @@ def decide(
         reason = Reason.NOTHING_COMPRESSED
     if reason is not None:
         return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share, **changes)
-
-    def headline(gaps: dict[Any, Interval]) -> Any:
-        """The largest lower end; the reference only if nobody is reliably worse off than it."""
-        return max(gaps, key=lambda g: (gaps[g].direction > 0, g != reference, gaps[g].low))
-
-    worst, other = headline(gaps), headline(other_gaps)
+    worst, other = headline(gaps, reference), headline(other_gaps, reference)
     worse = [label for label, gap in gaps.items() if gap.direction > 0]
     worse.sort(key=lambda label: -gaps[label].value)
     better = [label for label, gap in gaps.items() if gap.direction < 0]
@@ -174,6 +169,11 @@ def decide(
         detectable_gap=max(row.detectable_gap or 0.0 for row in groups),
         **changes,
     )
+
+
+def headline(gaps: dict[Any, Interval], reference: Any) -> Any:
+    """The largest lower end; the reference only if nobody is reliably worse off than it."""
+    return max(gaps, key=lambda g: (gaps[g].direction > 0, g != reference, gaps[g].low))
 
 
 def groups_above(

@@ -128,14 +128,12 @@ class HeldOut:
 
     def relative(self) -> HeldOut:
         """The same with errors as shares of each group's own variation."""
-        together = self.chosen_together
-        together = None if together is None else together.relative()
+        together = self.chosen_together and self.chosen_together.relative()
         return replace(self, weights=self.variation, chosen_together=together)
 
     def projections(self, which: list[int]) -> HeldOut:
         """Some of the projections, in this order; the first one then counts as PCA."""
-        together = self.chosen_together
-        together = None if together is None else together.projections(which)
+        together = self.chosen_together and self.chosen_together.projections(which)
         return replace(self, errors=self.errors[:, which], chosen_together=together)
 
     def choices(self, choose: Callable[[HeldOut], int]) -> Codes:

@@ -7,8 +7,6 @@ standardised, in units of the deviations of the rows fitted to.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 
@@ -57,11 +55,12 @@ class LeaveOut:
         n_folds = len(self._members)
         if n_folds < 2:
             raise ValueError(f"cv needs two folds or more, got {n_folds}; pass for example cv=10.")
-        self._check()
         self.repeats = np.array([repeat for repeat, _ in self._members], np.intp)
-        total = float(self._repeats[0].weights.sum())
-        parts = [float(self._repeats[r]._fold_sizes(f)[1].sum()) for r, f in self._members]
-        self.odds = float(np.mean([part / (total - part) for part in parts]))
+        sizes = [self._repeats[r]._fold_sizes(f) for r, f in self._members]
+        left_out, weights = (np.array(parts) for parts in zip(*sizes, strict=True))
+        self._refuse_unjudged(left_out)
+        parts, total = weights.sum(axis=1), float(self._repeats[0].weights.sum())
+        self.odds = float(np.mean(parts / (total - parts)))
         k, d = settled.moments.means.shape
         few = isinstance(self._repeats[0]._sums, FewRows)
         width = int(settled.moments.counts.sum()) if few else k * d
@@ -77,13 +76,13 @@ class LeaveOut:
             fit_to, judge = self._repeats[repeat]._split(fold)
             yield fold_of(fit_to, judge, self._compared, self._standardize)
 
-    def _check(self) -> None:
-        """Refuse folds that leave nothing to fit to, or nothing to judge by."""
+    def _refuse_unjudged(self, left_out: Array) -> None:
+        """Refuse folds that leave a group nothing to fit to or to judge by, given their rows."""
         labels, counts = self._repeats[0].groups.tolist(), self._repeats[0].counts
-        left_out = np.array([self._repeats[r]._fold_sizes(f)[0] for r, f in self._members])
         nothing_left = self._compared & (left_out == counts).any(axis=0)
-        never_left_out = self._compared & (left_out == 0).all(axis=0)
-        for g in np.flatnonzero(nothing_left | never_left_out).tolist():
+        unjudged = nothing_left | (self._compared & (left_out == 0).all(axis=0))
+        if unjudged.any():
+            g = int(unjudged.argmax())
             which = "one fold holds all" if nothing_left[g] else "no fold holds any"
             raise ValueError(
                 f"group {labels[g]!r} (n_samples = {counts[g]}): {which} of its rows, so "
@@ -105,25 +104,3 @@ def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardi
         scale = scale_of(np.add(*sums.variances()), mean)
         sums, left_out, mean = sums.divided(scale), left_out.divided(scale), mean / scale
     return Fold(sums.operand("overall", compared), mean, left_out)
-
-
-def check_folds_of(settled: SettledGroups, cv: Any) -> None:
-    """Refuse moments without folds or with other folds than ``cv``, and groups too small for it."""
-    n_folds = 0 if settled.cells is None else settled.cells.n_folds
-    if not n_folds:
-        raise ValueError(
-            f"cv={cv} needs the moments of folds, and these have none; make them with folds, for "
-            "example GroupMoments.from_data(X, groups, folds=10)."
-        )
-    if not isinstance(cv, Integral):
-        return
-    groups, counts = settled.moments.groups.tolist(), settled.moments.counts
-    few = settled.compared & (counts < int(cv))
-    if few.any():
-        g = int(few.argmax())
-        raise ValueError(
-            f"cv={cv} is more than the rows of group {groups[g]!r} (n_samples = {counts[g]}); pass "
-            f"fewer folds, or min_group_size={cv} with small_groups='merge' or 'ignore'."
-        )
-    if n_folds != int(cv):
-        raise ValueError(f"cv={cv}, but these moments have {n_folds} folds; pass cv={n_folds}.")

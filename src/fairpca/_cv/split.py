@@ -3,21 +3,20 @@
 A number of folds needs no splitter: :class:`fairpca._input.folds.FoldRule` assigns the rows.
 """
 
-from collections.abc import Iterator
-from numbers import Number
+from collections.abc import Iterable, Iterator
+from numbers import Integral
 from textwrap import shorten
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from fairpca._input.checks import check_integer
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows
-from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
-from fairpca._moments.learn import check_grams
+from fairpca._moments.group_moments import NEVER, GroupMoments
+from fairpca._moments.learn import learn
 from fairpca._typing import Codes
 
 Seed = int | np.random.RandomState | None
@@ -27,27 +26,22 @@ def learn_repeats(
     X: Any, groups: Any, sample_weight: Any, cv: Any, random_state: Seed
 ) -> list[GroupMoments]:
     """The moments by fold, once for each repeat of a splitter; a number of folds has one repeat."""
-    rule = fold_rule(cv, random_state) if isinstance(cv, Number | str) else None
-    if is_dask(X):
-        if rule is None:
-            raise needs_all_rows(cv)
-        return [GroupMoments().update(X, groups, sample_weight, folds=rule)]
-    rows = as_rows(X)
-    check_grams(rows)
-    if rule is not None:
-        return [moments_of_rows(rows, groups, sample_weight, folds=rule)]
-    repeats = fold_numbers(cv, encode_groups(groups, rows.n_rows)[0])
-    return [moments_of_rows(rows, groups, sample_weight, folds=folds) for folds in repeats]
+    repeats: Iterable[FoldRule | Codes]
+    if isinstance(cv, Integral):
+        repeats = [fold_rule(cv, random_state)]
+    elif is_dask(X):
+        raise needs_all_rows(cv)
+    else:
+        repeats = fold_numbers(cv, encode_groups(groups, as_rows(X).n_rows)[0])
+    moments = [learn(X, groups, sample_weight, folds=folds) for folds in repeats]
+    return cast(list[GroupMoments], moments)  # folds are refused where there are no moments
 
 
 def fold_rule(cv: Any, random_state: Seed) -> FoldRule:
     """The rule for a number of folds; its salt is the seed, by default 0."""
-    check_integer("cv", cv, 2)
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31 - 1)
-    salt = 0 if random_state is None else random_state
-    check_integer("random_state", salt, 0)
-    return FoldRule(int(cv), int(salt))
+    return FoldRule(int(cv), int(random_state or 0))
 
 
 def needs_all_rows(cv: Any) -> ValueError:
@@ -65,13 +59,7 @@ def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
     """
     n, n_folds = len(codes), 0
     folds = np.full(n, NEVER)
-    for train, test in _train_and_test(cv, codes):
-        if (np.bincount(np.concatenate([train, test]), minlength=n) != 1).any():
-            raise ValueError(
-                f"cv={_brief(cv)} fits to {len(train)} rows and leaves out {len(test)}, but each "
-                f"of the {n} rows must be one or the other, and once; pass a splitter that fits to "
-                "all rows it does not leave out, such as StratifiedKFold."
-            )
+    for test in _left_out(cv, codes):
         if (folds[test] != NEVER).any():
             yield folds
             folds, n_folds = np.full(n, NEVER), 0
@@ -80,9 +68,9 @@ def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
     yield folds
 
 
-def _train_and_test(cv: Any, codes: Codes) -> list[tuple[Codes, Codes]]:
-    """The rows fitted to and left out, as a splitter or an iterable gives them."""
-    n = len(codes)
+def _left_out(cv: Any, codes: Codes) -> list[Codes]:
+    """The rows that each split of a splitter or an iterable leaves out."""
+    n, left_out = len(codes), []
     try:
         pairs = list(check_cv(cv).split(np.zeros((n, 1)), codes))
     except (TypeError, ValueError) as error:
@@ -96,27 +84,22 @@ def _train_and_test(cv: Any, codes: Codes) -> list[tuple[Codes, Codes]]:
             f"cv={_brief(cv)} has no splits (what can be read only once may have been read "
             "before); pass a list: cv=list(splitter.split(X, groups))."
         )
-    return [_positions(cv, pair, n) for pair in pairs]
-
-
-def _positions(cv: Any, pair: Any, n: int) -> tuple[Codes, Codes]:
-    """A pair of arrays of row positions; masks are turned into positions."""
-    try:
-        train, test = (np.asarray(part) for part in pair)
-        if train.dtype == test.dtype == bool:
-            train, test = np.flatnonzero(train), np.flatnonzero(test)
-        kinds = {train.dtype.kind, test.dtype.kind}
-        usable = train.ndim == test.ndim == 1 and kinds <= {"i", "u"} and len(test) > 0
-        usable = usable and min(train.min(), test.min()) >= 0 and max(train.max(), test.max()) < n
-    except (TypeError, ValueError):
-        usable = False
-    if not usable:
-        raise ValueError(
-            f"cv={_brief(cv)} must give pairs of two arrays, the positions of rows to fit to and "
-            f"of rows to leave out, from 0 to {n - 1}; pass for example "
-            "cv=list(StratifiedKFold(10).split(X, groups))."
-        )
-    return train.astype(np.intp), test.astype(np.intp)
+    for pair in pairs:
+        try:
+            parts = [np.asarray(part) for part in pair]
+            train, test = (np.flatnonzero(p) if p.dtype == bool else p for p in parts)
+            times = np.bincount(np.concatenate([train, test]), minlength=n)
+            usable = len(times) == n and (times == 1).all() and 0 < len(test) < n
+        except (TypeError, ValueError):  # not two arrays of positions
+            usable = False
+        if not usable:
+            raise ValueError(
+                f"cv={_brief(cv)} must give pairs of arrays, the positions of rows to fit to and "
+                f"of rows to leave out: each of the {n} rows must be one or the other, and once; "
+                "pass for example cv=list(StratifiedKFold(10).split(X, groups))."
+            )
+        left_out.append(test.astype(np.intp))
+    return left_out
 
 
 def _brief(cv: Any) -> str:

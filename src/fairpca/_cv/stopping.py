@@ -23,11 +23,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import inf, isfinite
+from typing import NamedTuple
 
 import numpy as np
 
 from fairpca._blas import parallel_map
-from fairpca._cv.held_out import PCA, HeldOut, Intervals, Totals
+from fairpca._cv.held_out import PCA, HeldOut, Intervals
 from fairpca._cv.leave_out import Fold, LeaveOut
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
@@ -81,25 +82,19 @@ class CrossFit:
         return Curve(np.array(known), held_out, sides)
 
 
-@dataclass(frozen=True)
-class Sides:
+class Sides(NamedTuple):
     """Which groups are compared, and which of them PCA of all rows treats worst and best."""
 
     compared: Mask
     harmed: int
     privileged: int
 
-    def disparity(self, totals: Totals) -> Array:
-        """The disparity under each projection."""
-        errors = totals.group_errors
-        return np.asarray(disparity(errors, self.compared, self.harmed, self.privileged))
-
 
 def disparity_interval(held_out: HeldOut, projection: int, sides: Sides) -> Intervals:
     """The interval of the disparity under one of the projections."""
     if np.count_nonzero(sides.compared) > 2:
         return held_out.spread_interval(projection, sides.compared)
-    return held_out.interval(lambda totals: sides.disparity(totals)[projection])
+    return held_out.interval(lambda totals: disparity(totals.group_errors[projection], *sides))
 
 
 @dataclass(frozen=True)
@@ -113,7 +108,7 @@ class Curve:
     @property
     def disparity(self) -> Array:
         """The held-out disparity at each stop, of shape (n_stops,)."""
-        return self.sides.disparity(self.held_out.totals)
+        return disparity(self.held_out.totals.group_errors, *self.sides)
 
 
 @dataclass(frozen=True)

@@ -90,13 +90,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     _otherwise: ClassVar[str] = ""  # what to use for one group instead
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: Any = None,
-        **unknown: Any,
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> Self:
         """Fit to the rows of X.
 
@@ -114,21 +108,15 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
         """
-        self._check_params()
-        rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight, unknown)
+        self._validate_params()
+        rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight)
         moments, settled = self._learn(rows, y, groups, sample_weight)
         result = self._solve(settled)
         self._remember_features(X, settled.moments)
         return self._publish(moments, settled, result)
 
     def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: Any = None,
-        **unknown: Any,
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> Self:
         """Add the rows of X to those seen before, and fit to all of them; arguments as for `fit`.
 
@@ -136,7 +124,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         fewer rows than components), there is no result, and methods that need one say why. Each
         call solves; for very many blocks use :meth:`GroupMoments.update` and :meth:`fit_moments`.
         """
-        self._check_params()
+        self._validate_params()
         first = "moments_" not in vars(self)
         if first and "groups_" in vars(self):
             raise ValueError(
@@ -145,8 +133,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             )
         if not first and not is_dask(X):  # blocks of dask are compared when merged
             validate_data(self, X, reset=False, skip_check_array=True)
-        passed = X, y, sensitive_features, sample_weight
-        rows, groups = self._rows_of("partial_fit", *passed, unknown)
+        rows, groups = self._rows_of("partial_fit", X, y, sensitive_features, sample_weight)
         moments = GroupMoments() if first else copy(self.moments_)
         moments.update(rows, groups, sample_weight, self._target(y, "partial_fit", moments))
         try:
@@ -163,7 +150,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def fit_moments(self, moments: GroupMoments) -> Self:
         """Fit to moments accumulated elsewhere, for instance merged from many files or machines."""
-        self._check_params()
+        self._validate_params()
         if not isinstance(moments, GroupMoments):
             raise TypeError(
                 f"fit_moments needs GroupMoments, got {type(moments).__name__}; "
@@ -187,7 +174,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         """
         from fairpca._tables.read import input_paths
 
-        self._check_params()
+        self._validate_params()
         if sensitive_features is None:
             call = f"{type(self).__name__}.fit_files"
             problem = f"sensitive_features is missing: {call} needs the column of group labels"
@@ -229,26 +216,19 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         """The y to learn from; ``before`` are the moments that ``partial_fit`` adds to."""
         return None
 
-    def _check_params(self) -> None:
-        """Validate the parameters."""
-        self._validate_params()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         for name, value in self.get_params(deep=False).items():
-            allowed = self._parameter_constraints[name]
-            if isinstance(value, bool) and any(isinstance(kind, Interval) for kind in allowed):
-                raise ValueError(  # Python takes True for 1
-                    f"{name}={value}: pass a number, not a bool, for example "
-                    f"{type(self).__name__}({name}={int(value)})."
-                )
+            kinds = map(type, self._parameter_constraints[name])
+            if isinstance(value, bool) and Interval in kinds:  # Python takes True for 1
+                raise ValueError(f"{name}={value}: pass a number, for example {int(value)}.")
 
     # -- learning ----------------------------------------------------------------------------------
 
     def _rows_of(
-        self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any, unknown: dict[str, Any]
+        self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any
     ) -> tuple[Any, Any]:
         """Rows and groups, checked against each other; dask collections are left as they are."""
-        for name in unknown:
-            problem = f"{type(self).__name__}.{method} has no argument {name!r}"
-            raise TypeError(f"{problem}; pass groups as {method}(X, sensitive_features=groups).")
         if groups is None:
             raise forgotten_groups(self, method, y, self._needs_outcomes())
         check_same_order(X, sensitive_features=groups, sample_weight=sample_weight, y=y)

@@ -18,10 +18,8 @@ from fairpca._moments.group_differences import (
     strata_of,
 )
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Complement, Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.tolerances import TINY
 from fairpca._problems.problems import PLAIN_PCA, MeanGapProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
@@ -33,9 +31,7 @@ from fairpca._typing import Array
 class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
     """Base of BlindPCA and FairPLS: moments are kept by group and outcome."""
 
-    def _rank_left(
-        self, settled: SettledGroups, operand: Operand, complement: Complement, rank: int
-    ) -> int:
+    def _rank_left(self, operand: Operand, complement: Complement, rank: int) -> int:
         """The rank, or an error if hiding leaves fewer directions."""
         d, left = operand.n_features, complement.n_features
         if self.n_components is None and left:
@@ -43,18 +39,9 @@ class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
         if rank <= left:
             return rank
         taken = f"of n_features = {d} directions, hiding takes {d - left} and leaves {left}"
-        if isinstance(self.n_components, float):
-            lost = operand.errors(complement.lift(np.eye(left)))
-            kept = 1 - lost / np.maximum(operand.traces, TINY)
-            worst = settled.moments.groups.tolist()[kept.argmin()]
-            raise ValueError(
-                f"n_components={self.n_components} cannot be reached: {taken}, and with all of "
-                f"them group {worst!r} keeps {kept.min():.3g} of its variance; pass a smaller "
-                "fraction, or the number of components."
-            )
         fewer = f"pass n_components={left} or less" if left else "pass more features"
         raise ValueError(
-            f"n_components={self.n_components} is too many: {taken}; {fewer}, or hide less: "
+            f"n_components={self.n_components} cannot be reached: {taken}; {fewer}, or hide less: "
             f"{self._hide_less()}."
         )
 
@@ -171,8 +158,8 @@ class BlindPCA(TargetedProjection):
         """The gap that passes without a warning; set by ``fair``."""
         return np.inf if self.fair is None else self.fair.tol
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         if self.hide_covariances and self.keep_covariances is not None:
             raise ValueError(
                 f"hide_covariances={self.hide_covariances} says how many directions to hide and "
@@ -186,7 +173,7 @@ class BlindPCA(TargetedProjection):
                 )
         if self.fair is None:
             return
-        self.fair._check_params()
+        self.fair._validate_params()
         usual, here = FairPCA().get_params(), self.get_params(deep=False)
         for name, value in self.fair.get_params().items():
             if (name in here or name not in usual) and value != usual.get(name):
@@ -218,7 +205,7 @@ class BlindPCA(TargetedProjection):
             hidden = spanned(differences, variance)
             if self.hide_covariances or self.keep_covariances is not None:
                 hidden = self._with_covariances(strata, hidden, rank)
-            solution = self._hide(settled, operand, hidden, rank)
+            solution = self._hide(operand, hidden, rank)
         pca = solve(PLAIN_PCA, operand, solution.basis.shape[1])
         extras = {
             "hidden_directions_": hidden.T,
@@ -246,10 +233,10 @@ class BlindPCA(TargetedProjection):
             )
         return solution
 
-    def _hide(self, settled: SettledGroups, operand: Operand, hidden: Array, rank: int) -> Solution:
+    def _hide(self, operand: Operand, hidden: Array, rank: int) -> Solution:
         """The best projection that is blind to some directions."""
         complement = Complement(hidden)
-        rank = self._rank_left(settled, operand, complement, rank)
+        rank = self._rank_left(operand, complement, rank)
         problem = PLAIN_PCA if self.fair is None else self.fair._problem()
         inside = solve(problem, complement.inside(operand), rank, self.tol)
         lifted = replace(inside, basis=complement.lift(inside.basis))
@@ -259,32 +246,22 @@ class BlindPCA(TargetedProjection):
 
     def _with_covariances(self, strata: list[Stratum], hidden: Array, rank: int) -> Array:
         """The directions of the means, and those in which covariances differ most."""
-        S = _covariances(strata[0].moments)  # all strata share the same moments
+        moments = strata[0].moments  # all strata share the same moments
+        alone, less = moments.groups[moments.counts == 1].tolist(), "hide_covariances=0"
+        if alone:
+            raise ValueError(
+                f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
+                f"min_group_size=2 with small_groups='merge' or 'ignore', or {less}."
+            )
+        if not isinstance(moments, GroupMoments):
+            large = f"matrices with {moments.n_features} rows"
+            raise ValueError(f"hiding covariances would need {large}; pass {less}.")
         complement, take = Complement(hidden), self.hide_covariances
         if self.keep_covariances is not None:
             least = rank if self.n_components is not None else 1
             keep = max(least, int(self.keep_covariances * len(hidden)))
             take = max(complement.n_features - keep, 0)
-        S = np.array([complement.square(S_g) for S_g in S])
+        S = np.array([complement.square(S_g) for S_g in moments.second_moments("group")])
         K = np.sum([stratum.covariance_differences(S) for stratum in strata], axis=0)
         directions = np.linalg.eigh(K)[1][:, ::-1]
         return np.hstack([hidden, complement.lift(directions[:, :take])])
-
-
-def _covariances(moments: GroupMoments | ImplicitMoments) -> Array:
-    """The covariance matrix of each group, about its own mean."""
-    less = "hide_covariances=0 and keep_covariances=None"
-    alone = moments.groups[moments.counts == 1].tolist()
-    if alone:
-        raise ValueError(
-            f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
-            f"min_group_size=2 with small_groups='merge' or 'ignore', or {less}."
-        )
-    try:
-        if isinstance(moments, GroupMoments):
-            return moments.second_moments("group")
-    except MemoryError:
-        pass
-    raise ValueError(
-        f"hiding covariances would need matrices with {moments.n_features} rows; pass {less}."
-    )

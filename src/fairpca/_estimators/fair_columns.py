@@ -111,8 +111,6 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
         r, d = self.n_columns, operand.n_features
         if r > d:
             raise ValueError(f"n_columns={r} of {d} columns: pass an integer from 1 to {d}.")
-        if operand.matrices is None:
-            raise ValueError(f"FairColumns needs {d} x {d} matrices; pass fewer columns.")
         fair, usual = ColumnSearch(operand).best(r, try_all=comb(d, r) <= self.max_subsets)
         return fair, usual, max(solve(WorstOffProblem("error"), operand, r).bound, 0.0)
 

@@ -175,8 +175,8 @@ class FairPCA(AnyGroups, FairProjection):
         "solver": [StrOptions({"exact", "golden"})],
     }
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         targets = ("alpha", "max_disparity", "max_error_increase", "max_group_increase")
         given = {name: getattr(self, name) for name in targets if getattr(self, name) is not None}
         if len(given) > 1:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from fairpca._cv.held_out import PCA
-from fairpca._cv.leave_out import LeaveOut, check_folds_of, fold_of
+from fairpca._cv.leave_out import LeaveOut, fold_of
 from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
 from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
@@ -119,13 +119,32 @@ class FairPCACV(FairPCA):
         super()._fit_files(data, options | {"folds": rule.n_folds, "fold_seed": rule.salt})
 
     def _check_groups(self, settled: SettledGroups) -> None:
-        check_folds_of(settled, self.cv)
+        """Refuse moments without folds or with other folds, and groups too small for them."""
+        cv, n_folds = self.cv, 0 if settled.cells is None else settled.cells.n_folds
+        if not n_folds:
+            raise ValueError(
+                f"cv={cv} needs the moments of folds, and these have none; make them with folds, "
+                "for example GroupMoments.from_data(X, groups, folds=10)."
+            )
+        if not isinstance(cv, Integral):
+            return
+        groups, counts = settled.moments.groups.tolist(), settled.moments.counts
+        few = settled.compared & (counts < int(cv))
+        if few.any():
+            g = int(few.argmax())
+            raise ValueError(
+                f"cv={cv} is more than the rows of group {groups[g]!r} (n_samples = {counts[g]}); "
+                f"pass fewer folds, or min_group_size={cv} with small_groups='merge' or 'ignore'."
+            )
+        if n_folds != int(cv):
+            raise ValueError(f"cv={cv}, but these moments have {n_folds} folds; pass cv={n_folds}.")
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         solution, stop = solve_by_folds(
             self._problem(), LeaveOut(settled), operand, rank, self.normalize, self.tol
         )
-        held_out, totals = stop.honest, stop.honest.totals
+        held_out = stop.honest
+        totals = held_out.totals
         disparity = disparity_interval(held_out, 1, stop.curve.sides)
         changes = held_out.interval(lambda totals: totals.changes[1])
         extras = {

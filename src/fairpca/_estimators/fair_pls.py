@@ -158,8 +158,8 @@ class FairPLS(TargetedProjection):
         else:
             super()._fit_files(table, options | {"target": target})
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         if self.max_mean_gap is not None and self.notion is None:
             raise ValueError(
                 f"max_mean_gap={self.max_mean_gap} limits the gap between groups, but notion=None "
@@ -219,7 +219,7 @@ class FairPLS(TargetedProjection):
         if self.notion is not None:
             limit = float(self.max_mean_gap or 0.0)
             if limit == 0.0 or (self.n_components is None and complement.n_features):
-                rank = self._rank_left(settled, operand, complement, rank)
+                rank = self._rank_left(operand, complement, rank)
         hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
         plain = PLSProblem(target, differences, complement)
         solution = solve(replace(plain, max_mean_gap=limit), raw, rank)

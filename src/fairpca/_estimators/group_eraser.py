@@ -104,10 +104,8 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
     def _solve(self, settled: SettledGroups) -> _Erasure:
         operand, frame = settled.operand.compact, settled.operand.frame
         d = settled.operand.n_features
-        if operand.matrices is None:
-            raise ValueError(f"GroupEraser needs a matrix of {d} x {d}; pass fewer columns.")
         differences = mean_differences(strata_of(settled, self.notion, self.pos_label))
-        values, V = np.linalg.eigh(np.tensordot(operand.shares, operand.matrices, axes=1))
+        values, V = np.linalg.eigh(np.tensordot(operand.shares, operand.dense_matrices, axes=1))
         varying = values > d * EPS * values[-1]
         V, roots = V[:, varying], np.sqrt(values[varying])
         V = V if frame is None else frame @ V

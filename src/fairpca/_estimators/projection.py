@@ -51,9 +51,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
             arrays and data frames; an array like X for arrays of torch, CuPy and the like.
         """
         self._ready()
-        check = partial(check_n_features, self.n_features_in_, method="transform")
-        on_device = self.mean_, encoder_of(self).T, np.zeros(self.n_components_)
-        return self._map_rows(X, self.n_components_, check, type(self)._scores, on_device)
+        nothing = np.zeros(self.n_components_)
+        return self._map_rows(X, type(self)._scores, self.mean_, encoder_of(self).T, nothing)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
@@ -80,43 +79,43 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         array of shape (n_samples, n_features), of the kind that :meth:`transform` returns
         """
         self._ready()
-        check, V = self._check_n_scores, _decoder_of(self)
-        on_device = np.zeros(self.n_components_), V, self.mean_
-        return self._map_rows(X, self.n_features_in_, check, type(self)._reconstruct, on_device)
+        nothing = np.zeros(self.n_components_)
+        return self._map_rows(X, type(self)._reconstruct, nothing, _decoder_of(self), self.mean_)
 
     def _reconstruct(self, X: Any) -> Array:
         scores = check_array(X, dtype=[np.float64, np.float32])
-        self._check_n_scores(scores.shape[1])
+        self._check_width(scores.shape[1], self.n_components_)
         rows: Array = scores @ _decoder_of(self) + self.mean_
         return rows.astype(scores.dtype, copy=False)
 
-    def _check_n_scores(self, given: int) -> None:
-        if given != self.n_components_:
+    def _check_width(self, given: int, wanted: int) -> None:
+        if given != wanted:
             raise ValueError(
-                f"inverse_transform needs the {self.n_components_} scores that transform gives for "
-                f"each row, got X with {given} columns."
+                f"X has {given} features, but {type(self).__name__} is expecting {wanted} features "
+                "as input; pass rows to transform, and their scores to inverse_transform."
             )
 
     def _map_rows(
         self,
         X: Any,
-        width: int,
-        check_width: Callable[[int], None],
         in_memory: Callable[[Self, Any], Array],
-        on_device: tuple[Array, Array, Array],
+        before: Array,
+        matrix: Array,
+        after: Array,
     ) -> Any:
-        """Map rows to rows of ``width`` columns, in memory, in dask or on a device."""
+        """``(X - before) @ matrix + after``, in memory, in dask or on a device."""
+        n_columns, width = matrix.shape
         if is_dask(X):
             from fairpca._tables.dask import count_columns, map_rows
 
-            check_width(count_columns(X))
+            self._check_width(count_columns(X), n_columns)
             twin = copy(self)  # without moments, small enough to send to workers
             twin.__dict__.pop("moments_", None)
             return map_rows(X, partial(_on_block, partial(in_memory, twin), width), width)
         if is_device_array(X):
             rows = DeviceRows(X)
-            check_width(rows.n_features)
-            values = rows.mapped(*on_device)
+            self._check_width(rows.n_features, n_columns)
+            values = rows.mapped(before, matrix, after)
             if not np.isfinite(on_host(values)).all():
                 refuse_unusable_numbers(rows)
             return values

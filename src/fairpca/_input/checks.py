@@ -3,7 +3,6 @@
 Every message says what was passed, what is allowed, and the call that fixes it.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from math import inf
@@ -11,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
@@ -21,33 +19,15 @@ MOST_GROUPS = 50  # more are compared only on request; in as few rows, all may s
 
 def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:
     """The error for a call without groups."""
-    name, rows, step = type(estimator).__name__, "X, y" if needs_y else "X", _step_of(estimator)
+    name, rows = type(estimator).__name__, "X, y" if needs_y else "X"
     problem = f"sensitive_features is missing: {name}.{method} needs one group label per row."
-    call = f"{name}(...).{method}({rows}, sensitive_features=groups)."
-    if step is not None:
-        routing = "metadata routing with sklearn.set_config(enable_metadata_routing=True)"
-        call = f"pipeline.fit({rows}, {step}__sensitive_features=groups), or enable {routing}."
-    elif y is not None and not needs_y:
-        call += " If the labels passed as y are the groups, pass sensitive_features=y."
-    return TypeError(f"{problem} Pass {call}")
-
-
-def _step_of(estimator: object) -> str | None:
-    """The step name of this estimator in the pipeline that is fitting it, if there is one.
-
-    In nested pipelines the names of the outer steps come first.
-    """
-    frame, inner, names = sys._getframe().f_back, estimator, list[str]()
-    while frame is not None:
-        pipeline = frame.f_locals.get("self")
-        if isinstance(pipeline, Pipeline) and pipeline is not inner:
-            name = frame.f_locals.get("name", pipeline.steps[-1][0])  # the step being fitted
-            if type(pipeline.named_steps[name]) is not type(inner):
-                break
-            names.insert(0, name)
-            inner = pipeline
-        frame = frame.f_back
-    return "__".join(names) or None
+    routing = "metadata routing, sklearn.set_config(enable_metadata_routing=True)"
+    call = f"{name}(...).{method}({rows}, sensitive_features=groups)"
+    piped = f"pipeline.fit({rows}, {name.lower()}__sensitive_features=groups)"
+    hint = f" In a pipeline pass {piped}, with the name of the step in front, or enable {routing}."
+    if y is not None and not needs_y:
+        hint += " If the labels passed as y are the groups, pass sensitive_features=y."
+    return TypeError(f"{problem} Pass {call}.{hint}")
 
 
 def check_same_order(X: Any, **columns: Any) -> None:

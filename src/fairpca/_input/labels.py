@@ -44,7 +44,6 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
         if twice:
             problem = f"two intersections of sensitive_features would both be called {twice[0]!r}"
             raise ValueError(f"{problem}; rename labels so that they do not contain ' & '.")
-    _check_one_per_row(groups.codes, n_rows)
     # The labels given may include duplicates and labels that no row has.
     present = np.bincount(groups.codes, minlength=len(groups.labels)) > 0
     ordered = sort_labels(list({v for v, here in zip(groups.labels, present, strict=True) if here}))
@@ -91,7 +90,9 @@ def warn_of_group_columns(rows: Rows, groups: Any) -> None:
 
 def _encode_column(values: Labels, n_rows: int, name: str = _GROUPS) -> tuple[Codes, Labels]:
     """Codes and sorted labels of a column; by a dictionary, ten times as fast as sorting texts."""
-    _check_one_per_row(values, n_rows, name)
+    if len(values) != n_rows:
+        lengths = f"{name} has {len(values)} labels but X has {n_rows} rows"
+        raise ValueError(f"{lengths}; pass exactly one label per row of X.")
     if values.dtype.kind in "biu":
         return _encode_integers(values)
     items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
@@ -114,12 +115,6 @@ def _encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
     present = np.bincount(offsets) > 0
     labels = (np.flatnonzero(present) + lowest).astype(values.dtype)
     return offsets if present.all() else (np.cumsum(present) - 1)[offsets], labels
-
-
-def _check_one_per_row(values: NDArray[Any], n_rows: int, name: str = _GROUPS) -> None:
-    if len(values) != n_rows:
-        lengths = f"{name} has {len(values)} labels but X has {n_rows} rows"
-        raise ValueError(f"{lengths}; pass exactly one label per row of X.")
 
 
 def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Labels], list[str] | None]:

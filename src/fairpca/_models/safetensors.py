@@ -35,7 +35,6 @@ FORMAT_VERSION = 2
 _HEADER = {"fairpca_version": str, "class": str, "params": dict, "attributes": dict, "extra": dict}
 _LABELS = ("groups_", "feature_names_in_")
 _FITTED = re.compile(r"[a-z][a-z0-9_]*_")  # names of fitted attributes
-_ORTHONORMAL = 1e-6  # how far products of components may be from 0 and 1
 
 
 class ModelPipeline(Pipeline):  # type: ignore[misc]
@@ -230,7 +229,7 @@ def _described_estimator(described: Json) -> Estimator:
         for name, value in described.get("params", {}).items()
     }
     model = known(**params)
-    model._check_params()
+    model._validate_params()
     return model
 
 
@@ -261,7 +260,7 @@ def _fault(model: Estimator, attributes: Json) -> str | None:
     if not (attributes["scale_"] > 1 / SAFE_TO_SQUARE).all():
         return "scale_ must be positive"
     U = attributes.get("components_", np.zeros((0, 0)))
-    if np.abs(U @ U.T - np.eye(len(U))).max(initial=0.0) > _ORTHONORMAL:
+    if not np.allclose(U @ U.T, np.eye(len(U)), rtol=0.0, atol=1e-6):
         return "components_ are not orthonormal rows"
     return None
 

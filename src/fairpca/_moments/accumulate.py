@@ -105,7 +105,7 @@ def _dense_sums(
     sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
     size = min(k * _ROWS_A_GROUP, max(64, ENTRIES_AT_A_TIME // d), stop - start)
     buffer, ones = np.empty((size, d)), np.ones(size)
-    shifted, begun = [bool(shift.any()) for shift in shifts], set[int]()
+    shifted = [bool(shift.any()) for shift in shifts]
     for low in range(start, stop, size):
         high = min(low + size, stop)
         order, groups = by_group(codes[low:high], k)
@@ -119,11 +119,7 @@ def _dense_sums(
             if weights is not None:
                 Z_g *= w_g[:, None]
             sums[g] += w_g @ Z_g
-            if g in begun:
-                grams[g] += Z_g.T @ Z_g
-            else:  # a large matrix is written once instead of written, read and added
-                np.matmul(Z_g.T, Z_g, out=grams[g])
-                begun.add(g)
+            grams[g] += Z_g.T @ Z_g
     return sums, grams
 
 

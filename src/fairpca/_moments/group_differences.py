@@ -17,8 +17,7 @@ of x with the indicator of class c is ``p_c (m_c - m)``, which follows from the 
 """
 
 from dataclasses import dataclass
-from math import nan
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -98,24 +97,15 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label = None) -
 def positive_class(classes: list[Label], pos_label: Label) -> Label:
     """The class that counts as positive: the larger of two, or the one that ``pos_label`` names.
 
-    Labels from text files are text, so ``pos_label`` may also match a class as text or as a number.
+    Labels from text files are text, so ``pos_label`` may also match a class as text.
     """
     _refuse_one_class(classes)
     if pos_label is None and len(classes) == 2:
         return classes[1]
-
-    def number(label: Any) -> float:
-        try:
-            return float(label)
-        except (TypeError, ValueError):
-            return nan
-
-    for view in (lambda label: label, str, number):
-        alike = [label for label in classes if view(label) == view(pos_label)]
-        if len(alike) == 1 and pos_label is not None:
-            return alike[0]
-        if alike:
-            break
+    equal = [label for label in classes if label == pos_label]
+    alike = equal or [label for label in classes if str(label) == str(pos_label)]
+    if len(alike) == 1 and pos_label is not None:
+        return alike[0]
     raise ValueError(
         f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which of "
         f"them is the positive one; pass pos_label={classes[-1]!r}, for example."
@@ -193,20 +183,16 @@ class Target:
 def target_of(moments: GroupMoments | ImplicitMoments) -> Target:
     """The target of moments that are kept by outcome, or have targets as last columns."""
     if isinstance(moments, GroupMoments) and moments.n_targets:
-        return _target_of_numbers(moments)
+        d, operand = moments.n_features - moments.n_targets, moments.operand()
+        last = np.eye(moments.n_features)[:, d:]
+        C_y = np.tensordot(operand.shares, operand.products(last), axes=1)
+        varying = varying_columns(np.add(*moments.variances()), moments.mean)[d:]
+        if not varying.all():
+            why = f"y does not vary in column {varying.argmin()}, so there is nothing to predict"
+            raise ValueError(f"{why}; pass a y with different values.")
+        return Target(C_y[:d] / np.sqrt(np.diagonal(C_y[d:])), float(moments.n_targets), None)
     classes, (cells, outcomes, _) = classes_of(moments), moments._by_outcome()
     shares = cells.weights / cells.weights.sum()
     members = outcomes == np.arange(len(classes))[:, None]
     p, covariance = members @ shares, (members * shares) @ cells.from_mean
     return Target(covariance.T, float(np.sum(p * (1 - p))), classes)
-
-
-def _target_of_numbers(joint: GroupMoments) -> Target:
-    d, operand = joint.n_features - joint.n_targets, joint.operand()
-    C_y = np.tensordot(operand.shares, operand.products(np.eye(joint.n_features)[:, d:]), axes=1)
-    varying = varying_columns(np.add(*joint.variances()), joint.mean)[d:]
-    if not varying.all():
-        why = f"y does not vary in column {varying.argmin()}, so there is nothing to predict"
-        raise ValueError(f"{why}; pass a y with different values.")
-    scale = np.sqrt(np.diagonal(C_y[d:]))
-    return Target(C_y[:d] / scale, float(joint.n_targets), None)

@@ -9,6 +9,7 @@ Methods under "axes" are for the other layers of this package, not for users: ``
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, get_args
@@ -92,7 +93,7 @@ class GroupMoments:
         self._sums: Sums | FewRows = _NOTHING  # one entry per cell
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each entry
         self._rule: FoldRule | None = None
-        self._seen: dict[Label, int] = {}  # rows of each group that the rule has counted
+        self._seen = Counter[Label]()  # rows of each group that the rule has counted
 
     @classmethod
     def from_data(
@@ -270,8 +271,7 @@ class GroupMoments:
             if self.outcomes is not None and other.outcomes is not None:
                 merged.outcomes = union(self.outcomes, other.outcomes)
             merged._add_up([(m._sums, m._cells_among(merged)) for m in (self, other)])
-            labels = {**self._seen, **other._seen}
-            merged._seen = {v: self._seen.get(v, 0) + other._seen.get(v, 0) for v in labels}
+            merged._seen = self._seen + other._seen
         merged.n_dropped = self.n_dropped + other.n_dropped
         return merged
 
@@ -301,7 +301,7 @@ class GroupMoments:
     # -- axes --------------------------------------------------------------------------------------
 
     def _add_axes(
-        self, codes: Codes, target: Any, folds: FoldRule | Codes | None, seen: Mapping[Label, int]
+        self, codes: Codes, target: Any, folds: FoldRule | Codes | None, seen: Counter[Label]
     ) -> Codes:
         """Make a cell of each fold, outcome and group that occur; returns the cell of each row."""
         n, outcomes, numbers = len(codes), np.zeros(len(codes), np.intp), np.full(len(codes), NEVER)
@@ -309,10 +309,10 @@ class GroupMoments:
             outcomes, self.outcomes = encode_outcomes(target, n)
         if isinstance(folds, FoldRule):
             labels = self.groups.tolist()
-            before = np.array([seen.get(label, 0) for label in labels], np.intp)
+            before = np.array([seen[label] for label in labels], np.intp)
             numbers, self._rule = folds.folds_of(codes, before), folds
             counts = np.bincount(codes, minlength=len(labels))
-            self._seen = dict(zip(labels, counts.tolist(), strict=True))
+            self._seen = Counter(dict(zip(labels, counts.tolist(), strict=True)))
         elif folds is not None:
             if len(folds) != n:
                 problem = f"folds has {len(folds)} numbers but X has {n} rows"
@@ -349,7 +349,7 @@ class GroupMoments:
             return self
         kept, cells = copy(self), self._cells.copy()
         if not folds:
-            cells[_FOLD], kept._rule, kept._seen = NEVER, None, {}
+            cells[_FOLD], kept._rule, kept._seen = NEVER, None, Counter()
         if not outcomes:
             cells[_OUTCOME], kept.outcomes = 0, None
         kept._add_up([(self._sums, cells)])
@@ -365,11 +365,11 @@ class GroupMoments:
         """Moments of each pair of an outcome and a group, and which outcome and group that is."""
         kept = self._keep(outcomes=True)
         flat = kept._take(kept._sums.weights > 0)
-        _, outcomes, groups = flat._cells
+        folds, outcomes, groups = flat._cells
         if kept.outcomes is not None:
             pairs = zip(kept.groups[groups].tolist(), kept.outcomes[outcomes].tolist(), strict=True)
             flat.groups, flat.outcomes = label_vector(list(pairs)), None
-            flat._cells = _plain_cells(len(groups))
+            flat._cells = np.stack([folds, np.zeros_like(groups), np.arange(len(groups))])
         return flat, outcomes, groups
 
     def _split(self, fold: int) -> tuple[GroupMoments, GroupMoments]:
@@ -384,8 +384,10 @@ class GroupMoments:
 
     def _fold_sizes(self, fold: int) -> tuple[Array, Array]:
         """Number of rows and total weight of each group in a fold."""
-        inside, sums = self._cells[_FOLD] == fold, self._sums
-        return self._per_group(sums.rows * inside), self._per_group(sums.weights * inside)
+        inside, sums = self._cells[_FOLD] == fold, (self._sums.rows, self._sums.weights)
+        groups, k = self._cells[_GROUP, inside], len(self.groups)
+        rows, weights = (np.bincount(groups, values[inside], k).astype(float) for values in sums)
+        return rows, weights
 
     def _about_the_mean(self) -> GroupMoments:
         """The same with one shift for all cells, so that adding them up is quick."""
@@ -407,10 +409,9 @@ class GroupMoments:
         renamed, cells = copy(self), self._cells.copy()
         renamed.groups = label_vector(sort_labels(list(dict.fromkeys(labels))))
         cells[_GROUP] = _places(label_vector(labels), renamed.groups)[cells[_GROUP]]
-        renamed._seen = {}
+        renamed._seen = Counter()
         for label, n in self._seen.items():
-            name = names.get(label, label)
-            renamed._seen[name] = renamed._seen.get(name, 0) + n
+            renamed._seen[names.get(label, label)] += n
         renamed._add_up([(self._sums, cells)])
         return renamed
 
@@ -436,12 +437,14 @@ class GroupMoments:
     @property
     def counts(self) -> NDArray[np.int64]:
         """Number of rows of each group with a positive weight."""
-        return self._per_group(self._sums.rows).astype(np.int64)
+        rows = np.bincount(self._cells[_GROUP], self._sums.rows, minlength=len(self.groups))
+        return rows.astype(np.int64)
 
     @property
     def weights(self) -> Array:
         """Total weight of each group; equal to ``counts`` when nothing is weighted."""
-        return self._per_group(self._sums.weights)
+        weights = np.bincount(self._cells[_GROUP], self._sums.weights, minlength=len(self.groups))
+        return weights.astype(np.float64)
 
     @property
     def means(self) -> Array:
@@ -478,10 +481,6 @@ class GroupMoments:
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
         return self._weighted().variances()
-
-    def _per_group(self, of_cells: NDArray[Any]) -> Array:
-        sums = np.bincount(self._cells[_GROUP], of_cells, minlength=len(self.groups))
-        return np.asarray(sums, np.float64)
 
     def _weighted(self, center: Center = "overall") -> Sums | FewRows:
         """The sums of the groups; refuses groups without weight or variance about the centre."""
@@ -530,7 +529,8 @@ def moments_of_rows(
     moments = GroupMoments()
     moments.groups, moments.n_features = labels, rows.n_features
     moments.feature_names, moments.n_targets = rows.feature_names, rows.n_targets
-    moments._cells = _plain_cells(len(labels))
+    k = len(labels)
+    moments._cells = np.stack([np.full(k, NEVER), np.zeros(k, np.intp), np.arange(k)])
     if target is not None or folds is not None:
         codes = moments._add_axes(codes, target, folds, before._seen)
     sum_up = FewRows.of if are_few(rows.n_rows, rows.n_features) else accumulate
@@ -538,12 +538,7 @@ def moments_of_rows(
     return moments
 
 
-def _plain_cells(k: int) -> Codes:
-    """A cell for each group, without folds and outcomes."""
-    return np.stack([np.full(k, NEVER), np.zeros(k, np.intp), np.arange(k)])
-
-
 def _places(labels: Labels, among: Labels) -> Codes:
-    """Where these labels stand among others."""
+    """The position of each label among others."""
     position = {label: g for g, label in enumerate(among.tolist())}
     return np.array([position[label] for label in labels.tolist()], np.intp)

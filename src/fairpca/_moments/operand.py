@@ -53,7 +53,10 @@ class Operand:
     def dense_matrices(self) -> Array:
         """``C_g``; an error if there are only products with them."""
         if self.matrices is None:
-            raise TypeError(f"{type(self).__name__} has no matrices, only products with them.")
+            problem = (
+                f"this needs {self.n_features} x {self.n_features} matrices, too large to form"
+            )
+            raise ValueError(f"{problem}; pass fewer columns, or use FairPCA(n_components).")
         return self.matrices
 
     def relative(self) -> Self:

@@ -91,7 +91,7 @@ def _best_place(problem: PLSProblem, operand: Operand, rank: int) -> _Place:
 def _last_within(
     at: Callable[[float], _Place], within: _Place, beyond: _Place, close: float
 ) -> _Place:
-    """Where the budget is used up, between a place within it and one beyond, by bisection."""
+    """The last place within the budget before one beyond it, by bisection."""
     while within.left > close and beyond.step - within.step > EPS:
         place = at(0.5 * (within.step + beyond.step))
         within, beyond = (within, place) if place.left < 0 else (place, beyond)

@@ -29,7 +29,10 @@ def solve_fewest_components(
     may_lose[~operand.compared] = inf
     with single_threaded_blas():
         least = _least_rank(matrices, operand.traces, may_lose)
-        rank = max(least, _rank_of_pca(matrices, operand, may_lose))
+        V = descending(np.tensordot(operand.shares, matrices, axes=1))[1]
+        lost = operand.traces[:, None] - np.cumsum(np.einsum("kij,ij->kj", matrices @ V, V), axis=1)
+        under_pca = np.append((lost <= may_lose[:, None]).all(axis=0)[:-1], True)
+        rank = max(least, 1 + int(under_pca.argmax()))
     solutions: dict[int, Solution] = {}
     too_few, enough, step = least - 1, operand.n_features + 1, 1
     while enough - too_few > 1:
@@ -47,14 +50,6 @@ def solve_fewest_components(
         step *= 2
     n_eigensolves = sum(solution.n_eigensolves for solution in solutions.values())
     return replace(solutions[enough], n_eigensolves=n_eigensolves)
-
-
-def _rank_of_pca(matrices: Array, operand: Operand, may_lose: Array) -> int:
-    """The fewest components with which no group loses more than it may under PCA."""
-    V = descending(np.tensordot(operand.shares, matrices, axes=1))[1]
-    kept = np.cumsum(np.einsum("kij,ij->kj", matrices @ V, V), axis=1)
-    enough = (operand.traces[:, np.newaxis] - kept <= may_lose[:, np.newaxis]).all(axis=0)
-    return 1 + int(np.argmax(enough)) if enough.any() else len(V)
 
 
 def _least_rank(matrices: Array, traces: Array, may_lose: Array) -> int:

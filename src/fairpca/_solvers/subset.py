@@ -53,17 +53,12 @@ class Front:
 def solve_subset(problem: SubsetProblem, operand: Operand, rank: int) -> Solution:
     """Find the front of the ``rank``-subsets of PCA's components, and pick a point of it."""
     d, count = operand.n_features, math.comb(operand.n_features, rank)
-    if operand.matrices is None:
-        raise ValueError(
-            f"SubsetFairPCA chooses among all principal components, too many to compute with "
-            f"{d} features; use FairPCA({rank}), or fit to fewer features."
-        )
     if problem.solver == "exact" and count > EXACT_LIMIT:
         raise ValueError(
             f"solver='exact' would look at {count:.3g} ways to keep {rank} of {d} components, "
             f"more than {EXACT_LIMIT}; pass SubsetFairPCA({rank}, solver='spea2')."
         )
-    lambdas, V = descending(np.tensordot(operand.shares, operand.matrices, axes=1))
+    lambdas, V = descending(np.tensordot(operand.shares, operand.dense_matrices, axes=1))
     lambdas = np.maximum(lambdas, 0.0)
     products = operand.products(V)
     deltas = np.einsum("ij,ij->j", V, products[1] - products[0])

@@ -225,7 +225,7 @@ def _correct(atoms: _Atoms, problem: WelfareProblem) -> None:
 
 
 def _line_search(problem: WelfareProblem, average: Array, change: Array) -> float:
-    """Where the welfare is largest on the way from one average to another."""
+    """The part of the way from one average to another at which the welfare is largest."""
 
     def slope(length: float) -> float:
         kept = np.maximum(average + length * change, np.maximum(EPS**2 * average, TINY))

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import nan
 from typing import Any, NamedTuple
 
@@ -105,18 +106,19 @@ def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[
     """
     if not names:
         return {}
-    sample, step, n_rows = [np.empty((len(names), 0))], 1, 0
+    sample, step, n_rows, counts = [np.empty((len(names), 0))], 1, 0, np.zeros(len(names))
     least, largest = np.full((2, len(names)), nan)
     for batch in table.batches(names, limit=None if whole else HEAD_ROWS):
         block = np.array([floats_of(column) for column in batch.columns], np.float64)
         least = np.fmin(least, np.fmin.reduce(block, axis=1))
         largest = np.fmax(largest, np.fmax.reduce(block, axis=1))
+        counts += np.count_nonzero(~np.isnan(block), axis=1)
         sample.append(block[:, -n_rows % step :: step].copy())
         n_rows += batch.num_rows
         while n_rows // step * len(names) > _PROFILED:
             sample, step = [np.hstack(sample)[:, ::2].copy()], 2 * step
-    columns = zip(names, np.hstack(sample), least.tolist(), largest.tolist(), strict=True)
-    return {name: _profile(name, column, step, *ends) for name, column, *ends in columns}
+    columns = zip(names, np.hstack(sample), counts, least.tolist(), largest.tolist(), strict=True)
+    return {name: _profile(name, column, step, *exact) for name, column, *exact in columns}
 
 
 def floats_of(column: Any) -> Any:
@@ -126,7 +128,9 @@ def floats_of(column: Any) -> Any:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _profile(name: str, column: Array, step: int, least: float, largest: float) -> Profile:
+def _profile(
+    name: str, column: Array, step: int, count: int, least: float, largest: float
+) -> Profile:
     known = np.sort(column[~np.isnan(column)])
     median = float(np.median(known)) if len(known) else nan
     if len(known) == 0 or not np.isfinite(largest - least):
@@ -134,16 +138,21 @@ def _profile(name: str, column: Array, step: int, least: float, largest: float) 
     spread = np.subtract(*np.quantile(known, [0.75, 0.25]))
     distinct = np.unique(np.append(known, [least, largest]))
     found = []
-    for end, beside, other in ((0, 1, -1), (-1, -2, 0)):
-        value = float(distinct[end])
-        if len(distinct) > _FEW and abs(value - median) > _FAR * spread:
-            count, following = int((known == value).sum()), float(distinct[beside])
+    for values in (distinct, distinct[::-1]):  # codes may stand at either end, up to three of them
+        n_codes = 0
+        for n, (value, following) in enumerate(pairwise(values[:4].tolist()), start=1):
+            far = abs(value - following) > _FAR * abs(following - values[-1])
+            if len(values) > _FEW and far and abs(value - median) > _FAR * spread:
+                n_codes = n
+        for value in values[:n_codes].tolist():
+            n_alike = int((known == value).sum())
             is_code = re.fullmatch(r"-?([6-9])\1+(\.\d+)?", f"{value:.12g}") is not None
-            far = abs(value - following) > _FAR * abs(following - distinct[other])
-            if far and (is_code or count > 1):
-                found.append(Sentinel(name, value, max(1, step * count), following))
-    in_steps = len(known) >= _ENOUGH_ROWS and (np.diff(known) == step).all()
-    whole = bool(in_steps and known[0] == np.floor(known[0]))
+            if is_code or n_alike > 1:
+                following = float(values[n_codes])
+                found.append(Sentinel(name, value, max(1, step * n_alike), following))
+    # Whole numbers without a gap or a repetition, in any order.
+    in_steps = len(known) >= _ENOUGH_ROWS and largest - least == count - 1
+    whole = bool(in_steps and (np.diff(known) >= 1).all() and (known % 1 == 0).all())
     same = float(least == largest or min((known == median).mean(), 1 - 1 / len(known)))
     return Profile(median, same, row_numbers=whole, sentinels=found)
 
@@ -192,6 +201,12 @@ def choose_roles(
     reasons = {column.name: _reason(column, encode) for column in free}
     chosen = [*named, *(name for name, reason in reasons.items() if not reason)]
     left_out = dict.fromkeys(dropped, "asked") | {n: why for n, why in reasons.items() if why}
+    blank = [name for name, why in left_out.items() if why == "empty"]
+    for batch in table.batches(labels=blank) if blank else ():  # the first rows tell not enough
+        for name, column in zip(blank, batch.columns, strict=True):
+            if column.null_count < len(column):
+                fact = f"{name!r} is blank in the first rows of {table.name}, but not later"
+                raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
     texts = [name for name in chosen if encode and table.columns[name].kind == "text"]
     numbers = [name for name in chosen if name not in texts]
     refuse_text(table, [*numbers, *filter(None, [sample_weight])])

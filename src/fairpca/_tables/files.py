@@ -103,8 +103,9 @@ def list_of(paths: Any) -> list[Any]:
     """The paths as a list, also if there is only one."""
     if isinstance(paths, str | os.PathLike):
         return [paths]
-    if not isinstance(paths, Iterable):
-        raise TypeError(f"{paths!r} is not a path; pass a path, a list of paths, or a query.")
+    if not isinstance(paths, Iterable) or hasattr(paths, "shape"):
+        what = f"a {type(paths).__name__}" if hasattr(paths, "shape") else repr(paths)
+        raise TypeError(f"{what} is not a path; pass a path, a list of paths, or a query.")
     return list(paths)
 
 
@@ -119,7 +120,7 @@ def _files_at(given: Any) -> list[TableFile]:
         known = _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
         if known is None:
             fact = f"the ending of {path} does not tell its format ({', '.join(_FORMATS)})"
-            advice = f"rename it, or pass a query: SELECT * FROM read_parquet({text!r})"
+            advice = f"rename it, or name its reader in a query: SELECT * FROM read_csv({text!r})"
             raise TableError("format", fact, advice)
         return [TableFile(path, text, known)]
     if glob.has_magic(text) and (matches := glob.glob(text, recursive=True)):
@@ -187,7 +188,11 @@ def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int
 
     The delimiter is the one that cuts most lines into as many values as the first.
     """
-    text = file.head().decode("utf-8-sig", errors="replace")
+    head = file.head()
+    try:
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)  # it may end in a letter
+    except UnicodeDecodeError as error:
+        raise undecodable(file.name, "utf-8", head[: error.start].count(b"\n") + 1) from error
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)[:_HEAD_LINES]
 
     def score(mark: str) -> tuple[int, bool, int]:
@@ -203,7 +208,7 @@ def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int
         fact = f"the first line of {file.name} holds numbers, such as {names[0]!r}"
         advice = "pass header=False to call the columns c0, c1, ..., or add a line of names"
         raise TableError("no_names", fact, advice)
-    refuse_twin_names(file.name, names)
+    refuse_twin_names(file.name, names, "rename one, or pass header=False if these are values")
     return delimiter, names, max(map(len, lines))
 
 
@@ -256,9 +261,12 @@ def as_parquet(file: TableFile, folder: str) -> TableFile:
     return copy
 
 
-def first_schema(files: Sequence[TableFile]) -> Any:
-    """The schema of the first Parquet file; refuses others that lack a column, or have it twice."""
-    first = None
+def first_schema(files: Sequence[TableFile]) -> tuple[Any, set[str]]:
+    """The schema of the first Parquet file, and the columns that hold numbers in any of them.
+
+    Refuses files that lack a column or have it twice.
+    """
+    first, numbers = None, set[str]()
     for file in files:
         try:
             with pa.OSFile(str(file.path)) as source:
@@ -268,7 +276,24 @@ def first_schema(files: Sequence[TableFile]) -> Any:
         first = schema if first is None else first
         refuse_twin_names(file.name, [name for name in schema.names if name in first.names])
         refuse_unknown(first.names, schema.names, file.name)
-    return first
+        folded = [name.casefold() for name in first.names]
+        if len(files) > 1 and len(set(folded)) < len(folded):
+            fact = f"columns of {file.name} differ only in case"
+            raise TableError("twin_columns", fact, "rename them, or read the files one by one")
+        types = zip(schema.names, schema.types, strict=True)
+        numbers |= {n for n, t in types if pa.types.is_integer(t) or pa.types.is_floating(t)}
+    return first, numbers
+
+
+def bad_page(file: TableFile) -> str:
+    """What is wrong with the content of a Parquet file; "" if it can be read."""
+    try:
+        with pq.ParquetFile(file.path) as source:
+            for batch in source.iter_batches():
+                batch.validate()
+    except (*_DAMAGE, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def damaged(name: str, error: object) -> TableError:

@@ -198,8 +198,12 @@ def missing_values(table: Table, roles: Roles, record: Record) -> TableError:
     no_group = any(name in roles.groups for name in missing)
     ways = {
         f"leave out columns, drop={(empty or features)[:30]!r}": bool(features),
-        "fill numbers in, impute='median'": any(name in roles.numbers for name in features),
-        f"leave out {n_gone} row{'s' * (n_gone > 1)}, drop_missing=True": 2 * n_gone <= n_rows,
+        "fill numbers in, read_table(..., impute='median')": any(
+            name in roles.numbers for name in features
+        ),
+        f"leave out {n_gone} row{'s' * (n_gone > 1)}, drop_missing=True": (
+            2 * n_gone <= n_rows and not roles.drop_missing
+        ),
         "make a group of rows without one, missing_group='not recorded'": no_group,
     }
     advice = ", or ".join(way for way, helps in ways.items() if helps) or "complete the table"
@@ -263,7 +267,7 @@ class Summing:
         if where and not self.moments.n_features:
             raise column_roles.no_rows(where, self.moments.n_dropped)
         if self._folds is not None and self.moments.n_features:
-            self.moments._rule, self.moments._seen = self._folds, dict(self.seen)
+            self.moments._rule, self.moments._seen = self._folds, Counter(self.seen)
         return self.moments
 
     def name(self, label: Any) -> Any:
@@ -301,9 +305,10 @@ def moments_of_table(
             "folds, may differ when it is run again; add ORDER BY to the query.",
             UserWarning,
         )
-    summing = Summing(roles, folds)
-    for block in blocks_of(table, roles, Record(), progress):
+    summing, record = Summing(roles, folds), Record()
+    for block in blocks_of(table, roles, record, progress):
         summing.add(block)
+    _refuse_lost(table, summing, record)
     return summing.finished(table.name)
 
 
@@ -403,6 +408,9 @@ def prepare(
     if not record.n_rows:
         raise column_roles.no_rows(table.name)
     _refuse_lost(table, summing, record)
+    if len(summing.sizes) < 2:
+        fact = f"all rows of {table.name} are in one group, {next(iter(summing.sizes))!r}"
+        raise TableError("one_group", fact, "choose another column")
     record.dropped_by_group = dict(summing.seen - summing.sizes)
     for group, n in summing.filled_in_group.items():
         record.filled_shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
@@ -411,15 +419,12 @@ def prepare(
 
 
 def _refuse_lost(table: Table, summing: Summing, record: Record) -> None:
-    """Refuse groups and rows that were lost to missing values, and a single group."""
+    """Refuse to lose a whole group, or more than half of the rows, to missing values."""
     lost = [label for label in sort_labels([*summing.seen]) if label not in summing.sizes]
     if lost or 2 * record.n_dropped > record.n_rows:
         error = missing_values(table, summing.roles, record)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
         raise error.at(f"{what} would be left out")
-    if len(summing.sizes) < 2:
-        fact = f"all rows of {table.name} are in one group, {next(iter(summing.sizes))!r}"
-        raise TableError("one_group", fact, "choose another column")
 
 
 def _joined(roles: Roles, blocks: Sequence[Block]) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ error. Other columns of numbers arrive as text, and are converted here, batch by
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 from weakref import finalize
+
+import numpy as np
 
 from fairpca._blas import blas_threads
 from fairpca._tables import files
@@ -84,9 +87,12 @@ def is_query(text: Any) -> bool:
 
 
 def input_paths(data: Any) -> list[str]:
-    """The files and folders that are read, as absolute paths; empty for a query."""
-    paths = [] if is_query(data) or isinstance(data, Mapping) else files.list_of(data)
-    return [path if path == "-" else os.path.abspath(path) for path in paths]
+    """The files and folders that are read, as absolute paths; of a query those that it quotes."""
+    if isinstance(data, Mapping):
+        return []
+    given = re.findall(r"'([^']+)'", data) if is_query(data) else files.list_of(data)
+    found = {path for name in map(str, given) for path in (name, *glob.glob(name, recursive=True))}
+    return [path if path == "-" else os.path.abspath(path) for path in sorted(found)]
 
 
 def open_table(data: Any, **options: Any) -> Table:
@@ -101,13 +107,20 @@ def open_table(data: Any, **options: Any) -> Table:
         table.files = [TableFile(path, "the data", "parquet")]
         _define_parquet(table)
     elif is_query(data):
-        table = Table("the query", reading)
+        usual = Reading(missing_values=reading.missing_values)
+        if reading != usual:
+            given = [
+                f"{name}=" for name in options if getattr(reading, name) != getattr(usual, name)
+            ]
+            fact = f"a query says by itself how files are read, without {', '.join(given)}"
+            raise TableError("query", fact, "use SELECT * FROM read_csv('people.csv', ...)")
+        table = Table("the query", reading, input_paths(data))
+        for path in re.findall(r"(?i)\b(?:from|join)\s+'([^']+\.(?:csv|tsv)(?:\.gz)?)'", data):
+            table._view_of_csv(path)
         _define_query(table, data)
     else:
         table = _file_table(data, reading)
-    # A vector of each column must fit into memory; queries cannot change the settings.
-    memory = max(300, 2 * len(table.columns))
-    table._connection.execute(f"SET memory_limit='{memory}MB'; SET lock_configuration=true")
+    table._connection.execute("SET lock_configuration=true")  # no query can change it
     return table
 
 
@@ -124,6 +137,12 @@ def _file_table(data: Any, reading: Reading) -> Table:
             fact = f"{option}= is for {fits}, and {first} is none"
             raise TableError(option, fact, "leave it out; a query names its file itself")
     more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
+    for file in found:
+        if file.partition.keys() != found[0].partition.keys():
+            fact = f"the folders of {file.name} do not name the same columns as those of {first}"
+            raise TableError(
+                "columns", fact, "move it, or pass only the files that belong together"
+            )
     table = Table(first + more, reading, input_paths(data))
     table.files = found
     (_define_parquet if kind in ("parquet", "arrow") else _define_text)(table)
@@ -141,7 +160,8 @@ class Table:
         self, name: str, reading: Reading, inputs: Sequence[Any] = (), database: str = ":memory:"
     ) -> None:
         self.name, self._reading = name, reading  # the name is for messages
-        self._missing = [str(value) for value in files.list_of(reading.missing_values)]
+        given = reading.missing_values
+        self._missing = [str(v) for v in ([given] if np.isscalar(given) else given)]
         codes = [float(value) for value in self._missing if files.is_number(value)]
         self._missing_numbers = pa.array(codes, pa.float64())
         self._decimal = reading.decimal or "."
@@ -270,6 +290,22 @@ class Table:
         point = f"decimal_separator={quoted(self._decimal)}, nullstr={_texts(nulls)}"
         return f"{self._from}, {point}, columns={{{', '.join(types)}}})"
 
+    def _allow_memory(self, n_columns: int) -> None:
+        """Allow 300 MB, or more if there are many columns: a vector of each must fit."""
+        self._connection.execute(f"SET memory_limit='{max(300, 2 * n_columns)}MB'")
+
+    def _view_of_csv(self, path: str) -> None:
+        """Make a view of a CSV file under its own name, which queries find before the file.
+
+        DuckDB would guess the dialect, and lose lines or columns; here it guesses only types.
+        """
+        delimiter, _, _ = files.dialect_of(files.find_files(path)[0], header=True)
+        self._rows(
+            f"CREATE OR REPLACE VIEW {_identifier(path)} AS FROM read_csv({quoted(path)}, "
+            f"header=true, delim={quoted(delimiter)}, quote='\"', escape='\"', comment='', skip=0, "
+            f"strict_mode=true, nullstr={_texts(_MISSING)})"
+        )
+
     def _rows(self, sql: str) -> list[Any]:
         try:
             return list(self._connection.cursor().sql(sql).fetchall())
@@ -281,6 +317,7 @@ class Table:
         self._from = source
         described = self._rows(f"DESCRIBE SELECT * FROM {source}")
         types = {row[0]: row[1] for row in described}
+        self._allow_memory(len(types))
         for name, (column, kind) in zip(names or types, types.items(), strict=False):
             sql, is_number = _identifier(column), _kind(kind) == "number"
             number = f"CAST({sql} AS DOUBLE)" if is_number else sql
@@ -314,6 +351,9 @@ class Table:
         if "Out of Memory" in said:
             fact = f"reading {mine} needs more memory than is allowed ({said.splitlines()[0]})"
             return TableError("too_large", fact, "name fewer columns, features=[...]")
+        for file in self.files[1:] and self.files:  # DuckDB does not name a file with a bad page
+            if file.format == "parquet" and (problem := files.bad_page(file)):
+                return damaged(file.name, problem)
         if not self.files:
             return TableError("query", said.strip().rstrip("."), "correct the query")
         return damaged(mine, said.split("\n")[0])
@@ -322,7 +362,6 @@ class Table:
 def _connect(database: str, folder: str) -> Any:
     """A connection that neither writes files nor loads extensions."""
     config: dict[str, Any] = {
-        "memory_limit": "300MB",
         "threads": blas_threads(),
         "temp_directory": folder,
         "autoinstall_known_extensions": False,
@@ -331,7 +370,9 @@ def _connect(database: str, folder: str) -> Any:
     try:
         connection = duckdb.connect(database, read_only=database != ":memory:", config=config)
     except duckdb.Error as error:
-        raise damaged(database, str(error).split("\n")[0]) from error
+        fact = f"{database} cannot be opened ({str(error).splitlines()[0]})"
+        advice = "close other programs that use it, or restore it if it is damaged"
+        raise TableError("damaged", fact, advice) from error
     # Names in a query are never Python variables. The statistics of Parquet files ignore NaN, so
     # DuckDB must not rely on them.
     connection.execute(
@@ -346,7 +387,7 @@ def _define_query(table: Table, query: str | None) -> None:
     if query is None:
         known = [row[0] for row in table._rows("SHOW TABLES")]
         fact = f"{table.name} is a database with the tables {files.first_names(known)}"
-        advice = f"pass query='SELECT * FROM {(known or ['people'])[0]}'"
+        advice = f"pass query='SELECT * FROM {_identifier((known or ['people'])[0])}'"
         raise TableError("query", fact, advice)
     try:
         statements = table._connection.extract_statements(query)
@@ -356,8 +397,14 @@ def _define_query(table: Table, query: str | None) -> None:
     if kinds != ["SELECT"]:
         fact = f"a table is one SELECT statement, and this is {' and '.join(kinds) or 'none'}"
         raise TableError("query", fact, "pass one that only reads")
-    joins = re.search(r"\b(join|group\s+by|distinct|union|intersect|except)\b", query, re.I)
-    table.unordered = bool(joins) and re.search(r"\border\s+by\b", query, re.I) is None
+    outside = re.sub(r"(?i)\bover\s*\([^)]*\)", "", query)  # a window orders no rows
+    draws = re.search(r"(?i)\b(using\s+sample|tablesample|random\s*\()", query)
+    joins = re.search(
+        r"(?i)\b(join|group\s+by|distinct|union|intersect|except|from\s+[^\s(]+(\s+\w+)?\s*,)",
+        query,
+    )
+    ordered = re.search(r"(?i)\border\s+by\b", outside)
+    table.unordered = bool(draws or (joins and not ordered))
     table._define(f"({query.strip().rstrip(';')}\n)")
 
 
@@ -367,7 +414,7 @@ def _define_parquet(table: Table) -> None:
     table.files = [
         files.as_parquet(file, folder) if file.format == "arrow" else file for file in table.files
     ]
-    first = files.first_schema(table.files)
+    first, numbers = files.first_schema(table.files)
     # DuckDB would otherwise take the types of the first file for all, and round fractions.
     several = len(table.files) > 1
     table._define(
@@ -375,9 +422,8 @@ def _define_parquet(table: Table) -> None:
         first.names,
         (first.pandas_metadata or {}).get("index_columns", ()),
     )
-    for f in first:  # a column of numbers may be text in another file
-        if pa.types.is_integer(f.type) or pa.types.is_floating(f.type):
-            table.columns[f.name] = replace(table.columns[f.name], kind="number")
+    for name in numbers & table.columns.keys():  # they may be text in another file
+        table.columns[name] = replace(table.columns[name], kind="number")
 
 
 def _define_text(table: Table) -> None:
@@ -401,6 +447,7 @@ def _define_text(table: Table) -> None:
         f"strict_mode=true, max_line_size={longest}"
     )
     table._text_columns = [f"c{j}" for j in range(len(names))]
+    table._allow_memory(len(names))
     for sql, name in zip(table._text_columns, names, strict=True):
         if name not in table.columns:  # several columns may have no name
             table.columns[name] = Column(name, "text", sql, sql, sql, usual=bool(name))
@@ -412,7 +459,8 @@ def _define_text(table: Table) -> None:
 
 def _paths_of(table: Table) -> str:
     """SQL: the files, whose names become a column, and maybe those of their folders."""
-    paths, has_keys = _texts(str(file.path) for file in table.files), table.files[0].partition
+    paths = _texts(glob.escape(str(file.path)) for file in table.files)
+    has_keys = table.files[0].partition
     hive = f"hive_partitioning={str(bool(has_keys)).lower()}, hive_types_autocast=false"
     return f"{paths}, filename='{_FILE}', {hive}"
 
@@ -439,6 +487,11 @@ def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
     if not commas or points - commas:
         return "."
     if commas - points:
+        dotted = {n: c for n, c in head.items() if pc.any(pc.match_substring(c, ".")).as_py()}
+        plain = [name for name in dotted if _share(dotted[name], _numeral(".")) == 1]
+        if plain and not commas & dotted.keys():  # nothing shows that "." marks thousands
+            fact = f"{where} writes fractions with ',' in {min(commas)!r}, with '.' in {plain[0]!r}"
+            raise TableError("decimal", fact, "say which with decimal=',' or decimal='.'")
         return ","
     asked = min(commas)
     value = next(text for text in head[asked].to_pylist() if text and "," in text)
@@ -513,7 +566,8 @@ def _kind(kind: str) -> Kind:
         return "empty"
     if kind.startswith(("DATE", "TIME", "INTERVAL")):
         return "date"
-    number = "INT" in kind or kind.startswith(("DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN"))
+    plain = kind.partition("(")[0]  # without the values of an ENUM
+    number = "INT" in plain or plain in ("DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN")
     return "number" if number else "text"
 
 

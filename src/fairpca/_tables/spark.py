@@ -9,6 +9,7 @@ row per group. This is the only file that imports pyspark.
 
 import pickle
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -204,7 +205,7 @@ def _packed(moments: GroupMoments, slot: int) -> Iterator[Any]:
         if moments.n_features:
             part = moments._take(moments._cells[-1] == g)
             part.groups, part._cells[-1] = moments.groups[[g]], 0
-            part._seen = {k: n for k, n in moments._seen.items() if k == label}
+            part._seen = Counter({label: moments._seen[label]})
         part.n_dropped = 0 if g else moments.n_dropped
         yield _row(f"{type(label).__name__} {label}", slot, part)
 

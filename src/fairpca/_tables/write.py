@@ -36,6 +36,7 @@ def write_scores(
     """
     types = dict(zip(roles.keep, table.types_of(roles.keep), strict=True))
     types |= {name: pa.float64() for name in roles.keep if name in roles.numbers}
+    types |= {name: pa.string() for name, kind in types.items() if pa.types.is_dictionary(kind)}
     fields = [*((name, types[name]) for name in roles.keep), *((n, pa.float64()) for n in names)]
     refuse_twin_names(str(output), [name for name, _ in fields], "leave one out of keep")
     suffix = ".csv" if output == "-" else Path(output).suffix.lower()
@@ -62,7 +63,8 @@ def write_scores(
         else:
             writer = stack.enter_context(pq.ParquetWriter(sink, schema))
         for block in blocks_of(table, roles, record, progress):
-            columns = [_without_formulas(c) if as_text else c for c in block.kept.columns]
+            columns = [c.cast(t) for c, t in zip(block.kept.columns, types.values(), strict=True)]
+            columns = [_without_formulas(c) if as_text else c for c in columns]
             columns += [pa.array(score) for score in (block.scores(encoder, mean) + shift).T]
             writer.write_batch(pa.record_batch(columns, schema=schema))
     return record.n_rows - record.n_dropped, record.n_dropped

@@ -15,6 +15,7 @@ from os.path import basename
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
@@ -35,6 +36,7 @@ from fairpca._tables.prepare import Prepared, Record, prepare
 from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
 from fairpca.cli import options as opt
+from fairpca.cli.options import Asked, changed
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
@@ -42,6 +44,8 @@ from fairpca.report.text import counted, display_names, in_a_row, percent, perce
 
 SCHEMA_VERSION = 2  # version of audit.schema.json, the format of --json
 EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
+
+_TO_MODEL = " --out model.safetensors"
 
 _MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # so the page's section on columns takes seconds
 
@@ -57,46 +61,54 @@ _NOT_USED = {
 }
 
 
-def estimator_of(choice: opt.Choice, sizes: NDArray[np.int64]) -> FairProjection:
+def estimator_of(asked: Asked, sizes: NDArray[np.int64]) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, for groups of these sizes."""
-    shared = _shared(choice)
+    shared = _shared(asked)
     own = ("constraint", "alpha", "max_disparity", "max_error_increase", "max_group_increase")
-    given: dict[str, Any] = {name: v for name in own if (v := getattr(choice, name)) is not None}
-    if choice.criterion is not None:
+    given: dict[str, Any] = {name: v for name in own if (v := getattr(asked, name)) is not None}
+    if asked.criterion is not None:
         if given:
             other = next(iter(given)).replace("_", "-")
             raise ValueError(
-                f"--criterion {choice.criterion} is for MinMaxPCA, which knows no --{other}; pass "
+                f"--criterion {asked.criterion} is for MinMaxPCA, which knows no --{other}; pass "
                 "one of them."
             )
-        return MinMaxPCA(choice.components, criterion=choice.criterion, **shared)
-    if given.get("constraint") == "none":
+        return MinMaxPCA(asked.components, criterion=asked.criterion, **shared)
+    if asked.constraint == "none":
         given["constraint"] = None
-    if choice.alpha is not None or choice.cv == 0:
-        return FairPCA(choice.components, **given, **shared)
-    salt = choice.seed or None
-    fair = FairPCACV(choice.components, cv=choice.cv, random_state=salt, **given, **shared)
-    return for_sizes(fair, sizes)
+    if asked.alpha is not None or asked.cv == 0:
+        return FairPCA(asked.components, **given, **shared)
+    folds: dict[str, Any] = {"cv": asked.cv, "random_state": asked.seed or None}
+    return for_sizes(FairPCACV(asked.components, **folds, **given, **shared), sizes)
 
 
-def _shared(choice: opt.Choice) -> dict[str, Any]:
+def columns_of(asked: Asked, r: int, **more: Any) -> FairColumns:
+    """The estimator that keeps ``r`` columns."""
+    return FairColumns(r, **more, **_shared(asked))
+
+
+def _shared(asked: Asked) -> dict[str, Any]:
     """The parameters that all estimators here have."""
     names = ("standardize", "normalize", "min_group_size", "small_groups")
-    return {name: getattr(choice, name) for name in names}
+    return {name: getattr(asked, name) for name in names}
+
+
+def _folds(asked: Asked) -> FoldRule:
+    return FoldRule(asked.cv or 10, asked.seed)
 
 
 def fit(
-    request: opt.Request, rules: opt.Rules, path: Path, show: Progress
+    asked: Asked, path: Path, show: Progress
 ) -> tuple[FairProjection, Sequence[str], list[str]]:
     """Fit and save a model; returns it, the columns of its groups, and cautions and notes."""
-    how: dict[str, Any] = {"folds": _folds(request), "whole": False}
-    with prepared_table(request, show, **how) as prepared, noted() as caught:
+    how: dict[str, Any] = {"folds": _folds(asked), "whole": False}
+    with prepared_table(asked, show, **how) as (prepared, _), noted() as caught:
         show("fitting")
-        model = estimator_of(request.choice, prepared.moments.counts)
+        model = estimator_of(asked, prepared.moments.counts)
         model.fit_moments(prepared.moments)
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
-        found = _audit_of(request, prepared, **quick, **vars(rules))
+        found = _audit_of(asked, prepared, **quick)
     said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
     if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
         cautions.append(f"{said.headline} {said.to_do}")
@@ -106,119 +118,116 @@ def fit(
 
 
 def judge(
-    request: opt.AuditRequest,
-    argv: Sequence[str],
-    show: Progress,
-    estimator: Any = None,
-    with_columns: bool = False,
+    asked: Asked, show: Progress, estimator: Any = None, with_columns: bool = False
 ) -> tuple[Audit | ModelAudit, Origin, Audit | None]:
     """The audit of PCA, of a model or of an estimator, and where it comes from.
 
     With ``with_columns``, also the audit of keeping columns, if the table does not have too many.
     """
-    choice, judging = request.choice, request.judging
     model: Any = None
-    how: dict[str, Any] = {"folds": _folds(request)}
-    if request.model_file is not None:
-        model, how, request = _model_of(request)
-    with prepared_table(request, show, **how) as prepared:
-        same = ("probes", "reference", "judge_from", "small_gap")
-        options: dict[str, Any] = {name: getattr(judging, name) for name in same}
-        options |= {"y": prepared.target, "pos_label": judging.target_positive}
+    how: dict[str, Any] = {"folds": _folds(asked)}
+    if asked.model or asked.loadings:
+        model, how, asked = _model_of(asked)
+    with prepared_table(asked, show, **how) as (prepared, named):
+        by: dict[str, Any] = {"probes": asked.probes, "y": prepared.target}
+        by["pos_label"] = asked.target_positive
         found: Audit | ModelAudit
         columns: Audit | None = None
         if model is None:
-            found = _audit_of(request, prepared, estimator, **options, progress=show)
+            found = _audit_of(asked, prepared, estimator, **by, progress=show)
             r, d = found.n_components, len(found.provenance.feature_names)
             if with_columns and r < d <= _MOST_COLUMNS and all(g.n > 1 for g in found.groups):
-                kept = FairColumns(r, max_subsets=_FEW_SUBSETS, **_shared(choice))
-                options |= {"probes": False, "y": None}
-                columns = _audit_of(request, prepared, kept, **options)
+                kept = columns_of(asked, r, max_subsets=_FEW_SUBSETS)
+                columns = _audit_of(asked, prepared, kept)
         elif prepared.streamed:
             raise ValueError(
                 f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
                 "needs; take a sample of the rows with a query."
             )
         else:
-            options |= {"sample_weight": prepared.sample_weight, "random_state": choice.seed}
-            own = audit_model(model, prepared.data, prepared.sensitive_features, **options)
+            by |= _rules(asked, prepared)
+            own = audit_model(model, prepared.data, prepared.sensitive_features, **by)
             found = with_group_columns(own, prepared.roles.groups)
         found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
-        origin = _origin(request, prepared, found, argv)
-        if estimator is not None:
-            origin = replace(origin, fit_command="", step_command="")
+        origin = _origin(named, prepared, found.provenance.alternative)
+        if model is None and estimator is None:
+            origin = replace(
+                origin,
+                fit_command=_typed(asked, opt.COMPONENTS, *opt.MEASURE, *opt.CHOICE) + _TO_MODEL,
+            )
+            smaller = (
+                _typed(changed(asked, cv=0), opt.COMPONENTS, *opt.MEASURE)
+                + " --max-error-increase {step}"
+            )
+            origin = replace(origin, step_command=smaller + _TO_MODEL)
         return found, origin, columns
 
 
-def _folds(request: opt.Request) -> FoldRule:
-    return FoldRule(request.choice.cv or 10, request.choice.seed)
-
-
-def _audit_of(request: opt.Request, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
+def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
     """The audit of PCA and ``fair``, by default the estimator that the options ask for."""
     X = prepared.moments if prepared.streamed else prepared.data
-    fair = estimator_of(request.choice, prepared.moments.counts) if fair is None else fair
-    options |= {"sample_weight": prepared.sample_weight, "random_state": request.choice.seed}
+    fair = estimator_of(asked, prepared.moments.counts) if fair is None else fair
+    options |= _rules(asked, prepared)
     found = audit(X, prepared.sensitive_features, fair, **options)
     return with_group_columns(found, prepared.roles.groups)
 
 
-def columns_of(choice: opt.Choice) -> FairColumns:
-    """The estimator that ``columns`` judges."""
-    return FairColumns(int(choice.components), **_shared(choice))
+def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
+    """The arguments that audits of models and of estimators have in common."""
+    more = {"sample_weight": prepared.sample_weight, "random_state": asked.seed}
+    return opt.values(asked, opt.RULES) | more
 
 
-def compare(found: Audit | ModelAudit, gate: opt.Gate) -> tuple[int, str]:
+def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
     """The exit code, and one line that says what was compared with what."""
+    estimate = gate.fail_on == "estimate"
     if gate.fail_above is None:
-        if gate.fail_on == "estimate":
+        if estimate:
             raise ValueError("--fail-on says what --fail-above compares with; pass both.")
         return 0, ""
     if found.verdict.case is Case.CANNOT_JUDGE:
         return CANNOT_JUDGE, sentences.say(found).headline
-    by_share, estimate = found.verdict.by_share, gate.fail_on == "estimate"
+    by_share = found.verdict.by_share
     above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
+    if isinstance(found, ModelAudit) and found.on_rows_fitted_to and not above:
+        return CANNOT_JUDGE, "This cannot be judged on the rows that the model was fitted to."
     row = above[0] if above else found.group(found.verdict.group)
     gap = gaps_of(found.groups, by_share)[row.label]
+    who = f"{sentences.full_name(found, row.label)} ({row.n:,} people)"
     ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
-    others = sentences.against(found, row.label)
-    which = (
-        f"the {'estimate' if estimate else 'lower end'} {'exceeds' if above else 'does not exceed'}"
-    )
-    more = f"; so {'does 1 more group' if len(above) == 2 else f'do {len(above) - 1} more groups'}"
-    more *= len(above) > 1
+    what = "share of own variation lost by" if by_share else "error of"
+    which = "estimate" if estimate else "lower end"
+    exceeds = "exceeds" if above else "does not exceed"
     return EXCEEDED if above else 0, (
-        f"{sentences.judged(found)}: error of {sentences.full_name(found, row.label)} "
-        f"({row.n:,} people) against {others}: {ends}; {which} "
-        f"--fail-above {percent(gate.fail_above)}{more}. {sentences.measured(found)}."
+        f"{sentences.judged(found)}: {what} {who} against {sentences.against(found, row.label)}: "
+        f"{ends}; the {which} {exceeds} --fail-above {percent(gate.fail_above)}. "
+        f"{sentences.measured(found)}."
     )
 
 
 def figures_as_json(found: Audit | ModelAudit, origin: Origin, with_rows: bool, **more: Any) -> str:
-    """What ``--json`` writes."""
+    """The text that ``--json`` writes."""
     own = {"schema_version": SCHEMA_VERSION, "origin": vars(origin)}
     return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
 
 
-def _model_of(request: opt.AuditRequest) -> tuple[Any, dict[str, Any], opt.AuditRequest]:
+def _model_of(asked: Asked) -> tuple[Any, dict[str, Any], Asked]:
     """The model, how to read its rows, and the request with its columns."""
-    own, judging = "--model" if request.judging.model else "--loadings", request.judging
-    if judging.model is not None and judging.loadings is not None:
+    own = "--model" if asked.model else "--loadings"
+    if asked.model is not None and asked.loadings is not None:
         raise ValueError("--model and --loadings both name what is judged; pass one of them.")
-    rest = replace(request.columns, group=None, target=None, weight=None)
-    if given := opt.words(rest, replace(request.choice, seed=0)):
+    rest = changed(asked, group=(), target=None, weight=None, seed=0)
+    if given := opt.words(rest, *opt.COLUMNS, opt.COMPONENTS, *opt.MEASURE, *opt.CHOICE):
         raise ValueError(
             f"{own} is judged as it is, with its own columns and components; leave out {given[0]}."
         )
-    if not request.data:
+    if not asked.data:
         raise ValueError(f"{own} needs rows to be judged by: name a file too.")
-    if judging.loadings is not None:
-        model, names = _read_loadings(judging.loadings)
-        return model, {}, replace(request, columns=replace(request.columns, features=names))
-    model, _, fitted = load(str(judging.model))
-    group = request.columns.group or list(fitted.groups)
-    request = replace(request, columns=replace(request.columns, group=group))
-    return model, {"fitted": fitted}, request
+    if asked.loadings is not None:
+        model, names = _read_loadings(asked.loadings)
+        return model, {}, changed(asked, features=tuple(names))
+    model, _, fitted = load(str(asked.model))
+    return model, {"fitted": fitted}, changed(asked, group=asked.group or fitted.groups)
 
 
 def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
@@ -263,27 +272,12 @@ def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
     return Pipeline([("scale", scaler), ("pca", pca)]), names
 
 
-def _origin(
-    request: opt.AuditRequest, prepared: Prepared, found: Audit | ModelAudit, argv: Sequence[str]
-) -> Origin:
+def _origin(asked: Asked, prepared: Prepared, estimator: str) -> Origin:
     """Where an audit comes from, and how to repeat it."""
-    fit = step = ""
-    if request.model_file is None:
-        start = [
-            "fairpca",
-            "fit",
-            *(request.data or ()),
-            *opt.words(request.columns, request.files),
-        ]
-        end = "--out model.safetensors"
-        fit = f"{shlex.join([*start, *opt.words(request.choice)])} {end}"
-        plain = replace(request.choice, cv=0, constraint=None, criterion=None, alpha=None)
-        plain = replace(plain, max_disparity=None, max_error_increase=None, max_group_increase=None)
-        step = f"{shlex.join([*start, *opt.words(plain)])} --max-error-increase {{step}} {end}"
     source = prepared.table.name
-    if not request.data:
+    if not asked.data:
         source = "check-up data (NHANES 2017–2018)"
-    elif not is_query(request.data[0]):  # a page may be passed on, so it names no folders
+    elif not is_query(asked.data[0]):  # a page may be passed on, so it names no folders
         source = basename(source.rstrip("/")) or source
     sha256, inputs = "", prepared.table.inputs
     if len(inputs) == 1 and Path(inputs[0]).is_file():
@@ -295,92 +289,96 @@ def _origin(
         n_read=prepared.record.n_rows,
         streamed=prepared.streamed,
         notes=notes_on(prepared.record),
-        model_file=basename(request.model_file or ""),
-        command=shlex.join(["fairpca", *argv]),
-        code=_code(request, prepared, found.provenance.alternative),
-        fit_command=fit,
-        step_command=step,
+        model_file=basename(asked.model or asked.loadings or ""),
+        command=shlex.join(["fairpca", *click.get_current_context().obj]),
+        code="" if asked.loadings else _code(asked, prepared, estimator),
     )
 
 
-def _code(request: opt.AuditRequest, prepared: Prepared, estimator: str) -> str:
-    """Python code that repeats the audit; empty for a table of weights."""
-    columns, files, judging = request.columns, request.files, request.judging
-    if judging.loadings is not None:
-        return ""
-    groups = list(prepared.roles.groups)
-    if request.data:
-        source = request.data[0] if len(request.data) == 1 else list(request.data)
-        given = arguments(columns, files) | {"sensitive_features": None}
-        for name in ("features", "drop"):
-            given[name] = split_names(given.get(name), prepared.table.columns)
-        call = _call(repr(source), repr(groups), **given)
-        labels, lines = "table.sensitive_features", [f"table = read_table({call})"]
+def _typed(asked: Asked, *options: opt.Option) -> str:
+    """The command ``fit`` for the same data, with these options."""
+    words = opt.words(asked, *opt.COLUMNS, *opt.FILES, *options)
+    return shlex.join(["fairpca", "fit", *asked.data, *words])
+
+
+def _code(asked: Asked, prepared: Prepared, estimator: str) -> str:
+    """Python code that repeats the audit."""
+    labels, made = "table.sensitive_features", estimator.partition("(")[0]
+    if asked.data:
+        source = asked.data[0] if len(asked.data) == 1 else [*asked.data]
+        given = arguments(asked, *opt.COLUMNS, *opt.FILES)
+        names, lines = ["read_table"], [f"table = read_table({_call(repr(source), **given)})"]
     else:
-        labels = f"table.{'sensitive_features' if groups == ['age_group'] else groups[0]}"
-        lines = ["from fairpca.datasets import load_checkup", "", "table = load_checkup()"]
-    names, given_to = ["audit", estimator.partition("(")[0]], ["table.data", labels, estimator]
-    if judging.model is not None:
-        names = ["audit_model", "load_model"]
-        given_to = [f"load_model({judging.model!r})", "table.data", labels]
-    given_to += ["sample_weight=table.sample_weight"] if columns.weight else []
-    given_to += ["y=table.target"] if columns.target else []
-    asked = {
-        k: v for k, v in vars(judging).items() if v != getattr(opt.Judging(), k) and k != "model"
-    }
-    asked["pos_label"] = asked.pop("target_positive", None)
-    asked["random_state"] = request.choice.seed or None
-    lines.append(f"result = {names[0]}({_call(*given_to, **asked)})")
-    names += ["read_table"] if request.data else []
-    return "\n".join([f"from fairpca import {', '.join(sorted(names))}", *lines])
+        group = asked.group[0]
+        labels = labels if group == "age_group" else f"table.{group}"
+        names, lines = (
+            [],
+            ["from fairpca.datasets import load_checkup", "", "table = load_checkup()"],
+        )
+    if asked.model is None:
+        function, first = "audit", ["table.data", labels, estimator]
+        names += [made]
+    else:
+        function, first = "audit_model", [f"load_model({asked.model!r})", "table.data", labels]
+        names += ["load_model"]
+    first += ["sample_weight=table.sample_weight"] if asked.weight else []
+    first += ["y=table.target"] if asked.target else []
+    rules = [option for option in opt.RULES if getattr(asked, str(option.name)) != option.default]
+    options = opt.values(asked, rules)
+    options |= {"probes": asked.probes or None, "pos_label": asked.target_positive}
+    call = _call(*first, **options, random_state=asked.seed or None)
+    imports = f"from fairpca import {', '.join(sorted([function, *names]))}"
+    return "\n".join([imports, *lines, f"result = {function}({call})"])
 
 
 def _call(*given: str, **named: Any) -> str:
     """Arguments of a call as code, without those that are not set."""
-    return ", ".join([*given, *(f"{k}={v!r}" for k, v in named.items() if v not in (None, []))])
+    return ", ".join([*given, *(f"{k}={v!r}" for k, v in named.items() if v is not None)])
 
 
 # -- tables and model files ------------------------------------------------------------------------
 
 
 @contextmanager
-def prepared_table(request: opt.Request, show: Progress, **how: Any) -> Iterator[Prepared]:
-    """The rows and moments of a table, which is closed afterwards."""
-    table, columns = _opened(request)
-    how |= {"drop_missing": request.files.drop_missing, "progress": show}
-    with closing(table):
-        yield prepare(table, **arguments(columns), **how)
+def prepared_table(asked: Asked, show: Progress, **how: Any) -> Iterator[tuple[Prepared, Any]]:
+    """The rows and moments of a table, which is closed afterwards, and the request.
 
-
-def arguments(*records: opt.Columns | opt.Files) -> dict[str, Any]:
-    """The options that are set, under the names that :func:`fairpca.read_table` has for them."""
-    renamed = {"group": "sensitive_features", "weight": "sample_weight"}
-    renamed |= {"missing_value": "missing_values"}
-    options = {name: value for own in records for name, value in vars(own).items()}
-    given = {renamed.get(k, k): v for k, v in options.items() if v not in (None, [], False)}
-    return given | ({"header": False} if given.pop("no_header", False) else {})
-
-
-def _opened(request: opt.Request) -> tuple[Table, opt.Columns]:
-    """The table, and the columns asked for by name; without a file, the demonstration data."""
-    columns, files = request.columns, request.files
-    if not request.data:
-        if files != opt.Files():
-            raise ValueError(f"{opt.words(files)[0]} says how to read a file; name the file too.")
+    The columns in the request are split at commas. Without data, it is the demonstration.
+    """
+    if asked.data:
+        table, group = _opened(asked.data, asked), asked.group
+        unused: list[str] = []
+    elif given := opt.words(asked, *opt.FILES):
+        raise ValueError(f"{given[0]} says how to read a file; name the file too.")
+    else:
         people = load_checkup()
         groups = {"age_group": people.sensitive_features, "sex": people.sex}
         groups["ethnicity"] = people.ethnicity
-        group = columns.group or ["age_group"]
-        unused = [name for name in groups if name not in group]
-        columns = replace(columns, group=group, drop=[*(columns.drop or ()), *unused])
-        features = dict(zip(people.feature_names, people.data.T, strict=True))
-        return open_table(features | groups), columns
-    reading = arguments(files)
+        table = open_table(dict(zip(people.feature_names, people.data.T, strict=True)) | groups)
+        group = asked.group or ["age_group"]
+        unused = [name for name in groups if name not in split_names(group, groups)]
+    split = {
+        name: split_names(getattr(asked, name), table.columns) for name in ("features", "drop")
+    }
+    split |= {"group": split_names(group, table.columns), "drop": [*split["drop"], *unused]}
+    asked = changed(asked, **split)
+    how |= {"drop_missing": asked.drop_missing, "progress": show}
+    with closing(table):
+        yield prepare(table, **arguments(asked, *opt.COLUMNS), **how), asked
+
+
+def _opened(data: Sequence[str], asked: Asked) -> Table:
+    reading = arguments(asked, *opt.FILES)
     reading.pop("drop_missing", None)
-    table = open_table(request.data[0] if len(request.data) == 1 else request.data, **reading)
-    named = ("group", "features", "drop")
-    names: Any = {name: split_names(getattr(columns, name), table.columns) for name in named}
-    return table, replace(columns, **names)
+    return open_table(data[0] if len(data) == 1 else [*data], **reading)
+
+
+def arguments(asked: Asked, *options: opt.Option) -> dict[str, Any]:
+    """The options that are set, under the names that :func:`fairpca.read_table` has for them."""
+    renamed = {"group": "sensitive_features", "weight": "sample_weight"}
+    renamed |= {"missing_value": "missing_values"}
+    given = {renamed.get(k, k): v for k, v in opt.values(asked, options).items() if v}
+    return given | ({"header": False} if given.pop("no_header", False) else {})
 
 
 def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> list[str]:
@@ -396,26 +394,23 @@ def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> li
     return [name for name in names if name]
 
 
-def write_scores_of(
-    request: opt.Request, model: str, out: str, keep: Sequence[str] | None, show: Progress
-) -> tuple[int, int]:
+def write_scores_of(asked: Asked, show: Progress) -> tuple[int, int]:
     """Write the scores of a table; returns how many rows were written and left out."""
-    _, projection, fitted = load(model)
-    names, d = projection.get_feature_names_out().tolist(), projection.n_features_in_
-    how: dict[str, Any] = {"mean": projection.mean_, "reads": [model]}
-    if isinstance(projection, FairColumns):
-        how |= {"encoder": np.eye(d)[projection.get_support()], "mean": np.zeros(d)}
-    elif isinstance(projection, GroupEraser):
-        erased = projection.strength * projection.corrections_.T @ projection.detectors_
-        how |= {"encoder": np.eye(d) - erased, "shift": projection.mean_}
+    _, model, fitted = load(asked.model)
+    names, d = model.get_feature_names_out().tolist(), model.n_features_in_
+    how: dict[str, Any] = {"mean": model.mean_, "reads": [asked.model]}
+    if isinstance(model, FairColumns):
+        how |= {"encoder": np.eye(d)[model.get_support()], "mean": np.zeros(d)}
+    elif isinstance(model, GroupEraser):
+        erased = model.strength * model.corrections_.T @ model.detectors_
+        how |= {"encoder": np.eye(d) - erased, "shift": model.mean_}
     else:
-        how["encoder"] = encoder_of(projection)
-    table, _ = _opened(request)
-    with closing(table):
-        how_to: dict[str, Any] = {"drop_missing": request.files.drop_missing, "fitted": fitted}
-        roles, _ = choose_roles(table, keep=split_names(keep, table.columns), **how_to)
-        progress = partial(show, "writing scores")
-        return write_scores(table, roles, out, names, **how, progress=progress)
+        how["encoder"] = encoder_of(model)
+    with closing(_opened(asked.data, asked)) as table:
+        kept: dict[str, Any] = {"keep": split_names(asked.keep, table.columns), "fitted": fitted}
+        roles, _ = choose_roles(table, drop_missing=asked.drop_missing, **kept)
+        how["progress"] = partial(show, "writing scores")
+        return write_scores(table, roles, asked.out, names, **how)
 
 
 def save(model: FairProjection, roles: Roles, path: Path) -> None:

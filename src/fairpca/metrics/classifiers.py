@@ -1,8 +1,9 @@
-"""What classifiers make of scores, on rows that they have not seen.
+"""Classifiers on scores: how well they guess the group, and how often they select each group.
 
-A probe guesses the group; its AUC is a lower bound, because another probe may do better. Other
-classifiers predict a target. Unlike those of fairlearn's ``MetricFrame``, their intervals are not
-resampled: resampled gaps are never 0, so intervals would exclude 0 even for equal groups.
+All figures are for rows that the classifier has not seen. A probe guesses the group; its AUC is a
+lower bound, because another probe may do better. Other classifiers predict a target. Unlike those
+of fairlearn's ``MetricFrame``, their intervals are not resampled: resampled gaps are never 0, so
+intervals would exclude 0 even for equal groups.
 """
 
 from collections.abc import Mapping

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import TruncatedSVD
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca._estimators.base import FairProjection, GroupEstimator
+from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import (
     check_feature_names,
     check_group_weights,
@@ -109,39 +108,22 @@ def group_reconstruction_errors(
 
 
 def reconstruction_disparity(
-    estimator: Any,
-    X: Any,
-    sensitive_features: Any,
-    *,
-    sample_weight: Any = None,
-    normalize: bool = False,
+    estimator: Any, X: Any, sensitive_features: Any, **options: Any
 ) -> float:
     """Largest minus smallest group error; the paper's ``|D|`` when there are two groups.
 
-    Parameters are those of :func:`group_reconstruction_errors`. Zero means that all groups are
-    reconstructed equally well.
+    Parameters and options are those of :func:`group_reconstruction_errors`. Zero means that all
+    groups are reconstructed equally well.
     """
-    errors = group_reconstruction_errors(
-        estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
-    )
+    errors = group_reconstruction_errors(estimator, X, sensitive_features, **options)
     if len(errors) == 1:
         raise ValueError("sensitive_features holds one group only; a disparity needs at least two.")
     return max(errors.values()) - min(errors.values())
 
 
-def fairness_measure(
-    estimator: Any,
-    X: Any,
-    sensitive_features: Any,
-    *,
-    sample_weight: Any = None,
-    normalize: bool = False,
-) -> float:
+def fairness_measure(estimator: Any, X: Any, sensitive_features: Any, **options: Any) -> float:
     """The paper's fairness measure ``F``: the square of :func:`reconstruction_disparity`."""
-    disparity = reconstruction_disparity(
-        estimator, X, sensitive_features, sample_weight=sample_weight, normalize=normalize
-    )
-    return disparity**2
+    return reconstruction_disparity(estimator, X, sensitive_features, **options) ** 2
 
 
 class DisparityScorer:
@@ -209,21 +191,8 @@ disparity_scorer = DisparityScorer()
 
 def refuse_unfitted(estimator: Any) -> None:
     """Refuse a class, and an estimator or a pipeline that is not fitted."""
-    kind = estimator if isinstance(estimator, type) else type(estimator)
-    name = kind.__name__
-    groups = ", sensitive_features=groups" if issubclass(kind, GroupEstimator) else ""
-    if isinstance(estimator, type):
-        raise TypeError(f"{name} is a class; pass an object, {name}(...).fit(X{groups}).")
-    if not isinstance(estimator, BaseEstimator):
-        return
-    try:
+    if isinstance(estimator, (type, BaseEstimator)):
         check_is_fitted(estimator)
-    except NotFittedError:
-        code = "pipeline" if isinstance(estimator, Pipeline) else " ".join(repr(estimator).split())
-        for step_name, step in getattr(estimator, "steps", []):
-            if isinstance(step, GroupEstimator):
-                groups = f", {step_name}__sensitive_features=groups"
-        raise NotFittedError(f"this {name} is not fitted; pass {code}.fit(X{groups}).") from None
 
 
 def steps_to_projection(estimator: Any, strict: bool = True) -> list[Any]:

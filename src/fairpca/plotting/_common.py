@@ -4,7 +4,6 @@ from typing import Any
 
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.small_groups import SettledGroups
 from fairpca.metrics.reconstruction import projection_of, refuse_unfitted, steps_to_projection
 
 # The colours suit any colour vision (Okabe and Ito); in grey, markers tell the groups apart.
@@ -60,8 +59,3 @@ def fair_projection_in(estimator: Any) -> FairProjection:
             "fitted to too many features. Use from_data with the rows."
         )
     return projection
-
-
-def settled(fair: FairProjection) -> SettledGroups:
-    """The groups as a fitted estimator compares them: small ones merged, columns standardised."""
-    return fair._settle(fair.moments_)

@@ -12,7 +12,7 @@ from fairpca._input.labels import encode_groups
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
 from fairpca.metrics.reconstruction import refuse_unfitted, steps_to_projection
-from fairpca.plotting._common import axes_for, drawn_projection, escaped, settled, style_of
+from fairpca.plotting._common import axes_for, drawn_projection, escaped, style_of
 
 
 class ScoresDisplay:
@@ -113,7 +113,7 @@ class LoadingsDisplay:
         loadings = {"fair PCA" if fair else "PCA": projection.components_}
         if fair and hasattr(projection, "moments_"):
             pca = FairPCA(projection.n_components_, alpha=1.0)
-            moments = cast(GroupMoments, settled(projection).moments)
+            moments = cast(GroupMoments, projection._settle(projection.moments_).moments)
             loadings["PCA"] = pca.fit_moments(moments).components_
         if feature_names is None:
             usual = [f"x{j}" for j in range(projection.n_features_in_)]

@@ -14,7 +14,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
 from fairpca.path import TradeoffPath, tradeoff_path
-from fairpca.plotting._common import axes_for, escaped, fair_projection_in, settled, style_of
+from fairpca.plotting._common import axes_for, escaped, fair_projection_in, style_of
 
 if TYPE_CHECKING:
     from fairpca import Audit
@@ -37,7 +37,7 @@ class TradeoffDisplay:
                 f"{fair.small_groups_}; leave out their rows, or use small_groups='merge'."
             )
         path = tradeoff_path(
-            settled(fair).moments,
+            fair._settle(fair.moments_).moments,
             n_components=fair.n_components_,
             n_points=n_points,
             normalize=fair.normalize,
@@ -125,7 +125,7 @@ class GroupErrorDisplay:
         pca = np.array([fit.pca_group_errors_ for fit in fits])
         errors, share = np.array([fit.group_errors_ for fit in fits]), None
         if cls._as_shares:
-            whole = settled(fair).measured(fair.normalize).traces
+            whole = fair._settle(fair.moments_).measured(fair.normalize).traces
             whole = np.where(whole > 0, whole, np.inf)  # a group that does not vary loses nothing
             pca, errors = 1 - pca / whole, 1 - errors / whole
             share = fair.n_components if isinstance(fair.n_components, float) else None

@@ -4,26 +4,19 @@ The page loads nothing: style, script and the charts' JavaScript, which comes fr
 package vl-convert, are written into it.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping
 from functools import cache
 from html import escape
-from importlib.resources import files
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fairpca._audit.record import Audit
 from fairpca._progress import printable
-from fairpca.path import MarkedPoint, TradeoffPath
-from fairpca.report.charts import PROBES, RATES, javascript
+from fairpca.path import TradeoffPath
+from fairpca.report.charts import RATES, javascript
 from fairpca.report.context import Origin, context
 from fairpca.report.sentences import AnyAudit, about, about_scores, say
 from fairpca.report.text import counted, display_names, figure, in_a_row, percent, worse
-
-if TYPE_CHECKING:
-    import jinja2
 
 
 def render(
@@ -35,40 +28,15 @@ def render(
 ) -> str:
     """The page about an audit, as HTML; needs ``pip install "fairpca[cli]"``.
 
-    Parameters
-    ----------
-    audit : Audit or ModelAudit
-    origin : Origin, optional
-        Where the data come from and how to repeat the analysis.
-    with_rows : bool, default=False
-        Also draw single people.
-    columns : Audit, optional
-        An audit of ``FairColumns`` on the same rows, for a section on columns.
-
-    Examples
-    --------
-    >>> from fairpca import audit
-    >>> from fairpca.datasets import make_two_groups
-    >>> from fairpca.report import render
-    >>> made = make_two_groups(random_state=0)
-    >>> render(audit(made.data, made.sensitive_features)).splitlines()[0]
-    '<!doctype html>'
+    It draws single people only ``with_rows``. ``columns`` is an audit of ``FairColumns`` on the
+    same rows, for a section on columns.
     """
-    template = _environment().get_template("page.html")
-    from markupsafe import Markup  # comes with jinja2, which the line above asks for
-
-    # Our own files and the installed package's JavaScript: the only things not escaped.
-    return template.render(
-        **context(audit, origin or Origin(), with_rows, columns),
-        style=Markup(_template_text("style.css")),
-        script=Markup(_template_text("charts.js") + _template_text("page.js")),
-        vega=Markup(javascript().replace("</script", r"<\/script")),
-    )
+    return _fill("page.html", audit, origin or Origin(), with_rows, columns)
 
 
 def model_card(audit: AnyAudit, origin: Origin | None = None) -> str:
     """A model card in Markdown, with the front matter that Hugging Face reads."""
-    return _environment().get_template("card.md").render(**context(audit, origin or Origin()))
+    return _fill("card.md", audit, origin or Origin())
 
 
 def as_text(audit: AnyAudit) -> str:
@@ -83,7 +51,7 @@ def as_text(audit: AnyAudit) -> str:
 def as_html(audit: AnyAudit) -> str:
     """The verdict and the table of groups, for a notebook; plain text if jinja2 is missing."""
     try:
-        return _environment().get_template("notebook.html").render(**context(audit, Origin()))
+        return _fill("notebook.html", audit, Origin())
     except ImportError:
         return f"<pre>{escape(as_text(audit))}</pre>"
 
@@ -93,7 +61,7 @@ def path_as_text(path: TradeoffPath) -> str:
     size = f"{len(path.disparity)} points, {counted(path.n_components, 'component')}"
     lines = [f"TradeoffPath of {size}, {counted(len(path.groups), 'group')}"]
     groups = display_names(path.groups.tolist(), 12)
-    marks: dict[str, Mapping[str, MarkedPoint]] = {"on the training rows": path.marks}
+    marks = {"on the training rows": path.marks}
     if path.held_out is not None:
         marks = {"for held-out people": path.held_out.marks} | marks
     for where, points in marks.items():
@@ -111,8 +79,12 @@ def path_as_text(path: TradeoffPath) -> str:
     return "\n".join(lines)
 
 
+def _fill(template: str, *facts: Any) -> str:
+    return str(_environment().get_template(template).render(**context(*facts)))
+
+
 @cache
-def _environment() -> jinja2.Environment:
+def _environment() -> Any:
     """The jinja2 environment with our templates and filters."""
     try:
         import jinja2
@@ -122,23 +94,19 @@ def _environment() -> jinja2.Environment:
         ) from error
     environment = jinja2.Environment(
         autoescape=lambda name: name is not None and name.endswith(".html"),
-        loader=jinja2.FunctionLoader(_template_text),
+        loader=jinja2.PackageLoader("fairpca.report"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    own = (display_names, figure, in_a_row, percent, printable)
+    own = (counted, display_names, figure, in_a_row, percent, printable)
     environment.filters |= {function.__name__: function for function in own}
     environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
     environment.tests["finite"] = isfinite
+    environment.globals["vega"] = lambda: javascript().replace("</script", r"<\/script")
     environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES
-    environment.globals["probe_names"] = PROBES
     return environment
-
-
-def _template_text(name: str) -> str:
-    return files("fairpca.report").joinpath("templates", name).read_text("utf-8")
 
 
 def _markdown(text: str) -> str:

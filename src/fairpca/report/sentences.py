@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
 
-from fairpca._audit.record import (
-    Audit,
-    DecidingColumn,
-    GroupResult,
-    Interval,
-    ModelAudit,
-    group_name,
-)
+from fairpca._audit.record import Audit, DecidingColumn, Interval, ModelAudit, group_name
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
 from fairpca.report.text import (
     counted,
@@ -47,17 +40,12 @@ class Said:
 
 def say(audit: AnyAudit) -> Said:
     """The verdict on an audit, in words."""
-    words = {
-        Case.NO_GAP: _no_gap,
-        Case.REMEDY: _gap_with_remedy,
-        Case.NO_REMEDY: _gap_without_remedy,
-        Case.GAP: _gap_of_model,
-        Case.CANNOT_JUDGE: _cannot_judge,
-    }
-    case, small = audit.verdict.case, audit.verdict.small
-    tone = "plain" if case is Case.NO_GAP or small else "bad"
-    tone = "warn" if case is Case.CANNOT_JUDGE else tone
-    return Said(*words[case](audit), _notices(audit), tone)
+    case, notices = audit.verdict.case, _notices(audit)
+    if case is Case.CANNOT_JUDGE:
+        return Said(*_cannot_judge(audit), notices, "warn")
+    if case is Case.NO_GAP:
+        return Said(*_no_gap(audit), notices, "plain")
+    return Said(*_gap(audit), notices, "plain" if audit.verdict.small else "bad")
 
 
 def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
@@ -92,16 +80,18 @@ def measured(audit: AnyAudit) -> str:
     return f"Judged {'on people not used to build it' if held_out else 'as it is, on these people'}"
 
 
-def keeps_columns(audit: AnyAudit) -> bool:
-    """Whether columns are kept instead of components."""
-    return isinstance(audit, Audit) and audit.kept is not None
-
-
 def both(audit: AnyAudit) -> tuple[str, str]:
     """What was judged and the alternative, within a sentence."""
-    if not isinstance(audit, Audit):
+    if isinstance(audit, ModelAudit):
         return "the model", "plain PCA"
-    return "the usual choice of columns" if audit.kept else "PCA", "the fair version"
+    if audit.kept is not None:
+        return "the usual choice of columns", "the fair choice"
+    return "PCA", "the fair version"
+
+
+def methods(audit: AnyAudit) -> list[str]:
+    """What was judged and the alternative, in legends and headings."""
+    return [method.removeprefix("the ") for method in both(audit)]
 
 
 def judged(audit: AnyAudit) -> str:
@@ -112,110 +102,135 @@ def judged(audit: AnyAudit) -> str:
 
 def about(audit: AnyAudit) -> str:
     """What was judged, in a line."""
-    own, rank = audit.provenance, counted(audit.n_components, "component")
+    own = audit.provenance
     sizes = f"{counted(own.n_rows, 'row')}, {counted(len(own.feature_names), 'column')}"
-    if keeps_columns(audit):
+    if isinstance(audit, Audit) and audit.kept is not None:
         return f"{sizes}, {own.n_components} of them kept, chosen here"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
-    return f"{sizes} kept in {rank}, {whose}"
+    return f"{sizes} kept in {counted(own.n_components, 'component')}, {whose}"
 
 
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
-    gaps = gaps_of(audit.groups, audit.verdict.by_share)
-    label = max(gaps, key=lambda label: gaps[label].value)
-    gap = gaps[label]
-    headline = f"No group is reliably described worse than {against(audit, audit.verdict.group)}."
+    verdict, gaps = audit.verdict, gaps_of(audit.groups, audit.verdict.by_share)
+    label, gap = max(gaps.items(), key=lambda own: own[1].value)
+    headline = f"No group is reliably described worse than {against(audit, verdict.group)}."
     if len(audit.groups) == 2:
-        first, second = audit.groups
-        both = f"{full_name(audit, first.label)} and {name(audit, second.label)}"
-        headline = f"No gap beyond chance between {both}."
+        first, second = (row.label for row in audit.groups)
+        between = f"{full_name(audit, first)} and {name(audit, second)}"
+        headline = f"No gap beyond chance between {between}."
     lead = (
         f"The largest difference is {percent(abs(gap.value))} ({name(audit, label)}, "
         f"{percent_range(gap.low, gap.high)}): not conclusive, a gap this size could be random."
     )
     to_do = "Nothing needs to be done."
-    detectable = max(audit.verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
+    detectable = max(verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
     if isfinite(detectable):
         lead += f" With these rows a gap of {percent(detectable)} or more would likely be seen."
         highest = max(gap.high for gap in gaps.values())
         if max(detectable, highest) > audit.provenance.thresholds.large_gap:
             to_do = "Nothing is proven, and a gap that matters could have been missed: "
             to_do += "judge again when there are more rows."
-    other = audit.verdict.other_group
-    if other is not None:
-        to_do = f"Decide which measure applies: by the other, {name(audit, other)} is worse off."
+    if verdict.other_group is not None:
+        other = name(audit, verdict.other_group)
+        to_do = f"Decide which measure applies: by the other, {other} is worse off."
     return headline, lead, to_do
 
 
-def _gap_with_remedy(audit: AnyAudit) -> tuple[str, str, str]:
-    _, _, left = _of_headline(audit)
-    near_zero = abs(left.value) < audit.provenance.thresholds.small_gap
-    over = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
-    effect = "removes it" if near_zero and not left.direction else over
-    lead = f"{_how_sure(audit)} A fair version {effect}: {_gains_and_payments(audit)}"
-    lead += f" ({worse(audit.overall.change.value)[0]} over all people)."
-    pay = max((g.change.value for g in audit.groups if g.judged and g.change), default=0.0)
-    to_do = "Use the fair version."
+def _gap(audit: AnyAudit) -> tuple[str, str, str]:
+    """Who is worse off, how sure that is, and what can be done."""
+    verdict, origin, row = audit.verdict, audit.provenance, audit.group(audit.verdict.group)
+    sides: Any = row.baseline, row.alternative  # the group is judged, so it has both gaps
+    gap, left = (figures.read(verdict.by_share)[0] for figures in sides)
+    reference = ", the reference group," if row.label == origin.reference else ""
+    headline = (
+        f"{judged(audit)} describes {full_name(audit, row.label)}{reference} {percent(gap.value)} "
+        f"worse than {against(audit, row.label)}"
+        f"{', relative to how much each group varies' if verdict.by_share else ''}"
+        f"{' (a small gap)' if verdict.small else ''}"
+    )
+    lead = (
+        f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
+        f"{origin.n_rows:,} people)."
+    )
+    gaps = gaps_of(audit.groups, verdict.by_share)
+    others = [
+        f"{name(audit, label)} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
+        for label in verdict.worse
+        if label != row.label
+    ]
+    if others:
+        lead += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
+    if isinstance(audit, ModelAudit):
+        size, ends = worse(*left)
+        effect = f"Plain PCA of the same size describes the group {size}"
+        effect += f" ({ends} %)" * bool(ends)
+        effect += ", judged on people left out of its fit; the model may have seen these people."
+        to_do = (
+            "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the "
+            "rows that the model was made from, and judge it in the same way."
+        )
+    elif verdict.case is Case.REMEDY:
+        effect, to_do = _remedy(audit, left)
+    else:
+        headline += f", and {both(audit)[1]} is no reliable remedy"
+        effect, to_do = _no_remedy(audit, gap)
+    return f"{headline}.", f"{lead} {effect}", to_do
+
+
+def _remedy(audit: Audit, left: Interval) -> tuple[str, str]:
+    """What the fair version does to the gap and to the groups, and what to do."""
+    _, fair = methods(audit)
+    small_gap, price = audit.provenance.thresholds.small_gap, worse(audit.overall.change.value)[0]
+    effect = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
+    if abs(left.value) < small_gap and not left.direction:
+        effect = "removes it"
+    effect = f"A {fair} {effect}: {_gains_and_payments(audit)} ({price} over all people)."
+    pay = max(row.change.value for row in audit.groups if row.change)
+    to_do = f"Use the {fair}."
     if pay > 0:
         to_do = (
-            f"If {percent(pay)} more error for those who pay is acceptable, use the fair version."
+            f"If {percent(pay)} more error for those who pay is acceptable, use the {fair}."
+            f"{'' if audit.path is None else ' If not, a smaller step costs less.'}"
         )
-        if isinstance(audit, Audit) and audit.path is not None:
-            to_do += " If not, a smaller step costs less."
     if audit.verdict.small:
-        small = percent(audit.provenance.thresholds.small_gap)
-        to_do = f"The gap is small (below {small}): decide whether it matters. {to_do}"
-    return f"{_who_is_worse(audit)}.", lead, to_do
+        to_do = f"The gap is small (below {percent(small_gap)}): decide whether it matters. {to_do}"
+    return effect, to_do
 
 
-def _gap_without_remedy(audit: AnyAudit) -> tuple[str, str, str]:
-    verdict, (_, gap, _) = audit.verdict, _of_headline(audit)
-    effect, to_do = f": {_gains_and_payments(audit)}.", "Do not use the fair version. "
+def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
+    """Why the fair version is no remedy, and what to do."""
+    verdict, (_, fair) = audit.verdict, methods(audit)
+    effect, to_do = f": {_gains_and_payments(audit)}.", f"Do not use the {fair}. "
     if verdict.remedy is Remedy.IS_PCA:
-        tried, to_do = "No strength of the fair version helped held-out people.", ""
-        searched = audit.provenance.alternative.startswith("FairPCACV")
-        if keeps_columns(audit):
-            tried = "The columns that serve the worst-off group best are the same."
-        elif not searched or (isinstance(audit, Audit) and audit.fit.budgets):
-            tried = "The fair version, within the limits that were set, is PCA itself."
+        tried, effect, to_do = "No strength of the fair version helped held-out people", ".", ""
+        if audit.kept is not None:
+            tried = "The columns that serve the worst-off group best are the same"
+        elif audit.fit.budgets or not audit.provenance.alternative.startswith("FairPCACV"):
+            tried = "The fair version, within the limits that were set, is PCA itself"
     elif verdict.remedy is Remedy.WIDENS:
-        gaps = [(row, row.alternative.read(verdict.by_share)[0]) for row in audit.groups]
-        row, left = max(((r, g) for r, g in gaps if g), key=lambda pair: pair[1].value)
-        tried = (
-            f"The fair version would leave a larger gap, {name(audit, row.label)} "
-            f"{percent(left.value)} worse than {against(audit, row.label)}{effect}"
-        )
+        gaps = [(row.label, row.alternative.read(verdict.by_share)[0]) for row in audit.groups]
+        most, label = max((left.value, label) for label, left in gaps if left)
+        tried = f"The {fair} would leave a larger gap, {name(audit, label)} {percent(most)} "
+        tried += f"worse than {against(audit, label)}"
     elif verdict.remedy is Remedy.HARMS_ANOTHER:
         harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
         worst = f"worse off than the worst-off group is under {both(audit)[0]}"
-        tried = f"The fair version makes {harmed} {worst}{effect}"
+        tried = f"The {fair} makes {harmed} {worst}"
     elif verdict.payers and not verdict.gainers:
-        tried = f"The fair version hurts some groups and reliably helps none{effect}"
+        tried = f"The {fair} hurts some groups and reliably helps none"
+    elif verdict.gainers:
+        tried = f"The {fair} does not reliably help {name(audit, verdict.group)}"
     else:
-        tried = f"What the fair version changes could be chance{effect}"
+        tried = f"What the {fair} changes could be chance"
     to_do += f"The gap of {percent(gap.value)} remains: decide whether it can be accepted."
-    if isinstance(audit, Audit):
-        for r, found in zip(audit.ranks.n_components, audit.ranks.pca_gap, strict=True):
-            if r > audit.n_components and found is not None and abs(found.value) < gap.value / 2:
-                text, ends = worse(*found)
-                to_do += f" With {counted(int(r), 'component')} it would be {text} ({ends} %)."
-                break
-    headline = f"{_who_is_worse(audit)}, and no version we tried reliably reduces the gap."
-    return headline, f"{_how_sure(audit)} {tried}", to_do
-
-
-def _gap_of_model(audit: AnyAudit) -> tuple[str, str, str]:
-    _, _, plain = _of_headline(audit)
-    text, ends = worse(*plain)
-    lead = (
-        f"{_how_sure(audit)} Plain PCA of the same size, fitted to these rows, describes the group "
-        f"{text}{f' ({ends} %)' if ends else ''}."
-    )
-    to_do = (
-        "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the rows "
-        "that the model was made from, and judge it in the same way."
-    )
-    return f"{_who_is_worse(audit)}.", lead, to_do
+    curve = audit.ranks
+    for r, label, found in zip(curve.n_components, curve.group, curve.pca_gap, strict=True):
+        if r > audit.n_components and found is not None and found.high < gap.value / 2:
+            size, ends = worse(*found)
+            to_do += f" With {counted(int(r), 'component')} the largest would be that of "
+            to_do += f"{name(audit, label)}: {size} ({ends} %)."
+            break
+    return f"{tried}{effect}", to_do
 
 
 def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
@@ -246,19 +261,23 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         )
     if reason is Reason.NOTHING_COMPRESSED:
         columns = counted(len(origin.feature_names), "column")
-        part = "column" if keeps_columns(audit) else "component"
+        part = "component" if getattr(audit, "kept", None) is None else "column"
         return (
             "This cannot be judged: nothing was compressed.",
             f"{counted(origin.n_components, part)} of {columns} lose nothing, so every "
             "group is described without error. That is no proof of fairness.",
             f"Keep fewer {part}s, and run again.",
         )
-    sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in audit.groups]
+    rows = sorted(audit.groups, key=lambda row: row.label != origin.reference)
+    sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in rows]
+    others, other_way = "all others together have", ""
+    if origin.reference is not None:
+        others, other_way = "the reference group has", ", or name another reference group"
     return (
         "This cannot be judged yet: too few people.",
-        f"A group is judged if it has {origin.thresholds.judge_from} rows or more, and all others "
-        f"together have as many: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
-        "Collect more rows, or join small groups.",
+        f"A group is judged if it has {origin.thresholds.judge_from} rows or more, and {others} as "
+        f"many: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
+        f"Collect more rows, or join small groups{other_way}.",
     )
 
 
@@ -277,46 +296,9 @@ def about_column(column: DecidingColumn) -> str:
     return f"{start} holds {value} in {rows}; {end}"
 
 
-def _of_headline(audit: AnyAudit) -> tuple[GroupResult, Interval, Interval]:
-    """The group of the headline, its gap, and the gap that the alternative leaves it."""
-    row = audit.group(audit.verdict.group)
-    both: Any = row.baseline, row.alternative  # the group is judged, so it has both gaps
-    gap, left = (figures.read(audit.verdict.by_share)[0] for figures in both)
-    return row, gap, left
-
-
-def _who_is_worse(audit: AnyAudit) -> str:
-    row, gap, _ = _of_headline(audit)
-    small = " (a small gap)" if audit.verdict.small else ""
-    relative = ", relative to how much each group varies" if audit.verdict.by_share else ""
-    reference = ", the reference group," if row.label == audit.provenance.reference else ""
-    return (
-        f"{judged(audit)} describes {full_name(audit, row.label)}{reference} {percent(gap.value)} "
-        f"worse than {against(audit, row.label)}{relative}{small}"
-    )
-
-
-def _how_sure(audit: AnyAudit) -> str:
-    """How sure the gap is, how many people it is about, and who else is worse off."""
-    row, gap, _ = _of_headline(audit)
-    sure = (
-        f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
-        f"{audit.provenance.n_rows:,} people)."
-    )
-    gaps = gaps_of(audit.groups, audit.verdict.by_share)
-    others = [
-        f"{name(audit, label)} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
-        for label in audit.verdict.worse
-        if label != row.label
-    ]
-    if others:
-        sure += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
-    return sure
-
-
 def _gains_and_payments(audit: AnyAudit) -> str:
     """Who gains and who pays under the alternative, and what may be chance."""
-    changes = [(row, row.change) for row in audit.groups if row.judged and row.change is not None]
+    changes = [(row, row.change) for row in audit.groups if row.change is not None]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
     for row, change in changes:
@@ -329,27 +311,26 @@ def _gains_and_payments(audit: AnyAudit) -> str:
 def _notices(audit: AnyAudit) -> list[str]:
     """What must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
-    can_judge = verdict.case is not Case.CANNOT_JUDGE
-    said = []
-    if verdict.other_group is not None and (verdict.readings_agree is False or not verdict.worse):
-        readings = ["in absolute terms", "relative to how much each group varies"]
-        own, other = reversed(readings) if verdict.by_share else readings
-        first = name(audit, verdict.group) if verdict.worse else "no group"
+    changed, said = verdict.remedy not in (Remedy.NOT_TRIED, Remedy.IS_PCA), []
+    if verdict.readings_agree is False or (verdict.other_group is not None and not verdict.worse):
+        named = [verdict.group if verdict.worse else None, verdict.other_group]
+        named = named[::-1] if verdict.by_share else named
+        first, second = ("no group" if label is None else name(audit, label) for label in named)
         said.append(
-            f"{own[0].upper()}{own[1:]} {first} fares reliably worse; {other}, "
-            f"{name(audit, verdict.other_group)} does. Decide which applies before acting."
+            f"In absolute terms {first} fares reliably worse; relative to how much each group "
+            f"varies, {second} does. Decide which applies before acting."
         )
     for row in audit.groups:
         few = f"{name(audit, row.label)} has {counted(row.n, 'row')}: too few to judge"
         if row.label in verdict.unjudged_payers:
             pays = f"its error rises by {percent(row.change_estimate)} under the fair version"
             said.append(f"{few}, yet {pays}. Join it to another group or look at it by itself.")
-        elif can_judge and row.n < least and row.compared and isinstance(audit, Audit):
+        elif row.n < least and row.compared and changed:
             said.append(f"{few}, yet it affects the result. Merge or exclude it.")
-        elif row.judged and not row.compared and row.label in verdict.payers and row.change:
+        elif row.label in verdict.payers and not row.compared:
             said.append(
                 f"{name(audit, row.label)} was set aside when the fair version was made, and pays "
-                f"{percent(row.change.value)} more error for it."
+                f"{percent(row.change_estimate)} more error for it."
             )
     if verdict.reason is not Reason.TOO_FEW_ROWS:
         said += [about_column(column) for column in audit.columns if not column.decides]
@@ -404,20 +385,3 @@ def about_scores(audit: AnyAudit) -> list[str]:
                 f"at rates that differ by {value} percentage points ({low} to {high})."
             )
     return said
-
-
-def what_it_cannot_show(audit: AnyAudit) -> list[str]:
-    """The limits of an audit: what was left out, and what it says nothing about."""
-    said = [] if audit.left_out else ["No column and no row was left out."]
-    for what, label, n_rows, reason in audit.left_out:
-        subject = counted(n_rows, "row") if what == "rows" else f"{what.capitalize()} “{label}”"
-        said.append(f"{subject}: left out, {reason}.")
-    detectable = max(audit.verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
-    if isfinite(detectable):
-        said.append(f"Gaps below about {percent(detectable)} could have been missed.")
-    return [
-        *said,
-        "Other groups than these were not judged.",
-        "Equal errors are not equal outcomes: a model trained on the scores can still treat the "
-        "groups unequally.",
-    ]

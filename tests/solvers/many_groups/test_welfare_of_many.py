@@ -103,7 +103,7 @@ def test_all_features_kept():
 
 
 def test_many_features_are_searched_in_a_small_basis():
-    d = 620
+    d = 240
     rng = np.random.default_rng(1)
     factors = rng.normal(size=(3, 40, d)) * np.geomspace(4, 0.1, d)
     operand = Operand(np.einsum("gna,gnb->gab", factors, factors) / 40, np.ones(3) / 3)

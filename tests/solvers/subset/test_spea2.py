@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from helpers.fronts import check, made
-from helpers.inside import exact_front, spea2_front
+from helpers.inside import exact_front, generations, spea2_front
 from helpers.marks import needs_data, slow_case
 
 pytest.importorskip("pymoo", reason="needs the subset extra")
@@ -56,7 +56,8 @@ def test_spea2_is_seeded_and_leaves_the_global_generator_alone():
 
 
 @pytest.mark.parametrize("equal", ["lambdas", "deltas"])
-def test_spea2_on_degenerate_data(equal):
+def test_spea2_on_degenerate_data(equal, monkeypatch):
+    generations(monkeypatch, 10)
     lambdas, deltas = made(7, 2)
     lambdas = np.ones(7) if equal == "lambdas" else lambdas
     deltas = np.zeros(7) if equal == "deltas" else deltas

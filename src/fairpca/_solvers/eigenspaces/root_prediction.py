@@ -49,9 +49,9 @@ _MAX_STEPS = 20  # more steps would cost as much as a decomposition
 
 @dataclass(frozen=True)
 class Slack:
-    """What is left of a limit at t, given the group errors; its root is sought in ``reach``.
+    """A limit on the line: ``value(t, errors)`` is how much of it the group errors leave unused.
 
-    A slack of up to ``noise`` counts as zero.
+    Its root is sought for t in ``reach``. A slack of up to ``noise`` counts as zero.
     """
 
     value: Callable[[float, Array], float]

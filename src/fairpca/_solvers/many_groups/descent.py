@@ -90,7 +90,8 @@ def _quadratic_step(
     b, turn_n = eigen(N.T @ W @ N)
     U, N = at.basis @ turn_u, N @ turn_n
     curvature = np.maximum(2.0 * np.abs(a[:, np.newaxis] - b), damping)
-    scaled = work.slopes(U, N) / np.sqrt(curvature)
+    J = -2.0 * (work.products(U).transpose(0, 2, 1) @ N)
+    scaled = J / np.sqrt(curvature)
     prices = _multipliers(scaled, at.errors, problem, prices)
     X = -np.tensordot(problem.weights(prices), scaled, 1)
     return U, N @ (X / np.sqrt(curvature)).T, prices, 0.5 * float((X**2).sum())

@@ -138,7 +138,7 @@ def _proven(
 def _nearby(
     work: Workspace, problem: LinearProblem, tol: float, basis: Array, prices: Array
 ) -> tuple[Candidate, Proof]:
-    """Where descent from the start ends, and what its multipliers prove."""
+    """The end of the descent from a start, and the bound that its multipliers prove."""
     for _ in range(MAX_STEPS):
         found = descend(basis, work, problem, prices)
         proof = _priced(work, problem, found.prices, certain=False)

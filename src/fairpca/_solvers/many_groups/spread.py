@@ -63,7 +63,11 @@ class SpreadFrontier(FrontierOfMany):
         problem = least_spread(self.shares, self.compared, cap=self.cap, max_error=self.max_error)
         nearest = minimise(self.work, problem, self.tol, first.basis if reachable else None)
         nearest, least = self._least_error_at(self._kept(problem, nearest))
-        status = self._status(nearest.errors, self._least_spread_of_any(nearest))
+        # The same proof without cap and error budget, whose prices come last.
+        free = least_spread(self.shares, self.compared).in_units(self.work.unit)
+        prices = balanced(free, nearest.prices[: len(free.limits)])
+        of_any = self.work.prove(free, prices).bound * self.work.unit
+        status = self._status(nearest.errors, of_any)
         error = float(self.shares @ nearest.errors)
         if reachable and status in (Status.PARITY, Status.DISPARITY_BUDGET):
             return first.at(nearest, error).solution(self.work, "error", status)
@@ -123,12 +127,6 @@ class SpreadFrontier(FrontierOfMany):
         errors = work.errors(best) * work.unit
         value = self.spread(errors)
         return replace(found, basis=work.basis @ best, errors=errors, violation=0.0, value=value)
-
-    def _least_spread_of_any(self, least: Minimum) -> float:
-        """A lower bound on the spread that also holds without cap and error budget."""
-        free = least_spread(self.shares, self.compared).in_units(self.work.unit)
-        prices = balanced(free, least.prices[: len(free.limits)])  # prices of the limits come last
-        return self.work.prove(free, prices).bound * self.work.unit
 
     def _least_error_at(self, least: Minimum) -> tuple[Minimum, float]:
         """Lower the overall error as far as the spread leaves it free, and bound it.

@@ -105,10 +105,6 @@ class Workspace:
         """``R_g`` of a subspace of the span, in units."""
         return np.asarray(self.traces - np.einsum("gai,ai->g", self.products(basis), basis))
 
-    def slopes(self, U: Array, N: Array) -> Array:
-        """``J_g = -2 U'C_g N``, by which ``R_g`` changes when U turns; of shape (k, r, m - r)."""
-        return np.asarray(-2.0 * (self.products(U).transpose(0, 2, 1) @ N))
-
     def prove(self, problem: LinearProblem, prices: Array, *, certain: bool = True) -> Proof:
         """The bound of these prices: one eigenproblem, of all features."""
         weights = problem.weights(prices)

@@ -106,7 +106,7 @@ def _branch_and_bound(
 
 
 def _corner(a: Point, b: Point) -> Array:
-    """Where the tangents of two points meet; if parallel, the point below and left of both."""
+    """The point where two tangents meet; if parallel, the point below and left of both."""
     lowest, highest = np.minimum(a.errors, b.errors), np.maximum(a.errors, b.errors)
     (a_0, a_1), (b_0, b_1) = a.weights, b.weights
     determinant = a_0 * b_1 - a_1 * b_0

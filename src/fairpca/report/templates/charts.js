@@ -1,5 +1,7 @@
 // How each kind of chart is drawn. Names from the data are values, never names of fields, titles or
 // expressions, so whatever they contain is drawn as text. Colours are variables in the style sheet.
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+const charts = read("charts"), path = read("path"), methods = read("methods");
 const shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left"];
 const groupScale = (marks, range) => {
   const domain = [...new Set(marks.map((mark) => mark.g))].sort((a, b) => a - b);
@@ -9,9 +11,9 @@ const number = (field, title, { axis, ...rest } = {}) =>
   ({ field, title, type: "quantitative", axis: { labelOverlap: true, ...axis }, ...rest });
 const rows = (field, sort) => ({ field, type: "nominal", sort, title: null, axis: { grid: true, labelLimit: 180 } });
 const byGroup = (marks) => ({ field: "g", type: "nominal", legend: null, scale: groupScale(marks, (g) => `var(--g${g % 7})`) });
-const byMethod = (methods, range) => ({ field: "method", type: "nominal", legend: null, scale: { domain: methods, range } });
-const colour = (methods) => byMethod(methods, ["var(--pca)", "var(--fair)"]);
-const shape = (methods) => byMethod(methods, ["circle", "square"]);
+const byMethod = (range) => ({ field: "method", type: "nominal", legend: null, scale: { domain: methods, range } });
+const colour = byMethod(["var(--pca)", "var(--fair)"]), shape = byMethod(["circle", "square"]);
+const times = (unit, marks) => marks.map((mark) => ({ ...mark, value: unit * mark.value, low: unit * mark.low, high: unit * mark.high }));
 const tip = (...fields) => fields.map(([field, title]) =>
   ["group", "method", "what", "column"].includes(field)
     ? { field, title, type: "nominal" }
@@ -26,25 +28,28 @@ const atPosition = [{ filter: "datum.i == position" }];
 const remaining = (title) => number("disparity", title, { sort: "descending" });
 
 const kinds = {
-  intervals({ marks, methods, title, at }) {
+  intervals({ marks, title, unit }) {
     const what = [...new Set(marks.map((mark) => mark.what))];
     const y = rows("what", what), yOffset = { field: "method", type: "nominal", sort: methods };
     const scale = { zero: false };
     return {
+      data: { values: times(unit, marks) },
       height: Math.max(70, 38 * what.length + 10),
       layer: [
-        { data: { values: [{ at }] }, mark: { type: "rule", strokeDash: [3, 3] }, encoding: { x: number("at", title, { scale }) } },
-        { mark: { type: "rule", strokeWidth: 2 }, encoding: { x: number("low", title, { scale }), x2: { field: "high" }, y, yOffset, color: colour(methods) } },
+        { data: { values: [{ at: 0 }] }, mark: { type: "rule", strokeDash: [3, 3] }, encoding: { x: number("at", title, { scale }) } },
+        { mark: { type: "rule", strokeWidth: 2 }, encoding: { x: number("low", title, { scale }), x2: { field: "high" }, y, yOffset, color: colour } },
         {
           mark: { type: "point", filled: true, size: 80, opacity: 1 },
-          encoding: { x: number("value", title, { scale }), y, yOffset, color: colour(methods), shape: shape(methods), tooltip: tip(["what", " "], ["method", "under"], ["value", title], ["low", "from"], ["high", "to"]) },
+          encoding: { x: number("value", title, { scale }), y, yOffset, color: colour, shape, tooltip: tip(["what", " "], ["method", "under"], ["value", title], ["low", "from"], ["high", "to"]) },
         },
       ],
     };
   },
-  frontier({ marks, start, title }) {
+  frontier({ title }) {
+    const start = path.start, marks = path.steps.map(({ disparity, cost }, i) => ({ i, disparity, cost: 100 * cost }));
     const ends = [{ ...marks[0], name: "PCA" }, { ...marks[start], name: "this report" }].slice(0, start ? 2 : 1);
     return {
+      data: { values: marks },
       height: 260,
       params: [{ name: "position", value: start }],
       encoding: { x: remaining(title), y: number("cost", "overall error, % above PCA") },
@@ -61,11 +66,14 @@ const kinds = {
       ],
     };
   },
-  errors({ marks, start, title }) {
+  errors({ title }) {
+    const marks = path.groups.flatMap(([g, group]) => path.steps.map(({ disparity, changes }, i) =>
+      ({ i, g, group, disparity, change: changes[g] === null ? null : 100 * changes[g] }))).filter(({ change }) => change !== null);
     const y = number("change", "error of each group, % above PCA");
     return {
+      data: { values: marks },
       height: 260,
-      params: [{ name: "position", value: start }],
+      params: [{ name: "position", value: path.start }],
       encoding: { x: remaining(title), color: byGroup(marks) },
       layer: [
         { mark: { type: "line", strokeWidth: 2.5 }, encoding: { y, order: { field: "i", type: "quantitative" } } },
@@ -77,21 +85,25 @@ const kinds = {
   ranks({ marks, r }) {
     const y = number("value", "gap, %"), grey = "var(--pca)";
     return {
+      data: { values: times(100, marks) },
       height: 240,
       encoding: { x: number("r", "components", { axis: { values: whole(marks), format: "d" }, scale: { zero: false, nice: false, padding: 12 } }) },
       layer: [
         { mark: { type: "area", opacity: 0.18, color: grey }, encoding: { y: number("low", "gap, %"), y2: { field: "high" } } },
-        { mark: { type: "line", color: grey, point: { color: grey } }, encoding: { y, tooltip: tip(["r", "components"], ["value", "gap, %"], ["low", "from"], ["high", "to"]) } },
+        { mark: { type: "line", color: grey, point: { color: grey } }, encoding: { y, tooltip: tip(["r", "components"], ["group", "group"], ["value", "gap, %"], ["low", "from"], ["high", "to"]) } },
         { data: { values: [{ r }] }, mark: { type: "rule", strokeDash: [2, 3], opacity: 0.6 } },
         { data: { values: [{ value: 0 }] }, mark: { type: "rule", opacity: 0.6 }, encoding: { x: null, y } },
       ],
     };
   },
-  loadings({ marks, methods, columns }) {
+  loadings({ columns, weights }) {
+    const marks = weights.flatMap((components, m) => components.flatMap((own, i) =>
+      own.map((weight, j) => ({ method: methods[m], r: i + 1, column: columns[j], weight }))));
     const weight = { field: "weight", type: "quantitative" };
     const scale = { interpolate: "rgb", domain: [-1, 0, 1], range: ["#c98b55", "#f3f4f6", "#6b9bd1"] };
     const few = marks.length <= 160;
     return {
+      data: { values: marks },
       height: 22 * columns.length,
       encoding: {
         x: { field: "r", type: "ordinal", title: "component", axis: { labelAngle: 0 } },
@@ -105,11 +117,12 @@ const kinds = {
       ],
     };
   },
-  columns({ methods, columns }) {
+  columns({ columns, errors }) {
     return {
+      data: { values: errors.flatMap((own, m) => own.map((error, j) => ({ method: methods[m], column: columns[j], error }))) },
       height: 24 * columns.length,
       mark: { type: "point", filled: true, size: 70, opacity: 1 },
-      encoding: { x: number("error", "average squared error"), y: rows("column", columns), color: colour(methods), shape: shape(methods), tooltip: tip(["column", "column"], ["method", "under"], ["error", "error"]) },
+      encoding: { x: number("error", "average squared error"), y: rows("column", columns), color: colour, shape, tooltip: tip(["column", "column"], ["method", "under"], ["error", "error"]) },
     };
   },
   scores({ marks }) {

@@ -1,5 +1,3 @@
-const read = (id) => JSON.parse(document.getElementById(id).textContent);
-const charts = read("charts"), path = read("path");
 const slider = document.getElementById("position"); // null when there is nothing to choose
 const views = {};
 
@@ -36,13 +34,13 @@ const change = (share) => share === null ? "not known" : // the fit set the grou
 
 function follow() {
   if (!slider) return;
-  const i = Number(slider.value), said = [];
+  const i = Number(slider.value), step = path.steps[i], said = [];
   for (const cell of document.querySelectorAll("[data-group]")) {
-    cell.textContent = change(path.changes[i][Number(cell.dataset.group)]);
+    cell.textContent = change(step.changes[Number(cell.dataset.group)]);
     said.push(`${cell.previousElementSibling.textContent.trim()} ${cell.textContent}`);
   }
-  document.querySelector("[data-cost]").textContent = inPercent(path.cost[i]);
-  for (const cell of document.querySelectorAll("[data-step]")) cell.textContent = path[cell.dataset.step][i];
+  document.querySelector("[data-cost]").textContent = inPercent(step.cost);
+  for (const cell of document.querySelectorAll("[data-step]")) cell.textContent = step[cell.dataset.step];
   slider.setAttribute("aria-valuetext", said.join(", "));
   for (const id of ["frontier", "errors"]) views[id]?.signal("position", i).runAsync();
 }
@@ -55,7 +53,7 @@ function makeClickable(id) {
     const box = svg.getBoundingClientRect();
     const x = ((event.clientX - box.left) * svg.viewBox.baseVal.width) / box.width - view.origin()[0];
     const wanted = view.scale("x").invert(x);
-    const distances = path.disparity.map((d) => Math.abs(d - wanted));
+    const distances = path.steps.map((step) => Math.abs(step.disparity - wanted));
     slider.value = distances.indexOf(Math.min(...distances));
     follow();
   };
