@@ -108,10 +108,7 @@ def open_table(data: Any, **options: Any) -> Table:
         _define_parquet(table)
     elif is_query(data):
         usual = Reading(missing_values=reading.missing_values)
-        if reading != usual:
-            given = [
-                f"{name}=" for name in options if getattr(reading, name) != getattr(usual, name)
-            ]
+        if given := [f"{n}=" for n, value in vars(reading).items() if value != getattr(usual, n)]:
             fact = f"a query says by itself how files are read, without {', '.join(given)}"
             raise TableError("query", fact, "use SELECT * FROM read_csv('people.csv', ...)")
         table = Table("the query", reading, input_paths(data))
@@ -140,9 +137,7 @@ def _file_table(data: Any, reading: Reading) -> Table:
     for file in found:
         if file.partition.keys() != found[0].partition.keys():
             fact = f"the folders of {file.name} do not name the same columns as those of {first}"
-            raise TableError(
-                "columns", fact, "move it, or pass only the files that belong together"
-            )
+            raise TableError("columns", fact, "move it, or pass only files that belong together")
     table = Table(first + more, reading, input_paths(data))
     table.files = found
     (_define_parquet if kind in ("parquet", "arrow") else _define_text)(table)
