@@ -169,8 +169,8 @@ class GroupMoments:
         ----------
         data : str, path or list of them
             CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder or pattern of one of these
-            kinds, whose ``key=value`` subfolders count as columns; a DuckDB database; or a query,
-            a text that begins with SELECT, WITH or FROM.
+            kinds, whose ``key=value`` subfolders are columns of text; a DuckDB database; or a
+            query, a text that begins with SELECT, WITH or FROM.
         sensitive_features : str or list of str
             The column of group labels; several are crossed. In text files every label is text, so
             01 and 1 are two groups.

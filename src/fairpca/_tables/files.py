@@ -183,8 +183,8 @@ def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
     return copy
 
 
-def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int]:
-    """Delimiter, names of the columns, and length of the longest of the first lines.
+def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...]]:
+    """Delimiter and names of the columns.
 
     The delimiter is the one that cuts most lines into as many values as the first.
     """
@@ -194,6 +194,7 @@ def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int
     except UnicodeDecodeError as error:
         raise undecodable(file.name, "utf-8", head[: error.start].count(b"\n") + 1) from error
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)[:_HEAD_LINES]
+    csv.field_size_limit(_HEAD_BYTES)  # with another delimiter, a line is a single field
 
     def score(mark: str) -> tuple[int, bool, int]:
         counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row] or [0]
@@ -209,7 +210,7 @@ def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...], int
         advice = "pass header=False to call the columns c0, c1, ..., or add a line of names"
         raise TableError("no_names", fact, advice)
     refuse_twin_names(file.name, names, "rename one, or pass header=False if these are values")
-    return delimiter, names, max(map(len, lines))
+    return delimiter, names
 
 
 def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
