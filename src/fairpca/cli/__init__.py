@@ -15,7 +15,7 @@ import click
 
 from fairpca import __version__
 from fairpca.cli import commands
-from fairpca.cli.options import CHOICE, MEASURE
+from fairpca.cli.options import CHOICE, SETTINGS
 from fairpca.cli.terminal import discard_output, print_line, standard_output
 
 
@@ -48,9 +48,6 @@ def run_command(argv: Sequence[str]) -> int:
             sys.stdout.flush()
     except click.exceptions.Exit as end:
         return end.exit_code
-    except KeyboardInterrupt:
-        print_line("interrupted.")
-        return 130
     except BrokenPipeError:
         discard_output()
         return 141
@@ -68,11 +65,7 @@ def run_command(argv: Sequence[str]) -> int:
 #: is left out if the command does not have the option, or if it does not help.
 _HINTS = {
     "encoding": ["pass its encoding, for example --encoding latin-1"],
-    "odd_value": [
-        "correct it",
-        "pass --missing-value '{value}'",
-        "leave it out: --drop '{column}'",
-    ],
+    "odd_value": ["correct it", "pass --missing-value '{value}'", "pass --drop '{column}'"],
     "decimal": ["pass --decimal . or --decimal ,"],
     "no_names": ["pass --no-header if the first line holds values"],
     "sheet": ["name it with --sheet"],
@@ -112,6 +105,6 @@ def _in_words_of_the_shell(error: Any, name: str) -> str:
     if ways:
         return f"{error.fact}; {', or '.join(ways)}."
     text = str(error) or type(error).__name__
-    named = [own.opts[0] for own in (*MEASURE, *CHOICE) if f"{own.name}=" in text]
+    named = [own.opts[0] for own in (*SETTINGS, *CHOICE) if f"{own.name}=" in text]
     named += ["--target"] * text.startswith("y ")
     return f"{text} (here: {', '.join(named)})" if named else text

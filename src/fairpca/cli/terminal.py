@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -25,8 +24,8 @@ def put(text: str, stream: TextIO | None = None, **style: Any) -> None:
     """Print lines without the control characters that names and labels may hold."""
     stream = stream or sys.stdout
     lines = "\n".join(printable(line) for line in text.split("\n"))
-    known = lines.encode(stream.encoding, "replace").decode(stream.encoding)
-    click.secho(known, file=stream, **style)
+    encoding = stream.encoding or "utf-8"  # characters that it lacks are printed as "?"
+    click.secho(lines.encode(encoding, "replace").decode(encoding), file=stream, **style)
 
 
 def print_line(line: str) -> None:
@@ -57,7 +56,7 @@ _ENDINGS = {"out": ".html", "model_card": ".md", "model": ".safetensors"}
 
 
 @contextmanager
-def outputs(reads: Sequence[str | None], **names: str | None) -> Iterator[dict[str, Path]]:
+def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
     """Temporary files that, once complete, get the given names or are printed for ``-``.
 
     Refuses two names for one file, files that the command reads, and endings of another format.
@@ -65,29 +64,26 @@ def outputs(reads: Sequence[str | None], **names: str | None) -> Iterator[dict[s
     from fairpca._tables.atomic import handing_over, refuse_inputs, replacing
 
     seen, paths = dict[str, str](), dict[str, Path]()
+    models = (vars(asked).get(name) for name in ("model", "loadings"))
+    reads = [*asked.data, *filter(None, models)]
     with ExitStack() as stack:
         for option, name in names.items():
             if name is None:
                 continue
             if (other := seen.setdefault(realpath(name), option)) != option:
-                first, second = (f"--{word.replace('_', '-')}" for word in (other, option))
-                raise ValueError(
-                    f"{first} and {second} both name {name!r}; give each its own file."
-                )
-            refuse_inputs(name, filter(None, reads))
+                both = f"--{other} and --{option}".replace("_", "-")
+                raise ValueError(f"{both} both name {name!r}; give each its own file.")
+            refuse_inputs(name, reads)
             (stem, given), ending = splitext(name), _ENDINGS.get(option, "")
             if ending and given.lower() not in ("", ending):
                 raise ValueError(f"{name}: this writes {ending}; pass {stem}{ending} as its name.")
-            to_file = name != "-"
-            file = replacing(name) if to_file else handing_over(_to_standard_output)
+            file = replacing(name) if name != "-" else handing_over(_print_file)
             paths[option] = stack.enter_context(file)
         yield paths
 
 
-def _to_standard_output(content: Path) -> None:
-    with content.open("rb") as source:
-        shutil.copyfileobj(source, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+def _print_file(content: Path) -> None:
+    sys.stdout.buffer.write(content.read_bytes())
 
 
 def write_text(path: Path, text: str) -> None:
@@ -119,11 +115,10 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
 
     said, own = say(audit), audit.provenance
     put(said.headline, fg=_COLOURS[said.tone], bold=True)
-    put("\n".join([said.lead, said.to_do, *(f"! {notice}" for notice in said.notices)]))
+    lines = [said.lead, said.to_do, *(f"! {notice}" for notice in said.notices)]
     for what, name, n_rows, reason in audit.left_out:
-        put(f"left out: {name or f'{n_rows:,} {what}'}, {reason}")
-    for note in notes:
-        put(note)
+        lines.append(f"left out: {name or f'{n_rows:,} {what}'}, {reason}")
+    put("\n".join([*lines, *notes]))
     others = "others" if own.reference is None else group_names(audit)[own.reference]
     heads = [", ".join(own.group_columns) or "group", "people", f"against {others}"]
     heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
@@ -133,13 +128,12 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         gap = f"{gap} ({note})" if gap and note else gap or note
         rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
     put(_table(heads, rows))
-    how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
+    how = about(audit)
     if own.fitted_here:
-        how[1:1] = [
-            "standardised" if own.standardized else "columns as they are",
-            f"judged on held-out people ({own.n_folds} folds)",
-        ]
-    put("\n".join([", ".join(how), *about_scores(audit)]))
+        how += ", standardised" if own.standardized else ", columns as they are"
+        how += f", judged on held-out people ({own.n_folds} folds)"
+    how += f", {100 * own.thresholds.level:g} % intervals"
+    put("\n".join([how, *about_scores(audit)]))
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -161,10 +155,9 @@ def print_columns(audit: Any) -> None:
     from fairpca.report.text import figure
 
     kept, fit = audit.kept, audit.fit
-    put(f"usual choice: {', '.join(kept.usual)}")
-    put(f"fair choice: {', '.join(kept.fair)}")
     usual, fair = figure(fit.pca_errors.max()), figure(fit.fair_errors.max())
     proof = "the best there is" if fit.certified else "not proven the best"
+    put(f"usual choice: {', '.join(kept.usual)}\nfair choice: {', '.join(kept.fair)}")
     put(f"largest error, on the training rows: usual choice {usual}, fair choice {fair}, {proof}")
     put(f"no projection to {len(kept.fair)} numbers has less than {figure(kept.lower_bound)}")
 
@@ -181,12 +174,11 @@ def about_model(model: Any, columns: Sequence[str]) -> list[str]:
     rows = [[name, f"{n:,}"] for name, n in zip(names, model.group_sizes_, strict=True)]
     heads = [", ".join(columns) or "group", "people"]
     if hasattr(model, "change_"):  # an eraser
-        gap, before = figure(model.mean_gap_, model.raw_mean_gap_), figure(model.raw_mean_gap_)
-        moved = f"{percent(model.change_)} of the variance moved"
-        return [
-            _table(heads, rows),
-            f"variance between the group means: {gap}, before {before}; {moved}",
-        ]
+        before, after = (
+            figure(gap, model.raw_mean_gap_) for gap in (model.raw_mean_gap_, model.mean_gap_)
+        )
+        between = f"variance between the group means: {after}, before {before}"
+        return [_table(heads, rows), f"{between}; {percent(model.change_)} of the variance moved"]
     keeps_columns, held_out = hasattr(model, "columns_"), hasattr(model, "held_out_changes_")
     start = "baseline" if keeps_columns else "held_out_pca" if held_out else "pca"
     first = getattr(model, f"{start}_group_errors_")
@@ -197,9 +189,8 @@ def about_model(model: Any, columns: Sequence[str]) -> list[str]:
         row += [figure(before, unit), figure(after, unit), worse(change)[0]]
     heads += ["usual choice" if keeps_columns else "PCA", "fair version", "change"]
     errors = f"average squared errors{' of held-out people' * held_out}; {model.status_}"
-    if keeps_columns:
-        end = f"columns kept: {', '.join(model.get_feature_names_out())}"
-    else:
+    end = f"columns kept: {', '.join(model.get_feature_names_out())}" if keeps_columns else ""
+    if not keeps_columns:
         pca = model.pca_reconstruction_error_
         cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0
         end = f"overall error on the training rows: {percent(cost)} above PCA"
