@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.command import fails, run
+from helpers.command import COMMAND, fails, run
 from sklearn.decomposition import PCA
 
 import fairpca
@@ -293,6 +294,7 @@ def test_fit_and_inspect_print_labels_with_their_column(people, tmp_path):
     by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--cv", "0"]
     fitted = run("fit", people / "gap.csv", *by_number, "-o", "m.safetensors", cwd=tmp_path).stdout
     shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    assert "left out: id, looks like an id" in fitted
     for text in (fitted, shown):
         assert [line.split("  ")[0] for line in text.splitlines() if line.startswith("passed")] == [
             "passed",
@@ -420,6 +422,22 @@ def test_advice_names_only_options_that_help(people, tmp_path):
     assert "--impute" not in line
     target = ["-g", "sex", "--target", "x0", "--drop", "passed,ward,weight", "-r", "2"]
     assert "(here: --target)" in fails("audit", people / "gap.csv", *target, cwd=tmp_path)
+    table = pd.read_csv(people / "gap.csv").assign(three=np.arange(600) % 3)
+    table.to_csv(tmp_path / "three.csv", index=False)
+    target = ["-g", "sex", "--target", "three", "-r", "2"]
+    assert "(here: --target-positive)" in fails("audit", "three.csv", *target, cwd=tmp_path)
+    assert "'sex', 'ward'" in fails("audit", people / "gap.csv", cwd=tmp_path)
+    twice = fails("audit", people / "gap.csv", "-g", "sex", "--features", "sex,x0", cwd=tmp_path)
+    assert "leave it out of features" in twice
+
+
+def test_a_warning_is_one_line(people, tmp_path):
+    table = pd.read_csv(people / "gap.csv").assign(again=lambda t: (t["sex"] == "men").astype(int))
+    table.to_csv(tmp_path / "again.csv", index=False)
+    code = [*COMMAND[:1], "-m", "fairpca", "audit", "again.csv", *USUAL]
+    done = subprocess.run(code, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("fairpca: warning: column 'again'")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_fit_warns_of_a_model_that_the_audit_does_not_advise(people, tmp_path):

@@ -8,6 +8,7 @@ judged, 130 interrupted, 141 if the reader of our output closed the pipe.
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,8 @@ def app(context: click.Context) -> None:
 def run_command(argv: Sequence[str]) -> int:
     """Run the command and turn every ending into one line and an exit code."""
     try:
-        with standard_output():
+        with standard_output(), warnings.catch_warnings():
+            warnings.showwarning = lambda message, *where: print_line(f"warning: {message}")
             if "_FAIRPCA_COMPLETE" in os.environ:  # a shell asks what could be typed next
                 app(prog_name="fairpca")
             # The object of the context holds the arguments as typed, for the commands.
@@ -53,7 +55,8 @@ def run_command(argv: Sequence[str]) -> int:
         return 141
     except click.ClickException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "fairpca")
-        print_line(f"{error.format_message()} See {path} --help.")
+        said = error.format_message()
+        print_line(f"{said}{'' if said.endswith(('.', '?')) else '.'} See {path} --help.")
         return 2
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
         print_line(_in_words_of_the_shell(error, next(iter(argv), "")))
@@ -68,7 +71,6 @@ _HINTS = {
     "odd_value": ["correct it", "pass --missing-value '{value}'", "pass --drop '{column}'"],
     "decimal": ["pass --decimal . or --decimal ,"],
     "no_names": ["pass --no-header if the first line holds values"],
-    "sheet": ["name it with --sheet"],
     "no_group": ["name the column of the groups with --group"],
     "many_groups": ["make bands or fewer groups with a query", "name another column with --group"],
     "no_features": ["pass --encode to use text columns", "pass other --features"],
@@ -85,6 +87,11 @@ _HINTS = {
     "categories": ["leave it out with --drop '{column}'", "correct it"],
     "too_large": ["take a sample of the rows with a query"],
 }
+
+
+#: Options for arguments that have another name in Python.
+_RENAMED = {"pos_label": "--target-positive", "n_columns": "--components", "folds": "--cv"}
+_RENAMED |= {"header": "--no-header", "query": "--query", "sheet": "--sheet"}
 
 
 def _in_words_of_the_shell(error: Any, name: str) -> str:
@@ -105,6 +112,7 @@ def _in_words_of_the_shell(error: Any, name: str) -> str:
     if ways:
         return f"{error.fact}; {', or '.join(ways)}."
     text = str(error) or type(error).__name__
-    named = [own.opts[0] for own in (*SETTINGS, *CHOICE) if f"{own.name}=" in text]
-    named += ["--target"] * text.startswith("y ")
+    names = {own.name: own.opts[0] for own in (*SETTINGS, *CHOICE)} | _RENAMED
+    named = [word for name, word in names.items() if f"{name}=" in text]
+    named += ["--target"] * (text.startswith("y ") and not named)
     return f"{text} (here: {', '.join(named)})" if named else text

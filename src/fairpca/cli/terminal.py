@@ -115,10 +115,8 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
 
     said, own = say(audit), audit.provenance
     put(said.headline, fg=_COLOURS[said.tone], bold=True)
-    lines = [said.lead, said.to_do, *(f"! {notice}" for notice in said.notices)]
-    for what, name, n_rows, reason in audit.left_out:
-        lines.append(f"left out: {name or f'{n_rows:,} {what}'}, {reason}")
-    put("\n".join([*lines, *notes]))
+    notices = [f"! {notice}" for notice in said.notices]
+    put("\n".join([said.lead, said.to_do, *notices, *lines_left_out(audit), *notes]))
     others = "others" if own.reference is None else group_names(audit)[own.reference]
     heads = [", ".join(own.group_columns) or "group", "people", f"against {others}"]
     heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
@@ -134,6 +132,14 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         how += f", judged on held-out people ({own.n_folds} folds)"
     how += f", {100 * own.thresholds.level:g} % intervals"
     put("\n".join([how, *about_scores(audit)]))
+
+
+def lines_left_out(audit: Audit | ModelAudit) -> list[str]:
+    """Which columns and how many rows are not used, and why."""
+    return [
+        f"left out: {name or f'{n_rows:,} {what}'}, {reason}"
+        for what, name, n_rows, reason in audit.left_out
+    ]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

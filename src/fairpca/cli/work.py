@@ -38,6 +38,7 @@ from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
 from fairpca.cli import options as opt
 from fairpca.cli.options import Asked, changed
+from fairpca.cli.terminal import lines_left_out
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
@@ -88,12 +89,12 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Sequence[str], l
         model.fit_moments(prepared.moments)
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
-        found = _audit_of(asked, prepared, **quick)
+        found = with_left_out(_audit_of(asked, prepared, **quick), prepared.record)
     said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
     if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
         cautions.append(f"{said.headline} {said.to_do}")
-    cautions += said.notices
-    lines = [*(f"! {text}" for text in cautions), *notes_on(prepared.record)]
+    lines = [f"! {text}" for text in (*cautions, *said.notices)]
+    lines += [*lines_left_out(found), *notes_on(prepared.record)]
     return model, prepared.roles.groups, lines
 
 
