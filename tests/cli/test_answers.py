@@ -414,6 +414,10 @@ def test_advice_names_only_options_that_help(people, tmp_path):
     assert "--drop-missing" in line
     assert "--impute" not in line
     assert "--missing-group 'not recorded'" in line
+    (tmp_path / "one.csv").write_text("\n".join([lines[0], nameless[0], *lines[2:]]))
+    dropped = run("audit", "one.csv", *USUAL, "--drop-missing", cwd=tmp_path).stdout
+    assert "left out: 1 row, missing values" in dropped
+    assert "did you mean 'one.csv'?" in fails("audit", "onee.csv", *USUAL, cwd=tmp_path)
     named = [*USUAL, "--missing-group", "not recorded"]
     assert "not recorded" in run("audit", "nameless.csv", *named, cwd=tmp_path).stdout
     run("fit", people / "gap.csv", *USUAL, "-o", "m.safetensors", cwd=tmp_path)

@@ -47,10 +47,7 @@ _whole = partial(_number, kind=int)
 def _option(
     heading: str, names: str, takes: Any, text: str, default: Any = None, **more: Any
 ) -> click.Option:
-    """An option that takes a text, whose kind is named, one of a list, or a number.
-
-    A flag takes nothing, "".
-    """
+    """An option that takes a text, one of a list, a number, or nothing (""), for a flag."""
     how: dict[str, Any] = {"help": text, **more}
     if takes == "":
         how["is_flag"], default = True, bool(default)
@@ -117,9 +114,7 @@ FOLDS = [
     _choice("--cv", _whole(0), "Folds of held-out people that tell how far to go; 0: none.", 10),
     _choice("--seed", _whole(0), "Another number makes other folds.", 0),
 ]
-COMPONENTS = _start(
-    "--components -r", _rank, "How many, or the share of variance each group keeps.", 0.7
-)
+COMPONENTS = _start("--components -r", _rank, "How many, or the variance each group keeps.", 0.7)
 KEPT_COLUMNS = _start("--components -r", _whole(1), "How many columns to keep.", required=True)
 #: How far to go from PCA towards equal errors.
 CHOICE = [
@@ -133,9 +128,7 @@ CHOICE = [
     _choice("--max-error-increase", _number(0), "Let the overall error rise by this share."),
     _choice("--max-group-increase", _number(0), "Let each group's error rise by this share."),
     _choice("--alpha", _number(0, 1), "Use this weighting; 1 is plain PCA."),
-    _choice(
-        "--criterion", ["loss", "error", "variance"], "Serve the worst-off group best (MinMaxPCA)."
-    ),
+    _choice("--criterion", ["loss", "error", "variance"], "Serve the worst-off best (MinMaxPCA)."),
 ]
 #: The rules of the verdict.
 RULES = [
@@ -151,9 +144,7 @@ JUDGED = [
     _column("--target-positive", "VALUE", "The value of --target that counts as chosen."),
 ]
 GATE = [
-    _start(
-        "--fail-above", _number(0), "Exit with 1 if a group is reliably worse by more; 0.1: 10 %."
-    ),
+    _start("--fail-above", _number(0), "Exit with 1 if a group is reliably worse by more than N."),
     _start(
         "--fail-on",
         ["interval", "estimate"],
@@ -173,9 +164,7 @@ PAGE = [
     _output("--model-card", "FILE", "Also write a card in Markdown."),
 ]
 MODEL_OUT = _output("--out -o", "FILE", "The model file to write; - prints it.", required=True)
-SCORES_OUT = _output(
-    "--out -o", "FILE", "CSV or Parquet file for the scores; - prints CSV.", required=True
-)
+SCORES_OUT = _output("--out -o", "FILE", "CSV or Parquet of scores; - prints CSV.", required=True)
 KEEP = _output("--keep", "COLUMN", "Copy columns, such as an id.", ())
 
 TABLE = [OPTIONAL_DATA, *FILES, *COLUMNS]
@@ -192,7 +181,7 @@ def command(*parameters: click.Parameter) -> Callable[[Callable[[Asked], None]],
 
         text, title, examples = (getdoc(function) or "").partition("For example:")
         epilog = f"\b\n{title}{examples}"  # \b keeps its lines apart
-        name, own = function.__name__, [*parameters]
+        own, name = [*parameters], function.__name__
         return _Command(name, callback=run, params=own, help=text, epilog=epilog)
 
     return make
@@ -229,8 +218,8 @@ def words(asked: Asked, *options: click.Option) -> list[str]:
         if value == option.default:
             continue
         if isinstance(value, bool):
-            said += option.opts if value else option.secondary_opts
-        else:
-            each = value if isinstance(value, tuple) else [value]
-            said += [word for one in each for word in (option.opts[0], str(one))]
+            said.append(option.opts[0] if value else option.secondary_opts[0])
+            continue
+        for one in value if isinstance(value, tuple) else [value]:
+            said += [option.opts[0], str(one)]
     return said

@@ -77,13 +77,12 @@ def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
             (stem, given), ending = splitext(name), _ENDINGS.get(option, "")
             if ending and given.lower() not in ("", ending):
                 raise ValueError(f"{name}: this writes {ending}; pass {stem}{ending} as its name.")
-            file = replacing(name) if name != "-" else handing_over(_print_file)
+            if name == "-":
+                file = handing_over(lambda content: sys.stdout.buffer.write(content.read_bytes()))
+            else:
+                file = replacing(name)
             paths[option] = stack.enter_context(file)
         yield paths
-
-
-def _print_file(content: Path) -> None:
-    sys.stdout.buffer.write(content.read_bytes())
 
 
 def write_text(path: Path, text: str) -> None:
@@ -136,10 +135,10 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
 
 def lines_left_out(audit: Audit | ModelAudit) -> list[str]:
     """Which columns and how many rows are not used, and why."""
-    return [
-        f"left out: {name or f'{n_rows:,} {what}'}, {reason}"
-        for what, name, n_rows, reason in audit.left_out
-    ]
+    from fairpca.report.text import counted
+
+    left_out = [(name or counted(n_rows, "row"), why) for _, name, n_rows, why in audit.left_out]
+    return [f"left out: {what}, {why}" for what, why in left_out]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -169,10 +168,7 @@ def print_columns(audit: Any) -> None:
 
 
 def about_model(model: Any, columns: Sequence[str]) -> list[str]:
-    """The errors of a fitted estimator by group, of held-out people if there are any.
-
-    ``columns`` name the groups.
-    """
+    """The errors of a model by group, of held-out people if known; ``columns`` name the groups."""
     from fairpca._audit.record import group_name
     from fairpca.report.text import figure, percent, worse
 
@@ -180,10 +176,9 @@ def about_model(model: Any, columns: Sequence[str]) -> list[str]:
     rows = [[name, f"{n:,}"] for name, n in zip(names, model.group_sizes_, strict=True)]
     heads = [", ".join(columns) or "group", "people"]
     if hasattr(model, "change_"):  # an eraser
-        before, after = (
-            figure(gap, model.raw_mean_gap_) for gap in (model.raw_mean_gap_, model.mean_gap_)
-        )
-        between = f"variance between the group means: {after}, before {before}"
+        raw = model.raw_mean_gap_
+        gap, before = figure(model.mean_gap_, raw), figure(raw)
+        between = f"variance between the group means: {gap}, before {before}"
         return [_table(heads, rows), f"{between}; {percent(model.change_)} of the variance moved"]
     keeps_columns, held_out = hasattr(model, "columns_"), hasattr(model, "held_out_changes_")
     start = "baseline" if keeps_columns else "held_out_pca" if held_out else "pca"
@@ -195,8 +190,9 @@ def about_model(model: Any, columns: Sequence[str]) -> list[str]:
         row += [figure(before, unit), figure(after, unit), worse(change)[0]]
     heads += ["usual choice" if keeps_columns else "PCA", "fair version", "change"]
     errors = f"average squared errors{' of held-out people' * held_out}; {model.status_}"
-    end = f"columns kept: {', '.join(model.get_feature_names_out())}" if keeps_columns else ""
-    if not keeps_columns:
+    if keeps_columns:
+        end = f"columns kept: {', '.join(model.get_feature_names_out())}"
+    else:
         pca = model.pca_reconstruction_error_
         cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0
         end = f"overall error on the training rows: {percent(cost)} above PCA"

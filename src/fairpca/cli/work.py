@@ -49,15 +49,12 @@ EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
 
 _MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # so the page's section on columns takes seconds
 
-#: Why columns have no role: the code of the reader of tables, and words for people.
+#: Why columns have no role: words for some codes of the reader of tables.
 _NOT_USED = {
     "text": "no numbers (--encode uses text)",
-    "date": "dates are no numbers",
-    "empty": "empty",
     "identifier": "looks like an id (--features uses it)",
     "row numbers": "looks like row numbers (--features uses it)",
     "index": "a column without a name, as pandas writes its index",
-    "other": "no numbers",
 }
 
 
@@ -210,10 +207,9 @@ def _model_of(asked: Asked) -> tuple[Any, Roles | None, Asked]:
 def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
     """The PCA that a table of weights describes, and the names of its columns.
 
-    A row for each column of the data: ``name``, ``mean``, ``scale`` (1 if it is left out), and a
-    weight in each further column, one for each component. Weights need not be
-    orthonormal: loadings that were multiplied by deviations or rotated span the same space, and the
-    space is what is judged.
+    A row for each column of the data: ``name``, ``mean``, ``scale`` (1 if it is left out) and the
+    weights. These need not be orthonormal: loadings that were multiplied by deviations or rotated
+    span the same space, which is what is judged.
     """
     with open(path, newline="", encoding="utf-8-sig") as stream:
         rows: list[dict[str, Any]] = list(csv.DictReader(stream))
@@ -282,11 +278,10 @@ def _code(asked: Asked, estimator: str) -> str:
     if asked.data:
         source = asked.data[0] if len(asked.data) == 1 else [*asked.data]
         table = f"read_table({_call(repr(source), **arguments(asked, *opt.COLUMNS, *opt.FILES))})"
-    elif asked.group != ["age_group"]:
-        columns = [
-            f"table.{name}".replace("age_group", "sensitive_features") for name in asked.group
-        ]
-        labels = columns[0] if len(columns) == 1 else f"list(zip({', '.join(columns)}))"
+    else:
+        columns = ", ".join(f"table.{name}" for name in asked.group)
+        columns = columns.replace("age_group", "sensitive_features")
+        labels = columns if len(asked.group) == 1 else f"list(zip({columns}))"
     given = ["table.data", labels, estimator]
     if asked.model:
         given = [f"load_model({asked.model!r})", "table.data", labels]
@@ -398,24 +393,23 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
 def load(path: str) -> tuple[Any, Any, Roles]:
     """A model, its estimator, and what it knows of its columns."""
     model, extra = load_model(path), read_extra(path)
-    names = extra.get("columns", getattr(model, "feature_names_in_", None))
-    columns = () if names is None else tuple(map(str, names))
+    names = extra.get("columns", getattr(model, "feature_names_in_", ()))
+    columns, groups = tuple(map(str, names)), tuple(extra.get("group", ()))
     categories = extra.get("categories", {})
     projection, fill = model, {}
     if isinstance(model, ModelPipeline):
         projection = model[-1]
         features = Roles(columns, categories=categories).feature_names
         fill = dict(zip(features, model[0].statistics_.tolist(), strict=False))
-    groups = tuple(extra.get("group") or ())
     return model, projection, Roles(columns, groups, categories=categories, fill=fill)
 
 
 def with_left_out(found: AnyAudit, record: Record) -> AnyAudit:
     """The audit with the columns and rows that the reader left out."""
     more: list[LeftOut] = [
-        LeftOut("column", name, 0, _NOT_USED[reason])
+        LeftOut("column", name, 0, _NOT_USED.get(reason, f"no numbers ({reason})"))
         for name, reason in record.left_out.items()
-        if reason in _NOT_USED
+        if reason != "asked"
     ]
     if record.n_dropped:
         more.append(LeftOut("rows", "", record.n_dropped, "missing values"))
