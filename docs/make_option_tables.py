@@ -5,26 +5,23 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import typer
+import click
 
 from fairpca.cli import app
-from fairpca.cli.options import CHOICE, COLUMNS, OUTPUT, START
+from fairpca.cli.options import HEADINGS
 
 FOLDER = Path(__file__).parent / "_static" / "options"
-FILES = {START: "start", COLUMNS: "columns", CHOICE: "choice", OUTPUT: "output"}
+FILES = dict(zip(HEADINGS, ("start", "columns", "choice", "output"), strict=True))
 
 
 def rows(heading: str) -> list[tuple[str, str, str]]:
     """Option, meaning and commands, for all options under a heading of the help."""
-    group, found = typer.main.get_command(app), {}
-    for name, command in group.commands.items():
-        context = typer.Context(command, info_name=name)
+    found = {}
+    for name, command in app.commands.items():
+        context = click.Context(command, info_name=name)
         for option in command.params:
-            record = option.get_help_record(context)
-            if record is None or option.param_type_name != "option":
-                continue
-            if (getattr(option, "rich_help_panel", None) or OUTPUT) == heading:
-                names, meaning = record
+            if getattr(option, "heading", None) == heading:
+                names, meaning = option.get_help_record(context)
                 found.setdefault((f"``{names}``", meaning.replace("  [", " [")), []).append(name)
     return [(*key, ", ".join(commands)) for key, commands in found.items()]
 

@@ -36,10 +36,10 @@ from fairpca.__main__ import main
 
 #: Whatever the extras install.
 OPTIONAL = [
-    *("array_api_strict", "cvxpy", "dask", "distributed", "fairlearn"),
+    *("array_api_strict", "click", "cvxpy", "dask", "distributed", "fairlearn"),
     *("hypothesis", "jinja2"),
     *("matplotlib", "onnx", "onnxruntime", "pandas", "playwright", "polars", "pyarrow"),
-    *("pymoo", "pyspark", "rich", "safetensors", "torch", "typer", "vl_convert"),
+    *("pymoo", "pyspark", "safetensors", "torch", "vl_convert"),
 ]
 
 
@@ -187,7 +187,7 @@ def test_page(data, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@missing("typer")
+@missing("click")
 def test_command(capsys):
     with pytest.raises(SystemExit) as end:
         main(["report"])

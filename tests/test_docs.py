@@ -122,7 +122,7 @@ def module(path):
 
 
 def test_tables_of_options_are_the_help():
-    runner = pytest.importorskip("typer.testing").CliRunner()
+    runner = pytest.importorskip("click.testing").CliRunner()
     app = importlib.import_module("fairpca.cli").app
     made = module(ROOT / "docs" / "make_option_tables.py")
     page = (ROOT / "docs" / "command_line.rst").read_text(encoding="utf-8")

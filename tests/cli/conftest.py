@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("typer", reason="the command line needs the cli extra")
+pytest.importorskip("click", reason="the command line needs the cli extra")
 pytest.importorskip("duckdb", reason="the command line needs the files extra")
 
 

@@ -12,7 +12,7 @@ from helpers.command import fails, run
 import fairpca
 
 pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 
 @pytest.fixture

@@ -203,7 +203,7 @@ def choose_roles(
     for name in named:
         if name in (*groups, target, sample_weight):
             fact = f"the column {name!r} is among the features and has another role"
-            raise TableError("no_features", fact, "leave it out of features")
+            raise TableError("two_roles", fact, "leave it out of features")
     free = [c for c in table.columns.values() if not named and c.name not in (*others, *dropped)]
     reasons = {column.name: _reason(column, encode) for column in free}
     chosen = [*named, *(name for name, reason in reasons.items() if not reason)]
@@ -255,9 +255,9 @@ def no_group(table: Table) -> TableError:
     counts = [f"count(DISTINCT v{j})" for j in range(len(texts))]
     found = table.figures(counts, [c.label for c in texts], HEAD_ROWS) if texts else []
     few = [c.name for c, n in zip(texts, found, strict=True) if 2 <= n <= _FEW]
-    fact = f"no column of {table.name} is named as the one that holds the groups"
-    hint = f"; columns of few values: {first_names(few)}" if few else ""
-    return TableError("no_group", fact, f"pass its name as sensitive_features{hint}")
+    hint = f" (columns of few values: {first_names(few)})" if few else ""
+    fact = f"no column of {table.name} is named as the one that holds the groups{hint}"
+    return TableError("no_group", fact, "pass its name as sensitive_features")
 
 
 def _categories(table: Table, names: Sequence[str]) -> Mapping[str, Sequence[str]]:

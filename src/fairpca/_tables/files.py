@@ -128,7 +128,7 @@ def _files_at(given: Any) -> list[TableFile]:
         return _files_in(folder, map(Path, matches))
     names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
-    advice = f"did you mean {str(path.with_name(near[0]))!r}" if near else "pass another path"
+    advice = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "pass another path"
     if "://" in text:
         advice = "it is an address, so download the file first"
     if path.is_symlink():

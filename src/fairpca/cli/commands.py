@@ -1,163 +1,166 @@
-"""The commands, each a function of the records of options it takes."""
+"""The commands, each a function of a record of options."""
 
 import json
 
-import typer
+import click
 
 from fairpca.cli import options as opt
 from fairpca.cli import terminal
+from fairpca.cli.options import Asked
 from fairpca.cli.terminal import outputs, progress, put
 
 
-def report_command(
-    context: typer.Context, request: opt.AuditRequest, output: opt.PageOutput
-) -> None:
+@opt.command(*opt.FIT, *opt.JUDGED, *opt.FIGURES, *opt.PAGE)
+def report(asked: Asked) -> None:
     """Write a page: is anyone short-changed, and what can be done?
 
     It says how sure the answer is, and who gains and who pays for a remedy.
-    """
-    names = {"out": output.out, "json": output.json, "model_card": output.model_card}
-    with outputs(request.reads, **names) as paths, progress(output.quiet) as show:
-        from fairpca import report
-        from fairpca.cli import work
 
-        found, origin, columns = work.judge(request, context.obj, show, with_columns=True)
+    For example:
+      fairpca report
+      fairpca report people.csv --group sex -r 3 --out people.html
+      fairpca report new.csv --group sex --model model.safetensors
+    """
+    names = {"out": asked.out, "json": asked.json, "model_card": asked.model_card}
+    with outputs(asked, **names) as paths, progress(asked.quiet) as show:
+        from fairpca.cli import work
+        from fairpca.report import model_card, render
+
+        found, origin, columns = work.judge(asked, show, both=True)
         show("writing the page")
-        page = report.render(found, origin, with_rows=output.with_rows, columns=columns)
+        page = render(found, origin, with_rows=asked.with_rows, columns=columns)
         terminal.write_text(paths["out"], page)
         if "json" in paths:
-            terminal.write_text(
-                paths["json"], work.figures_as_json(found, origin, output.with_rows)
-            )
+            terminal.write_text(paths["json"], work.figures_as_json(found, origin, asked.with_rows))
         if "model_card" in paths:
-            terminal.write_text(paths["model_card"], report.model_card(found, origin))
-    if not output.quiet and "-" not in names.values():
+            terminal.write_text(paths["model_card"], model_card(found, origin))
+    if not asked.quiet and "-" not in names.values():
         terminal.print_audit(found, origin.notes)
         put(f"written to {' and '.join(name for name in names.values() if name)}")
 
 
-def audit_command(
-    context: typer.Context, request: opt.AuditRequest, gate: opt.Gate, output: opt.Output
-) -> None:
+@opt.command(*opt.FIT, *opt.JUDGED, *opt.GATE, *opt.FIGURES)
+def audit(asked: Asked) -> None:
     """Say whether PCA, or a model, short-changes a group.
 
     Exit codes: 0 done; with --fail-above also 1, a group is described worse than it allows, and 3,
     this cannot be judged.
+
+    For example:
+      fairpca audit people.csv --group sex -r 3
+      fairpca audit people.csv --group sex -r 3 --fail-above 0.1
+      fairpca audit new.csv --group sex --loadings weights.csv --json -
     """
-    with outputs(request.reads, json=output.json) as paths, progress(output.quiet) as show:
+    with outputs(asked, json=asked.json) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work
 
-        found, origin, _ = work.judge(request, context.obj, show)
-        code, line = work.compare(found, gate)
+        found, origin, _ = work.judge(asked, show)
+        code, line = work.compare(found, asked)
         if "json" in paths:
-            asked = None if gate.fail_above is None else vars(gate) | {"exit_code": code}
-            terminal.write_text(
-                paths["json"], work.figures_as_json(found, origin, output.with_rows, gate=asked)
-            )
-    silent = output.quiet or output.json == "-"
+            gate = opt.values(asked, opt.GATE) | {"exit_code": code} if line else None
+            figures = work.figures_as_json(found, origin, asked.with_rows, gate=gate)
+            terminal.write_text(paths["json"], figures)
+    silent = asked.quiet or asked.json == "-"
     if not silent:
         terminal.print_audit(found, origin.notes)
     if code:
         terminal.print_line(line)
-        raise typer.Exit(code)
+        click.get_current_context().exit(code)
     if line and not silent:
         put(line)
 
 
-def fit_command(
-    request: opt.Request, rules: opt.Rules, out: opt.ModelOut, quiet: opt.Quiet = False
-) -> None:
+@opt.command(*opt.FIT, opt.MODEL_OUT, opt.QUIET)
+def fit(asked: Asked) -> None:
     """Fit and save the fair version that report judges.
 
     The same options give the same model.
+
+    For example:
+      fairpca fit people.csv --group sex -r 3 --out model.safetensors
+      fairpca fit people.csv --group sex -r 3 --max-error-increase 0.03 --out model.safetensors
+      fairpca fit "SELECT * FROM 'people.parquet' WHERE age > 20" -g sex -o model.safetensors
     """
-    with outputs(request.reads, model=out) as paths, progress(quiet) as show:
+    with outputs(asked, model=asked.out) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work
 
-        model, columns, lines = work.fit(request, rules, paths["model"], show)
-    if out == "-":
+        model, columns, lines = work.fit(asked, paths["model"], show)
+    if asked.out == "-":
         for line in lines:
             terminal.print_line(line)
-    elif not quiet:
-        for line in lines:
-            put(line)
-        terminal.print_model(model, columns)
-        put(f"written to {out}")
+    elif not asked.quiet:
+        put("\n".join([*lines, *terminal.about_model(model, columns), f"written to {asked.out}"]))
 
 
-def columns_command(
-    context: typer.Context,
-    components: opt.ToKeep,
-    files: opt.Files,
-    columns: opt.Columns,
-    measure: opt.Measure,
-    data: opt.OptionalData = None,
-    as_json: opt.AsJson = False,
-) -> None:
+@opt.command(*opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.FOLDS, *opt.RULES, opt.AS_JSON)
+def columns(asked: Asked) -> None:
     """Choose -r columns from which every group can be rebuilt.
 
     It says which columns these are, who gains and who pays.
+
+    For example:
+      fairpca columns -r 3
+      fairpca columns people.csv --group sex -r 5
+      fairpca columns survey.parquet --group sex --weight w -r 8 --json
     """
-    with progress(as_json) as show:
+    asked = opt.changed(asked, **{option.name: option.default for option in opt.JUDGED})
+    with progress(asked.json) as show:
         from fairpca.cli import work
 
-        choice = opt.Choice(**vars(measure), components=components)
-        request = opt.AuditRequest(data, files, columns, choice)
-        found, origin, _ = work.judge(request, context.obj, show, work.columns_of(choice))
-    if as_json:
+        found, origin, _ = work.judge(asked, show, keep_columns=True)
+    if asked.json:
         put(work.figures_as_json(found, origin, False).rstrip())
         return
     terminal.print_columns(found)
     terminal.print_audit(found, origin.notes)
 
 
-def transform_command(
-    model: opt.ModelFile,
-    data: opt.Data,
-    files: opt.Files,
-    out: opt.ScoresOut,
-    keep: opt.Keep = None,
-    quiet: opt.Quiet = False,
-) -> None:
-    """Write the scores of rows, in their order, under a model."""
-    with progress(quiet) as show:
+@opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
+def transform(asked: Asked) -> None:
+    """Write the scores of rows, in their order, under a model.
+
+    For example:
+      fairpca transform model.safetensors new.csv --out scores.csv
+      fairpca transform model.safetensors new.parquet --keep id --out scores.parquet
+      cat new.csv | fairpca transform model.safetensors - --out -
+    """
+    with progress(asked.quiet) as show:
         from fairpca.cli import work
 
-        n_rows, n_dropped = work.write_scores_of(opt.Request(data, files), model, out, keep, show)
-    if not quiet and out != "-":
+        n_rows, n_dropped = work.write_scores_of(asked, show)
+    if not asked.quiet and asked.out != "-":
         left = f", {n_dropped:,} left out for missing values" if n_dropped else ""
-        put(f"{n_rows:,} rows written to {out}{left}")
+        put(f"{n_rows:,} rows written to {asked.out}{left}")
 
 
-def inspect_command(model: opt.ModelFile, as_json: opt.AsJson = False) -> None:
-    """Show what is in a model file."""
+@opt.command(opt.MODEL, opt.AS_JSON)
+def inspect(asked: Asked) -> None:
+    """Show what is in a model file.
+
+    For example:
+      fairpca inspect model.safetensors
+      fairpca inspect model.safetensors --json
+      fairpca inspect model.safetensors --json | jq .held_out_changes
+    """
     from fairpca._audit.record import plain_json
     from fairpca.cli import work
 
-    _, projection, fitted = work.load(model)
-    standardized = projection.get_params().get("standardize", False)  # erasing needs none
-    if not as_json:
-        terminal.print_model(projection, fitted.groups)
-        size = f"{projection.n_features_in_} columns"
-        if hasattr(projection, "n_components_"):
-            size = f"{projection.n_components_} components of {size}"
-        how = ", missing values filled in" if fitted.fill else ""
-        how += ", standardised" if standardized else ""
-        put(f"{projection!r}: {size}{how}")
+    _, model, fitted = work.load(asked.model)
+    if asked.json:
+        standardized = model.get_params().get("standardize", False)  # erasing needs none
+        found = {"model": repr(model), "standardized": standardized}
+        found |= {"imputed": bool(fitted.fill), "columns": fitted.features}
+        found |= {"categories": fitted.categories, "group": fitted.groups}
+        found |= {name[:-1]: value for name, value in vars(model).items() if name.endswith("_")}
+        if hasattr(model, "columns_"):
+            found["kept"] = model.get_feature_names_out()
+        put(json.dumps(plain_json(found), indent=1))
         return
-    errors, erased = ["pca_group_errors", "group_errors"], ["change", "mean_gap", "raw_mean_gap"]
-    held_out = [f"held_out_{name}" for name in (*errors, "changes", "changes_interval")]
-    names = ["n_components", "groups", "group_sizes", *errors, "status", "duality_gap", *held_out]
-    names += ["baseline_group_errors", "lower_bound", *erased]
-    figures = {name: getattr(projection, f"{name}_", None) for name in names}
-    found = {name: value for name, value in figures.items() if value is not None}
-    own = {
-        "model": repr(projection),
-        "standardized": standardized,
-        "imputed": bool(fitted.fill),
-        "feature_names": getattr(projection, "feature_names_in_", None),
-    }
-    if hasattr(projection, "columns_"):
-        own["kept"] = projection.get_feature_names_out()
-    known = {"columns": fitted.features, "categories": fitted.categories, "group": fitted.groups}
-    put(json.dumps(plain_json(own | found | known), indent=1))
+    size = f"{model.n_features_in_} columns"
+    if hasattr(model, "n_components_"):
+        size = f"{model.n_components_} components of {size}"
+    size += ", missing values filled in" if fitted.fill else ""
+    put("\n".join([*terminal.about_model(model, fitted.groups), f"{model!r}: {size}"]))
+
+
+ALL = [report, audit, fit, columns, transform, inspect]

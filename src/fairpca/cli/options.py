@@ -1,263 +1,225 @@
-"""The options of the commands, each declared once, in records that commands take as a whole.
+"""The options of the commands, each declared once, in lists that commands share.
 
-A function with a parameter such as ``gate: Gate`` becomes a command with all options of that
-record, named after its fields. The heading of an option is its group in the help.
+The heading of an option is its group in the help.
 """
-# ruff: noqa: RUF009 - the calls make fields
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any, Literal, cast, get_type_hints
+from inspect import getdoc
+from math import inf
+from types import SimpleNamespace
+from typing import Any
 
-import typer
+import click
 
-START, COLUMNS, CHOICE, OUTPUT = "Start here", "Columns and rows", "Choice", "Output"
+Asked = SimpleNamespace  # the values of the options of a command, by their names
+
+HEADINGS = ("Start here", "Columns and rows", "Choice", "Output")
 
 
-def _rank(given: object) -> int | float:
+def _rank(text: str) -> int | float:
     """``3`` as a number of components, ``0.7`` as a share."""
-    text = str(given)
-    try:
-        number = int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        number = 0
-    if 0 < number < 1 or (isinstance(number, int) and number >= 1):
-        return number
-    raise typer.BadParameter(
-        f"{text!r}; pass a number of components such as 3, or a share such as 0.8."
-    )
+    with suppress(ValueError):
+        number = float(text)
+        if 0 < number < 1 or (number >= 1 and number.is_integer()):
+            return number if number < 1 else int(number)
+    raise click.BadParameter(f"{text!r}; pass a number such as 3, or a share such as 0.8.")
+
+
+def _number(least: float, most: float = inf, kind: type[float] = float) -> Callable[[str], float]:
+    """A function that reads numbers in a range."""
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if least <= (number := kind(text)) <= most:
+                return number
+        limit = f"of at least {least}" if most == inf else f"from {least} to {most}"
+        whole = "whole " if kind is int else ""
+        raise click.BadParameter(f"{text!r}; pass a {whole}number {limit}.")
+
+    return read
+
+
+_whole = partial(_number, kind=int)
 
 
 def _option(
-    heading: str, metavar: str, text: str, default: Any = None, short: str = "", **more: Any
-) -> Any:
-    """A field of a record; flags and options with a list of values need no metavar."""
-    how = {"help": text, "rich_help_panel": heading, "metavar": metavar or None, **more}
-    return field(default=default, metadata={"short": short.split(), "how": how})
+    heading: str, names: str, takes: Any, text: str, default: Any = None, **more: Any
+) -> click.Option:
+    """An option that takes a text, one of a list, a number, or nothing (""), for a flag."""
+    how: dict[str, Any] = {"help": text, **more}
+    if takes == "":
+        how["is_flag"], default = True, bool(default)
+    elif isinstance(takes, str):
+        how["metavar"] = takes
+    elif isinstance(takes, list):
+        how["type"] = click.Choice(takes)
+    else:
+        how |= {"type": takes, "metavar": "N"}
+    if not how.get("required"):
+        how["default"] = default
+    how["show_default"] = default not in (None, ()) and default is not False
+    option = click.Option(names.split(), multiple=default == (), **how)
+    vars(option)["heading"] = heading
+    return option
 
 
-_start, _column = partial(_option, START), partial(_option, COLUMNS)
-_choice, _output = partial(_option, CHOICE), partial(_option, OUTPUT)
+_start, _column, _choice, _output = (partial(_option, heading) for heading in HEADINGS)
 
-Names = list[str] | None
-Text = str | None
-Number = float | None
-_FILES = (
+_TABLE = (
     "CSV, TSV, Parquet, Arrow or Feather files, spreadsheets, a folder or pattern of files, or a "
     "query (\"SELECT ... FROM 'people.parquet'\"); - reads CSV from standard input."
 )
-_DEMONSTRATION = f"{_FILES} Without any: the demonstration data."
-_argument, _out = typer.Argument, partial(cast(Any, typer.Option), "--out", "-o", metavar="FILE")
-Data = Annotated[list[str], _argument(metavar="DATA", help=_FILES)]
-OptionalData = Annotated[Names, _argument(metavar="DATA", help=_DEMONSTRATION, show_default=False)]
-ModelFile = Annotated[str, _argument(metavar="MODEL", help="A file written by fairpca fit.")]
-ModelOut = Annotated[str, _out(help="The model file to write; - prints it.")]
-ScoresOut = Annotated[str, _out(help="CSV or Parquet file for the scores; - prints CSV.")]
-_HOW_MANY = {"help": "How many columns to keep.", "min": 1, "rich_help_panel": START}
-ToKeep = Annotated[int, cast(Any, typer.Option)("--components", "-r", metavar="N", **_HOW_MANY)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Keep = Annotated[Names, typer.Option(metavar="COLUMN", help="Copy columns, such as an id.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+DATA = click.Argument(["data"], nargs=-1, required=True, help=_TABLE)
+OPTIONAL_DATA = click.Argument(
+    ["data"], nargs=-1, help=f"{_TABLE} Without any: the demonstration data."
+)
+MODEL = click.Argument(["model"], help="A file written by fairpca fit.")
 
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns are used, and for what."""
-
-    group: Names = _start("COLUMN", "Column of the groups; several (a,b) are crossed.", short="-g")
-    features: Names = _column("COLUMN", "Use only these columns.")
-    drop: Names = _column("COLUMN", "Leave these columns out.")
-    target: Text = _column("COLUMN", "To be predicted later: left out, and judged by classifiers.")
-    weight: Text = _column("COLUMN", "Weights of the rows.")
-    encode: bool = _column("", "Turn text columns into columns of zeros and ones.", False)
-    impute: Literal["median"] | None = _column("", "Fill in missing numbers with medians.")
-    missing_group: Text = _column("NAME", "Name a group of rows without one.")
-
-
-@dataclass(frozen=True)
-class Files:
-    """How files are read."""
-
-    query: Text = _column("SQL", "Read a database file by this query.")
-    encoding: Text = _column("NAME", "Encoding of text files; by default UTF-8.")
-    decimal: Text = _column("CHAR", "Decimal point of text files.")
-    missing_value: Names = _column("TEXT", "Text for a missing value (repeat for more).")
-    drop_missing: bool = _column("", "Leave out rows with missing values.", False)
-    no_header: bool = _column("", "Text files hold no names; call columns c0, c1, ...", False)
-    sheet: Text = _column("NAME", "The sheet of a spreadsheet.")
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How errors are measured, between which groups, in which folds."""
-
-    standardize: bool = _choice("", "Divide columns by their deviation.", True)
-    normalize: bool = _choice("", "Measure errors as shares of each group’s variation.", False)
-    min_group_size: int = _choice("N", "Smaller groups are not compared.", 1, min=1)
-    small_groups: Literal["error", "merge", "ignore"] = _choice(
-        "", "Refuse smaller groups, merge them into one, or ignore them.", "error"
-    )
-    cv: int = _choice("N", "Folds of held-out people that tell how far to go; 0: none.", 10, min=0)
-    seed: int = _choice("N", "Another number makes other folds.", 0, min=0)
-
-
-@dataclass(frozen=True)
-class Choice(Measure):
-    """The projection: how many components, and how far to go from PCA towards equal errors."""
-
-    components: float = _start(
-        "N", "How many, or the share of variance each group keeps.", 0.7, "-r", parser=_rank
-    )
-    constraint: Literal["pareto", "no_worse", "none"] | None = _choice(
-        "",
+#: How files are read.
+FILES = [
+    _column("--query", "SQL", "Read a database file by this query."),
+    _column("--encoding", "NAME", "Encoding of text files; by default UTF-8."),
+    _column("--decimal", "CHAR", "Decimal point of text files."),
+    _column("--missing-value", "TEXT", "Text for a missing value (repeat for more).", ()),
+    _column("--drop-missing", "", "Leave out rows with missing values."),
+    _column("--no-header", "", "Text files hold no names; call columns c0, c1, ..."),
+    _column("--sheet", "NAME", "The sheet of a spreadsheet."),
+]
+#: Which columns are used, and for what.
+COLUMNS = [
+    _start("--group -g", "COLUMN", "Column of the groups; several (a,b) are crossed.", ()),
+    _column("--features", "COLUMN", "Use only these columns.", ()),
+    _column("--drop", "COLUMN", "Leave these columns out.", ()),
+    _column("--target", "COLUMN", "To be predicted later: left out, and judged by classifiers."),
+    _column("--weight", "COLUMN", "Weights of the rows."),
+    _column("--encode", "", "Turn text columns into columns of zeros and ones."),
+    _column("--impute", ["median"], "Fill in missing numbers with medians."),
+    _column("--missing-group", "NAME", "Name a group of rows without one."),
+]
+#: How errors are measured, and between which groups; parameters of all estimators here.
+MEASURE = [
+    _choice("--standardize/--no-standardize", "", "Divide columns by their deviation.", True),
+    _choice("--normalize", "", "Measure errors as shares of each group's variation."),
+    _choice("--min-group-size", _whole(1), "Smaller groups are not compared.", 1),
+    _choice(
+        "--small-groups",
+        ["error", "merge", "ignore"],
+        "Refuse, merge or ignore smaller groups.",
+        "error",
+    ),
+]
+FOLDS = [
+    _choice("--cv", _whole(0), "Folds of held-out people that tell how far to go; 0: none.", 10),
+    _choice("--seed", _whole(0), "Another number makes other folds.", 0),
+]
+COMPONENTS = _start("--components -r", _rank, "How many, or the variance each group keeps.", 0.7)
+KEPT_COLUMNS = _start("--components -r", _whole(1), "How many columns to keep.", required=True)
+#: How far to go from PCA towards equal errors.
+CHOICE = [
+    _choice(
+        "--constraint",
+        ["pareto", "no_worse", "none"],
         "Go on as long as a group gains (pareto, the default), until the harmed group is as badly "
         "off as under PCA (no_worse), or to equal errors (none).",
-    )
-    max_disparity: Number = _choice("N", "Let errors differ by no more than this.", min=0)
-    max_error_increase: Number = _choice("N", "Let the overall error rise by this share.", min=0)
-    max_group_increase: Number = _choice("N", "Let each group’s error rise by this share.", min=0)
-    alpha: Number = _choice("N", "Use this weighting; 1 is plain PCA.", min=0, max=1)
-    criterion: Literal["loss", "error", "variance"] | None = _choice(
-        "", "Serve the worst-off group best instead (MinMaxPCA)."
-    )
+    ),
+    _choice("--max-disparity", _number(0), "Let errors differ by no more than this."),
+    _choice("--max-error-increase", _number(0), "Let the overall error rise by this share."),
+    _choice("--max-group-increase", _number(0), "Let each group's error rise by this share."),
+    _choice("--alpha", _number(0, 1), "Use this weighting; 1 is plain PCA."),
+    _choice("--criterion", ["loss", "error", "variance"], "Serve the worst-off best (MinMaxPCA)."),
+]
+#: The rules of the verdict.
+RULES = [
+    _choice("--judge-from", _whole(2), "Groups of fewer rows are listed, not judged.", 30),
+    _choice("--reference", "GROUP", "Compare with this group, not with all others."),
+    _choice("--small-gap", _number(0), "Call a gap below this small; 0.05 is 5 %.", 0.05),
+]
+#: A model to be judged, and what else to look at.
+JUDGED = [
+    _start("--model", "MODEL", "Judge this file, written by fairpca fit, as it is."),
+    _start("--loadings", "FILE", "Judge the PCA in this CSV: rows of name, mean, scale, weights."),
+    _choice("--probes", "", "Let classifiers guess the group from the scores."),
+    _column("--target-positive", "VALUE", "The value of --target that counts as chosen."),
+]
+GATE = [
+    _start("--fail-above", _number(0), "Exit with 1 if a group is reliably worse by more than N."),
+    _start(
+        "--fail-on",
+        ["interval", "estimate"],
+        "Compare with the lower end of the interval, or with the bare figure.",
+        "interval",
+    ),
+]
+QUIET = _output("--quiet -q", "", "Print nothing but errors.")
+AS_JSON = _output("--json", "", "Print JSON.")
+FIGURES = [
+    _output("--json", "FILE", "Write all figures to this file; - prints them instead."),
+    _output("--with-rows", "", "Show single people too, on the page and in --json."),
+    QUIET,
+]
+PAGE = [
+    _output("--out -o", "FILE", "The page to write; - prints it.", "report.html"),
+    _output("--model-card", "FILE", "Also write a card in Markdown."),
+]
+MODEL_OUT = _output("--out -o", "FILE", "The model file to write; - prints it.", required=True)
+SCORES_OUT = _output("--out -o", "FILE", "CSV or Parquet of scores; - prints CSV.", required=True)
+KEEP = _output("--keep", "COLUMN", "Copy columns, such as an id.", ())
+
+TABLE = [OPTIONAL_DATA, *FILES, *COLUMNS]
+SETTINGS = [COMPONENTS, *MEASURE, *FOLDS]
+FIT = [*TABLE, *SETTINGS, *CHOICE, *RULES]
 
 
-@dataclass(frozen=True)
-class Rules:
-    """The rules of the verdict."""
+def command(*parameters: click.Parameter) -> Callable[[Callable[[Asked], None]], click.Command]:
+    """Make a command of a function of its options, whose docstring ends with examples."""
 
-    judge_from: int = _choice("N", "Groups of fewer rows are listed, not judged.", 30, min=2)
-    reference: Text = _choice("GROUP", "Compare with this group, not with all others.")
-    small_gap: float = _choice("N", "Call a gap below this small; 0.05 is 5 %.", 0.05, min=0)
+    def make(function: Callable[[Asked], None]) -> click.Command:
+        def run(**values: Any) -> None:
+            function(Asked(**values))
 
+        text, title, examples = (getdoc(function) or "").partition("For example:")
+        epilog = f"\b\n{title}{examples}"  # \b keeps its lines apart
+        own, name = [*parameters], function.__name__
+        return _Command(name, callback=run, params=own, help=text, epilog=epilog)
 
-@dataclass(frozen=True)
-class Judging(Rules):
-    """What is judged, and by which rules."""
-
-    model: Text = _start("MODEL", "Judge this file, written by fairpca fit, as it is.")
-    loadings: Text = _start(
-        "FILE", "Judge the PCA in this CSV file: a row per column, with name, mean, scale, weights."
-    )
-    probes: bool = _choice("", "Let classifiers guess the group from the scores.", False)
-    target_positive: Text = _column("VALUE", "The value of --target that counts as chosen.")
+    return make
 
 
-@dataclass(frozen=True)
-class Output:
-    """What an audit writes."""
+class _Command(click.Command):
+    """A command whose help has its options in groups."""
 
-    json: Text = _output("FILE", "Write all figures to this file; - prints them instead.")
-    with_rows: bool = _output("", "Show single people too, on the page and in --json.", False)
-    quiet: bool = _output("", "Print nothing but errors.", False, "-q")
-
-
-@dataclass(frozen=True)
-class PageOutput(Output):
-    """What a report writes."""
-
-    out: str = _output("FILE", "The page to write; - prints it.", "report.html", "-o")
-    model_card: Text = _output("FILE", "Also write a card in Markdown.")
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by their headings."""
+        options = [own for own in self.get_params(ctx) if isinstance(own, click.Option)]
+        for heading in HEADINGS:
+            own = [option for option in options if getattr(option, "heading", "Output") == heading]
+            if own:
+                with formatter.section(heading):
+                    formatter.write_dl([option.get_help_record(ctx) or ("", "") for option in own])
 
 
-@dataclass(frozen=True)
-class Gate:
-    """When an audit fails."""
-
-    fail_above: Number = _start(
-        "N", "Exit with 1 if a group is reliably worse off by more; 0.1 is 10 %.", min=0
-    )
-    fail_on: Literal["interval", "estimate"] = _start(
-        "", "Compare with the lower end of the interval, or with the bare figure.", "interval"
-    )
+def values(asked: Asked, options: Sequence[click.Parameter]) -> dict[str, Any]:
+    """The values of these options, by their names."""
+    return {option.name: getattr(asked, option.name) for option in options}
 
 
-@dataclass(frozen=True)
-class Request:
-    """The data, and how to read and fit them."""
-
-    data: OptionalData = None
-    files: Files = Files()
-    columns: Columns = Columns()
-    choice: Choice = Choice()
-
-    @property
-    def reads(self) -> list[str]:
-        """Files that must not be written to."""
-        return [*(self.data or ()), *([self.model_file] if self.model_file else ())]
-
-    @property
-    def model_file(self) -> str | None:
-        """The file of the model to be judged, if there is one."""
-        return None
+def changed(asked: Asked, **new: Any) -> Asked:
+    """The options with new values."""
+    return Asked(**(vars(asked) | new))
 
 
-@dataclass(frozen=True)
-class AuditRequest(Request):
-    """What the user asks to be judged."""
-
-    judging: Judging = Judging()
-
-    @property
-    def model_file(self) -> str | None:
-        """The file of the model to be judged: a saved model or a table of loadings."""
-        return self.judging.model or self.judging.loadings
-
-
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """The function as a command: the fields of its records become options."""
-    hints = get_type_hints(function, include_extras=True)
-    signature = inspect.signature(function)
-    parameters = [
-        option
-        for own in signature.parameters.values()
-        for option in _options(own.name, hints[own.name], own.default)
-    ]
-
-    def run(**values: Any) -> None:
-        function(**{name: _value(name, hints[name], values) for name in signature.parameters})
-
-    run.__name__, run.__doc__ = function.__name__, function.__doc__
-    run.__annotations__ = {own.name: own.annotation for own in parameters}
-    vars(run)["__signature__"] = signature.replace(parameters=parameters)
-    return run
-
-
-def _options(name: str, kind: Any, default: Any, how: Any = None) -> Iterator[inspect.Parameter]:
-    """A parameter as typer understands it; a record yields one for each field."""
-    if is_dataclass(kind):
-        hints = get_type_hints(kind, include_extras=True)
-        for own in fields(kind):
-            yield from _options(own.name, hints[own.name], own.default, own.metadata)
-        return
-    if how:
-        on = f"--{name.replace('_', '-')}"
-        names = [f"{on}/--no-{on[2:]}" if default is True else on, *how["short"]]
-        kind = Annotated[kind, cast(Any, typer.Option)(*names, **how["how"])]
-    yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def _value(name: str, kind: Any, values: Mapping[str, Any]) -> Any:
-    """The value of a parameter; a record is made from the values of its fields."""
-    if not is_dataclass(kind):
-        return values[name]
-    hints = get_type_hints(kind, include_extras=True)
-    return cast(Any, kind)(**{own: _value(own, hints[own], values) for own in hints})
-
-
-def words(*records: Any) -> list[str]:
-    """The options that differ from their defaults, as they are typed."""
-    typed: list[str] = []
-    for record in records:
-        for own in fields(record):
-            value, on = getattr(record, own.name), f"--{own.name.replace('_', '-')}"
-            if value == own.default or value == []:
-                continue
-            if isinstance(value, bool):
-                typed.append(on if value else f"--no-{on[2:]}")
-            else:
-                values = value if isinstance(value, list) else [value]
-                typed += [word for v in values for word in (on, str(v))]
-    return typed
+def words(asked: Asked, *options: click.Option) -> list[str]:
+    """The options that are not at their defaults, as they are typed."""
+    said: list[str] = []
+    for option in options:
+        value = getattr(asked, option.name)
+        if value == option.default:
+            continue
+        if isinstance(value, bool):
+            said.append(option.opts[0] if value else option.secondary_opts[0])
+            continue
+        for one in value if isinstance(value, tuple) else [value]:
+            said += [option.opts[0], str(one)]
+    return said

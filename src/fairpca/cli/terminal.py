@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from os.path import realpath, splitext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+import click
 
 from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
 
-_STYLES = {"bad": "\x1b[1;31m", "warn": "\x1b[1;33m", "plain": "\x1b[1m"}
+_COLOURS = {"bad": "red", "warn": "yellow", "plain": None}
 
 
-def put(text: str, stream: TextIO | None = None) -> None:
+def put(text: str, stream: TextIO | None = None, **style: Any) -> None:
     """Print lines without the control characters that names and labels may hold."""
-    lines = (printable(line) for line in text.split("\n"))
-    print("\n".join(lines), file=sys.stdout if stream is None else stream)
+    stream = stream or sys.stdout
+    lines = "\n".join(printable(line) for line in text.split("\n"))
+    encoding = stream.encoding or "utf-8"  # characters that it lacks are printed as "?"
+    click.secho(lines.encode(encoding, "replace").decode(encoding), file=stream, **style)
 
 
 def print_line(line: str) -> None:
@@ -32,21 +35,13 @@ def print_line(line: str) -> None:
 
 
 @contextmanager
-def with_streams() -> Iterator[None]:
-    """Replace a closed standard output, and print "?" for characters its encoding lacks."""
-    stream = sys.stdout
-    if stream is None:  # started with >&-
-        with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-            yield
-        return
-    errors = stream.errors
-    reconfigure = getattr(stream, "reconfigure", lambda **how: None)
-    reconfigure(errors="replace")
-    try:
+def standard_output() -> Iterator[None]:
+    """Replace a standard output that was closed (``>&-``)."""
+    if sys.stdout is not None:
         yield
-    finally:
-        with suppress(BrokenPipeError):  # reconfiguring flushes
-            reconfigure(errors=errors)
+        return
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        yield
 
 
 def discard_output() -> None:
@@ -56,46 +51,38 @@ def discard_output() -> None:
     os.close(nowhere)
 
 
-#: The endings that the name of an output may have, and what is written.
-_FORMATS = {
-    "out": ((".html", ".htm"), "a page (print it from a browser to get a PDF)"),
-    "model_card": ((".md",), "a card in Markdown"),
-    "model": ((".safetensors",), "a model, a safetensors file"),
-}
+#: How the name of an output ends, if it has an ending.
+_ENDINGS = {"out": ".html", "model_card": ".md", "model": ".safetensors"}
 
 
 @contextmanager
-def outputs(reads: Sequence[str], **names: str | None) -> Iterator[dict[str, Path]]:
+def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
     """Temporary files that, once complete, get the given names or are printed for ``-``.
 
     Refuses two names for one file, files that the command reads, and endings of another format.
     """
     from fairpca._tables.atomic import handing_over, refuse_inputs, replacing
 
-    wanted = {option: name for option, name in names.items() if name is not None}
-    seen: dict[str, str] = {}
-    for option, name in wanted.items():
-        if (other := seen.setdefault(realpath(name), option)) != option:
-            first, second = (f"--{word.replace('_', '-')}" for word in (other, option))
-            raise ValueError(f"{first} and {second} both name {name!r}; give each its own file.")
-        refuse_inputs(name, reads)
-        endings, what = _FORMATS.get(option, ((), ""))
-        stem, ending = splitext(name)
-        if endings and ending and ending.lower() not in endings:
-            raise ValueError(f"{name}: this writes {what}; pass {stem}{endings[0]} as its name.")
+    seen, paths = dict[str, str](), dict[str, Path]()
+    models = (vars(asked).get(name) for name in ("model", "loadings"))
+    reads = [*asked.data, *filter(None, models)]
     with ExitStack() as stack:
-        yield {
-            option: stack.enter_context(
-                replacing(name, reads) if name != "-" else handing_over(_to_standard_output)
-            )
-            for option, name in wanted.items()
-        }
-
-
-def _to_standard_output(content: Path) -> None:
-    with content.open("rb") as source:
-        shutil.copyfileobj(source, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+        for option, name in names.items():
+            if name is None:
+                continue
+            if (other := seen.setdefault(realpath(name), option)) != option:
+                both = f"--{other} and --{option}".replace("_", "-")
+                raise ValueError(f"{both} both name {name!r}; give each its own file.")
+            refuse_inputs(name, reads)
+            (stem, given), ending = splitext(name), _ENDINGS.get(option, "")
+            if ending and given.lower() not in ("", ending):
+                raise ValueError(f"{name}: this writes {ending}; pass {stem}{ending} as its name.")
+            if name == "-":
+                file = handing_over(lambda content: sys.stdout.buffer.write(content.read_bytes()))
+            else:
+                file = replacing(name)
+            paths[option] = stack.enter_context(file)
+        yield paths
 
 
 def write_text(path: Path, text: str) -> None:
@@ -106,17 +93,18 @@ def write_text(path: Path, text: str) -> None:
 @contextmanager
 def progress(quiet: bool) -> Iterator[Progress]:
     """Show on a terminal what is being done."""
-    from rich.console import Console
-    from rich.text import Text
+    shown = not quiet and sys.stderr is not None and sys.stderr.isatty()
 
-    console = Console(stderr=True, quiet=quiet)
-    with console.status("reading") as status:
+    def show(doing: str, fraction: float | None = None) -> None:
+        percent = "" if fraction is None else f" {fraction:.0%}"
+        if shown:  # over what was shown before
+            print(f"\r\x1b[K{printable(doing)}{percent}", end="", file=sys.stderr, flush=True)
 
-        def show(doing: str, fraction: float | None = None) -> None:
-            percent = "" if fraction is None else f" {fraction:.0%}"
-            status.update(Text(printable(f"{doing}{percent}")))
-
+    show("reading")
+    try:
         yield show
+    finally:
+        show("")
 
 
 def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
@@ -125,15 +113,9 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
     from fairpca.report.sentences import about, about_scores, group_names, say
 
     said, own = say(audit), audit.provenance
-    coloured = sys.stdout.isatty()
-    sys.stdout.write(_STYLES[said.tone] if coloured else "")
-    put(said.headline)
-    sys.stdout.write("\x1b[0m" if coloured else "")
-    put("\n".join([said.lead, said.to_do, *(f"! {notice}" for notice in said.notices)]))
-    for what, name, n_rows, reason in audit.left_out:
-        put(f"left out: {name or f'{n_rows:,} {what}'}, {reason}")
-    for note in notes:
-        put(note)
+    put(said.headline, fg=_COLOURS[said.tone], bold=True)
+    notices = [f"! {notice}" for notice in said.notices]
+    put("\n".join([said.lead, said.to_do, *notices, *lines_left_out(audit), *notes]))
     others = "others" if own.reference is None else group_names(audit)[own.reference]
     reading = "share lost" if audit.verdict.by_share else "error"
     heads = [", ".join(own.group_columns) or "group", "people", f"{reading} against {others}"]
@@ -143,74 +125,78 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         gap, note = str(row["gap"]), row["note"]
         gap = f"{gap} ({note})" if gap and note else gap or note
         rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
-    _put_table(heads, rows)
-    how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
-    how[1:1] = ["plain PCA judged on held-out people"]
+    put(_table(heads, rows))
+    how = about(audit)
     if own.fitted_here:
-        how[1:2] = [
-            "standardised" if own.standardized else "columns as they are",
-            f"judged on held-out people ({own.n_folds} folds)",
-        ]
-    put("\n".join([", ".join(how), *about_scores(audit)]))
+        how += ", standardised" if own.standardized else ", columns as they are"
+        how += f", judged on held-out people ({own.n_folds} folds)"
+    else:
+        how += ", plain PCA judged on held-out people"
+    how += f", {100 * own.thresholds.level:g} % intervals"
+    put("\n".join([how, *about_scores(audit)]))
 
 
-def _put_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns as wide as their cells: names aligned left, numbers right."""
+def lines_left_out(audit: Audit | ModelAudit) -> list[str]:
+    """Which columns and how many rows are not used, and why."""
+    from fairpca.report.text import counted
+
+    left_out = [(name or counted(n_rows, "row"), why) for _, name, n_rows, why in audit.left_out]
+    return [f"left out: {what}, {why}" for what, why in left_out]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as their cells: names aligned left, numbers right."""
     from fairpca.report.text import display_names
 
     names = display_names([row[0] for row in rows], 40)
     cells = [list(heads), *([name, *row[1:]] for name, row in zip(names, rows, strict=True))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = []
     for name, *others in cells:
         aligned = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        put("  ".join([name.ljust(widths[0]), *aligned]).rstrip())
+        lines.append("  ".join([name.ljust(widths[0]), *aligned]).rstrip())
+    return "\n".join(lines)
 
 
-def print_columns(audit: Audit | ModelAudit) -> None:
+def print_columns(audit: Any) -> None:
     """Print the columns that the usual and the fair choice keep, and the bound."""
     from fairpca.report.text import figure
 
-    kept: Any = getattr(audit, "kept", None)
-    put(f"usual choice: {', '.join(kept.usual)}")
-    put(f"fair choice: {', '.join(kept.fair)}")
-    fit: Any = getattr(audit, "fit", None)
+    kept, fit = audit.kept, audit.fit
     usual, fair = figure(fit.pca_errors.max()), figure(fit.fair_errors.max())
     proof = "the best there is" if fit.certified else "not proven the best"
+    put(f"usual choice: {', '.join(kept.usual)}\nfair choice: {', '.join(kept.fair)}")
     put(f"largest error, on the training rows: usual choice {usual}, fair choice {fair}, {proof}")
     put(f"no projection to {len(kept.fair)} numbers has less than {figure(kept.lower_bound)}")
 
 
-def print_model(model: Any, columns: Sequence[str]) -> None:
-    """Print the errors of a fitted estimator by group, of held-out people if there are any.
-
-    ``columns`` name the groups.
-    """
+def about_model(model: Any, columns: Sequence[str]) -> list[str]:
+    """The errors of a model by group, of held-out people if known; ``columns`` name the groups."""
     from fairpca._audit.record import group_name
     from fairpca.report.text import figure, percent, worse
 
-    people = [[group_name(label, columns) for label in model.groups_]]
-    people.append([f"{n:,}" for n in model.group_sizes_])
+    names = [group_name(label, columns) for label in model.groups_]
+    rows = [[name, f"{n:,}"] for name, n in zip(names, model.group_sizes_, strict=True)]
     heads = [", ".join(columns) or "group", "people"]
     if hasattr(model, "change_"):  # an eraser
-        _put_table(heads, list(zip(*people, strict=True)))
-        put(
-            f"variance between the group means: {figure(model.mean_gap_, model.raw_mean_gap_)}, "
-            f"before {figure(model.raw_mean_gap_)}; {percent(model.change_)} of the variance moved"
-        )
-        return
-    kept, held_out = hasattr(model, "columns_"), hasattr(model, "held_out_changes_")
-    names = ("held_out_pca_group_errors_", "held_out_group_errors_") if held_out else None
-    names = names or ("baseline_group_errors_" if kept else "pca_group_errors_", "group_errors_")
-    before, after = (getattr(model, name) for name in names)
-    unit, rows = float(max(before.max(), after.max())), []
-    for *who, first, last in zip(*people, before, after, strict=True):
-        change = last / first - 1 if first > 1e-12 * unit else 0.0
-        rows.append([*who, figure(first, unit), figure(last, unit), worse(change)[0]])
-    _put_table([*heads, "usual choice" if kept else "PCA", "fair version", "change"], rows)
-    put(f"average squared errors{' of held-out people' if held_out else ''}; {model.status_}")
-    if kept:
-        put(f"columns kept: {', '.join(model.get_feature_names_out())}")
-        return
-    pca = model.pca_reconstruction_error_
-    cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0
-    put(f"overall error on the training rows: {percent(cost)} above PCA")
+        raw = model.raw_mean_gap_
+        gap, before = figure(model.mean_gap_, raw), figure(raw)
+        between = f"variance between the group means: {gap}, before {before}"
+        return [_table(heads, rows), f"{between}; {percent(model.change_)} of the variance moved"]
+    keeps_columns, held_out = hasattr(model, "columns_"), hasattr(model, "held_out_changes_")
+    start = "baseline" if keeps_columns else "held_out_pca" if held_out else "pca"
+    first = getattr(model, f"{start}_group_errors_")
+    last = model.held_out_group_errors_ if held_out else model.group_errors_
+    unit = float(max(first.max(), last.max()))
+    for row, before, after in zip(rows, first, last, strict=True):
+        change = after / before - 1 if before > 1e-12 * unit else 0.0
+        row += [figure(before, unit), figure(after, unit), worse(change)[0]]
+    heads += ["usual choice" if keeps_columns else "PCA", "fair version", "change"]
+    errors = f"average squared errors{' of held-out people' * held_out}; {model.status_}"
+    if keeps_columns:
+        end = f"columns kept: {', '.join(model.get_feature_names_out())}"
+    else:
+        pca = model.pca_reconstruction_error_
+        cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0
+        end = f"overall error on the training rows: {percent(cost)} above PCA"
+    return [_table(heads, rows), errors, end]
