@@ -22,7 +22,7 @@ from fairpca.cli.terminal import discard_output, print_line, standard_output
 
 @click.group(
     "fairpca",
-    commands=commands.ALL,
+    commands=[own for own in vars(commands).values() if isinstance(own, click.Command)],
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -11,7 +11,7 @@ from fairpca.cli.terminal import outputs, progress, put
 
 
 @opt.command(*opt.FIT, *opt.JUDGED, *opt.FIGURES, *opt.PAGE)
-def report(asked: Asked) -> None:
+def report_command(asked: Asked) -> None:
     """Write a page: is anyone short-changed, and what can be done?
 
     It says how sure the answer is, and who gains and who pays for a remedy.
@@ -40,7 +40,7 @@ def report(asked: Asked) -> None:
 
 
 @opt.command(*opt.FIT, *opt.JUDGED, *opt.GATE, *opt.FIGURES)
-def audit(asked: Asked) -> None:
+def audit_command(asked: Asked) -> None:
     """Say whether PCA, or a model, short-changes a group.
 
     Exit codes: 0 done; with --fail-above also 1, a group is described worse than it allows, and 3,
@@ -71,7 +71,7 @@ def audit(asked: Asked) -> None:
 
 
 @opt.command(*opt.FIT, opt.MODEL_OUT, opt.QUIET)
-def fit(asked: Asked) -> None:
+def fit_command(asked: Asked) -> None:
     """Fit and save the fair version that report judges.
 
     The same options give the same model.
@@ -93,7 +93,7 @@ def fit(asked: Asked) -> None:
 
 
 @opt.command(*opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.FOLDS, *opt.RULES, opt.AS_JSON)
-def columns(asked: Asked) -> None:
+def columns_command(asked: Asked) -> None:
     """Choose -r columns from which every group can be rebuilt.
 
     It says which columns these are, who gains and who pays.
@@ -116,7 +116,7 @@ def columns(asked: Asked) -> None:
 
 
 @opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
-def transform(asked: Asked) -> None:
+def transform_command(asked: Asked) -> None:
     """Write the scores of rows, in their order, under a model.
 
     For example:
@@ -134,7 +134,7 @@ def transform(asked: Asked) -> None:
 
 
 @opt.command(opt.MODEL, opt.AS_JSON)
-def inspect(asked: Asked) -> None:
+def inspect_command(asked: Asked) -> None:
     """Show what is in a model file.
 
     For example:
@@ -161,6 +161,3 @@ def inspect(asked: Asked) -> None:
         size = f"{model.n_components_} components of {size}"
     size += ", missing values filled in" if fitted.fill else ""
     put("\n".join([*terminal.about_model(model, fitted.groups), f"{model!r}: {size}"]))
-
-
-ALL = [report, audit, fit, columns, transform, inspect]

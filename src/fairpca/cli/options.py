@@ -181,7 +181,7 @@ def command(*parameters: click.Parameter) -> Callable[[Callable[[Asked], None]],
 
         text, title, examples = (getdoc(function) or "").partition("For example:")
         epilog = f"\b\n{title}{examples}"  # \b keeps its lines apart
-        own, name = [*parameters], function.__name__
+        own, name = [*parameters], function.__name__.removesuffix("_command")
         return _Command(name, callback=run, params=own, help=text, epilog=epilog)
 
     return make

@@ -152,8 +152,7 @@ def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
 
 def _scores(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     """The options about the use of scores."""
-    pos_label = asked.target_positive
-    return {"probes": asked.probes, "y": prepared.target, "pos_label": pos_label}
+    return {"probes": asked.probes, "y": prepared.target, "pos_label": asked.target_positive}
 
 
 def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
