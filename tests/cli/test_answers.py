@@ -42,6 +42,7 @@ def test_the_demonstration_says_who_is_short_changed(tmp_path):
     assert found["verdict"]["gap"]["value"] == pytest.approx(same.verdict.gap.value)
     assert found["verdict"]["case"] == same.verdict.case.value
     assert found["origin"]["command"] == "fairpca report --json out.json"
+    assert len(found["origin"]["sha256"]) == 64
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "PCA describes “age_group = 75 and older” 33" in page
     assert len(page) < 1_500_000
@@ -238,6 +239,9 @@ def test_the_pca_that_people_have_is_judged_by_its_weights(people, tmp_path):
         for group in found["groups"]:
             own = errors[sex == group["label"]].mean()
             assert group["baseline"]["error"] == pytest.approx(own)
+    names = {}
+    exec(found["origin"]["code"].replace("w.csv", str(tmp_path / "w.csv")), names)
+    assert names["result"].verdict.gap == pytest.approx([*found["verdict"]["gap"].values()])
 
 
 @pytest.mark.parametrize(

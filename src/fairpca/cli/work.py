@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from os.path import basename
 from pathlib import Path
 from typing import Any
@@ -246,12 +247,13 @@ def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
 
 def _origin(asked: Asked, prepared: Prepared, found: Audit | ModelAudit) -> Origin:
     """Where an audit comes from, and how to repeat it."""
-    source = prepared.table.name
+    source, inputs = prepared.table.name, prepared.table.inputs
     if not asked.data:
         source = "check-up data (NHANES 2017–2018)"
+        inputs = [str(files("fairpca.datasets") / "checkup.csv.gz")]
     elif not is_query(asked.data[0]):  # a page may be passed on, so it names no folders
         source = basename(source.rstrip("/")) or source
-    sha256, inputs = "", prepared.table.inputs
+    sha256 = ""
     if len(inputs) == 1 and Path(inputs[0]).is_file():
         with open(inputs[0], "rb") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -263,7 +265,7 @@ def _origin(asked: Asked, prepared: Prepared, found: Audit | ModelAudit) -> Orig
         notes=notes_on(prepared.record),
         model_file=basename(asked.model or asked.loadings or ""),
         command=shlex.join(["fairpca", *click.get_current_context().obj]),
-        code="" if asked.loadings else _code(asked, found.provenance.alternative),
+        code=_code(asked, found.provenance.alternative),
     )
 
 
@@ -287,17 +289,35 @@ def _code(asked: Asked, estimator: str) -> str:
     given = ["table.data", labels, estimator]
     if asked.model:
         given = [f"load_model({asked.model!r})", "table.data", labels]
+    if asked.loadings:
+        given = ["model", "(table.data.to_pandas() - [*mean]) / [*scale]", labels]
     given += ["sample_weight=table.sample_weight"] if asked.weight else []
     given += ["y=table.target"] if asked.target else []
     rules = [option for option in opt.RULES if getattr(asked, option.name) != option.default]
     named = opt.values(asked, rules) | {"pos_label": asked.target_positive}
     named |= {"probes": asked.probes or None, "random_state": asked.seed or None}
-    result = f"{'audit_model' if asked.model else 'audit'}({_call(*given, **named)})"
-    code = f"table = {table}\nresult = {result}"
+    how = "audit_model" if asked.model or asked.loadings else "audit"
+    code = f"table = {table}\nresult = {how}({_call(*given, **named)})"
+    if asked.loadings:
+        code = _WEIGHTS.format(path=asked.loadings) + code
     if not asked.data:
         code = f"from fairpca.datasets import load_checkup\n\n{code}"
     used = sorted(name for name in fairpca.__all__ if f"{name}(" in code)
     return f"from fairpca import {', '.join(used)}\n{code}"
+
+
+#: Python code that makes a model of a table of weights; see :func:`_read_loadings`.
+_WEIGHTS = """\
+import numpy as np
+import pandas as pd
+from sklearn.decomposition import PCA
+
+weights = pd.read_csv({path!r}, index_col="name")
+mean = weights.pop("mean")
+scale = weights.pop("scale") if "scale" in weights else mean**0
+model = PCA(weights.shape[1])
+model.components_, model.mean_ = np.linalg.qr(weights)[0].T, np.zeros(len(mean))
+"""
 
 
 def _call(*given: str, **named: Any) -> str:
