@@ -164,7 +164,7 @@ def test_a_later_file_is_named_with_its_line(tmp_path, monkeypatch):
 
 
 def test_a_thousand_columns_of_text(tmp_path):
-    X, groups = make_groups((150, 150), d=1200)
+    X, groups = make_groups((30, 30), d=1200)
     rows = [
         ",".join([*map(str, row), g]) for row, g in zip(X.round(3).tolist(), groups, strict=True)
     ]
