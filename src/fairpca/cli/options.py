@@ -121,8 +121,8 @@ CHOICE = [
     _choice(
         "--constraint",
         ["pareto", "no_worse", "none"],
-        "Go on as long as a group gains (pareto, the default), until the harmed group is as badly "
-        "off as under PCA (no_worse), or to equal errors (none).",
+        "Give the worst-described group the smallest error there is (pareto, the default), make "
+        "errors equal with nobody above PCA's worst (no_worse), or equal at any price (none).",
     ),
     _choice("--max-disparity", _number(0), "Let errors differ by no more than this."),
     _choice("--max-error-increase", _number(0), "Let the overall error rise by this share."),
