@@ -63,10 +63,11 @@ def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
     Refuses two names for one file, files that the command reads, and endings of another format.
     """
     from fairpca._tables.atomic import refuse_inputs, replacing
+    from fairpca._tables.read import input_paths
 
     seen, paths = dict[str, str](), dict[str, Path]()
     models = (vars(asked).get(name) for name in ("model", "loadings"))
-    reads = [*asked.data, *filter(None, models)]
+    reads = [*(path for data in asked.data for path in input_paths(data)), *filter(None, models)]
     with ExitStack() as stack:
         for option, name in names.items():
             if name is None:
